@@ -1,0 +1,13 @@
+//! The meaning of Adjutant: ids, messages, tools, runs, the guard. Pure: no clock, no chance, no input or output.
+
+pub mod canonical;
+pub mod content;
+pub mod guard;
+pub mod id;
+pub mod label;
+pub mod limits;
+pub mod message;
+pub mod money;
+pub mod run;
+pub mod time;
+pub mod tool;

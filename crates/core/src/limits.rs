@@ -1,0 +1,68 @@
+//! Every limit of the system, named with its unit and the reason for its value.
+
+use std::time::Duration;
+
+/// Text longer than this goes into a block and is referred to by its hash, so that events stay small.
+pub const INLINE_BYTES: usize = 4 * 1024;
+/// Tool calls one model turn may hold; the rest are refused (T6).
+pub const CALLS_PER_TURN: usize = 16;
+/// Bytes of one call's arguments (T3).
+pub const ARGUMENT_BYTES: usize = 256 * 1024;
+/// Nesting of one call's arguments (T3).
+pub const ARGUMENT_DEPTH: usize = 32;
+/// Model turns of a run unless the agent lowers it.
+pub const TURNS: u32 = 50;
+/// Tool calls of a run unless the agent lowers it.
+pub const TOOL_CALLS: u32 = 200;
+/// What an instance allows at the most, whatever an agent says.
+pub const TURNS_CEILING: u32 = 200;
+/// What an instance allows at the most, whatever an agent says.
+pub const TOOL_CALLS_CEILING: u32 = 1000;
+/// Output tokens of one model call unless the agent says otherwise.
+pub const OUTPUT_TOKENS: u32 = 4000;
+/// Model calls of an agent in one hour unless the agent says otherwise.
+pub const REQUESTS_PER_HOUR: u32 = 600;
+/// The same call with the same result this often in a row is a loop, not progress.
+pub const STUCK_REPEATS: usize = 4;
+/// Characters of a user's message.
+pub const MESSAGE_BYTES: usize = 256 * 1024;
+/// Bytes of context handed to a model whose window is not known: about 128,000 tokens of plain text.
+pub const CONTEXT_BYTES: u64 = 400 * 1024;
+/// How long an approval waits before it counts as rejected.
+pub const APPROVAL_EXPIRY: Duration = Duration::from_secs(24 * 60 * 60);
+/// How often a failed model call is tried in all.
+pub const MODEL_ATTEMPTS: u32 = 4;
+/// How often a tool that failed in a retriable way is tried in all.
+pub const TOOL_ATTEMPTS: u32 = 3;
+/// First wait between two attempts; it doubles each time.
+pub const BACKOFF_FIRST: Duration = Duration::from_secs(1);
+/// Longest wait between two attempts.
+pub const BACKOFF_MOST: Duration = Duration::from_secs(10);
+/// A node that has not renewed its lease for this long is taken for dead.
+pub const LEASE: Duration = Duration::from_secs(10);
+/// How often a node renews its lease.
+pub const LEASE_RENEWAL: Duration = Duration::from_secs(3);
+/// Appends written in one transaction at the most.
+pub const APPENDS_PER_COMMIT: usize = 512;
+/// Bytes of a file that a tool reads or writes.
+pub const FILE_BYTES: u64 = 4 * 1024 * 1024;
+/// Bytes of a text file that is indexed for search.
+pub const INDEXED_FILE_BYTES: u64 = 1024 * 1024;
+/// Bytes of tool output handed to the model unless the tool says otherwise.
+pub const OUTPUT_BYTES: usize = 64 * 1024;
+/// Entries one listing returns.
+pub const LIST_ENTRIES: usize = 500;
+/// Entries one walk looks at, so that a huge tree cannot hold a tool forever.
+pub const WALK_ENTRIES: usize = 200_000;
+/// How long a tool runs unless it says otherwise.
+pub const TOOL_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long one model call may take in all.
+pub const MODEL_TIMEOUT: Duration = Duration::from_secs(300);
+/// How long a model may stay silent: before its first byte, and between two.
+pub const MODEL_SILENCE: Duration = Duration::from_secs(60);
+/// How long deltas are gathered before they are handed on.
+pub const DELTA_COALESCE: Duration = Duration::from_millis(20);
+/// Events a slow reader may fall behind before it has to read the log again.
+pub const FEED_BACKLOG: usize = 1024;
+/// Runs one node drives at the same time.
+pub const RUNS_PER_NODE: usize = 256;

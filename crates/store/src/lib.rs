@@ -1,0 +1,3 @@
+//! The only room that speaks SQL: the event log, its projections, queue, leases and search index.
+
+pub mod row;

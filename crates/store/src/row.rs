@@ -1,0 +1,372 @@
+//! What goes into the store and comes out of it: plain values, no SQL, no decisions.
+
+use std::collections::BTreeMap;
+
+use adjutant_core::content::Hash;
+use adjutant_core::id::{AgentId, ApprovalId, CallId, ChatId, NodeId, NotebookId, RunId, UserId, WorkspaceId};
+use adjutant_core::money::{MicroUsd, TokenUsage};
+use adjutant_core::run::chain::{Entry, Head, StreamId};
+use adjutant_core::time::Time;
+
+/// Who appends. Owners carry the epoch of their claim and are refused once it is stale (fencing); commands come from any
+/// node and carry none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Writer {
+    /// The driver that holds the run.
+    Owner {
+        /// Its node.
+        node: NodeId,
+        /// The epoch of its claim.
+        epoch: u64,
+    },
+    /// Somebody who asks for something.
+    Command,
+}
+
+/// One atomic addition to a stream: events, blocks and the projection rows that follow from them.
+#[derive(Debug, Clone)]
+pub struct Append {
+    /// The tenant.
+    pub workspace: WorkspaceId,
+    /// The log.
+    pub stream: StreamId,
+    /// The head the events were made for; anything else in the store is answered Stale.
+    pub expected: Head,
+    /// Who appends.
+    pub writer: Writer,
+    /// The events, in order.
+    pub entries: Vec<Entry>,
+    /// Contents the events refer to.
+    pub blocks: Vec<Block>,
+    /// The run's row after these events; none for an audit log.
+    pub run: Option<RunChange>,
+    /// Inbox rows that these events make or change.
+    pub approvals: Vec<ApprovalRow>,
+    /// Call rows that these events make or change.
+    pub calls: Vec<CallRow>,
+}
+
+/// The run's row after an append.
+#[derive(Debug, Clone)]
+pub enum RunChange {
+    /// The run is new. `tip` moves the chat's branch in the same transaction.
+    Start {
+        /// The row.
+        row: Box<RunRow>,
+        /// The chat's branch before and after.
+        tip: Tip,
+    },
+    /// The run goes on.
+    Update {
+        /// The columns that change.
+        state: RunState,
+        /// Gives the run back: nobody owns it any more.
+        release: bool,
+    },
+}
+
+/// Moves the end of a chat's branch; Stale when another run got there first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tip {
+    /// The last run of the branch, as the caller saw it.
+    pub expected: Option<RunId>,
+    /// A run that the new one replaces (an edit): it and what follows it are marked superseded.
+    pub supersedes: Option<RunId>,
+    /// Whether the chat's branch now ends in the new run (no for child runs that have no chat of their own).
+    pub advance: bool,
+}
+
+/// A content-addressed piece of a workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Block {
+    /// The hash of `bytes`.
+    pub hash: Hash,
+    /// The content.
+    pub bytes: Vec<u8>,
+}
+
+/// A run, as lists show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunRow {
+    /// The run.
+    pub id: RunId,
+    /// Its tenant.
+    pub workspace: WorkspaceId,
+    /// Its chat.
+    pub chat: ChatId,
+    /// Its agent.
+    pub agent: AgentId,
+    /// The version of the agent.
+    pub agent_version: u64,
+    /// Its notebook, if it has one.
+    pub notebook: Option<NotebookId>,
+    /// The run it continues (its transcript comes before this one's) and that run's last sequence number then.
+    pub base: Option<(RunId, u64)>,
+    /// The run that started it, for a child.
+    pub parent: Option<RunId>,
+    /// The person it acts for.
+    pub initiator: UserId,
+    /// `message`, `schedule`, …
+    pub trigger: String,
+    /// When it was asked for.
+    pub created_at: Time,
+    /// The run that replaced it, after an edit.
+    pub superseded_by: Option<RunId>,
+    /// Where its log ends.
+    pub head: Head,
+    /// The node that drives it.
+    pub owner: Option<NodeId>,
+    /// How often it was claimed.
+    pub epoch: u64,
+    /// What changes while it goes on.
+    pub state: RunState,
+}
+
+/// The columns of a run that change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunState {
+    /// One of the API's status words.
+    pub status: String,
+    /// When somebody should drive it next: now for a run that can go on, the next expiry for one that waits, none for one
+    /// that only a command can move.
+    pub due: Option<Time>,
+    /// When its last event was recorded.
+    pub updated_at: Time,
+    /// When it ended.
+    pub ended_at: Option<Time>,
+    /// Model turns so far.
+    pub turns: u32,
+    /// Tool calls so far.
+    pub calls: u32,
+    /// Tokens so far.
+    pub usage: TokenUsage,
+    /// Money so far.
+    pub cost: MicroUsd,
+    /// What lists show beyond the columns (title, error, result preview): JSON, sealed at rest.
+    pub summary: String,
+}
+
+/// One item of the inbox.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApprovalRow {
+    /// The approval.
+    pub id: ApprovalId,
+    /// Its tenant.
+    pub workspace: WorkspaceId,
+    /// The run that waits.
+    pub run: RunId,
+    /// The chat of the run.
+    pub chat: ChatId,
+    /// The agent of the run.
+    pub agent: AgentId,
+    /// The call it is about, if any.
+    pub call: Option<CallId>,
+    /// `call`, `in_doubt` or `budget`.
+    pub kind: String,
+    /// `pending`, `approved`, `rejected`, `expired`, `superseded`.
+    pub status: String,
+    /// The tool, if any.
+    pub tool: Option<String>,
+    /// When it was asked.
+    pub created_at: Time,
+    /// When it counts as rejected.
+    pub expires_at: Option<Time>,
+    /// When it was decided.
+    pub decided_at: Option<Time>,
+    /// The whole card: JSON, sealed at rest.
+    pub card: String,
+}
+
+/// One tool call of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallRow {
+    /// The run.
+    pub run: RunId,
+    /// Its tenant.
+    pub workspace: WorkspaceId,
+    /// The call.
+    pub call: CallId,
+    /// The tool.
+    pub tool: String,
+    /// The first path it touches, if any.
+    pub target: Option<String>,
+    /// `allow`, `ask`, `deny`, once judged.
+    pub verdict: Option<String>,
+    /// How often it was started.
+    pub attempts: u32,
+    /// When it was proposed.
+    pub proposed_at: Time,
+    /// When it was first started.
+    pub started_at: Option<Time>,
+    /// The sequence number of its one terminal result. A second one for the same call is refused by the database.
+    pub ended: Option<CallEnd>,
+}
+
+/// The end of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallEnd {
+    /// The event that ended it.
+    pub seq: u64,
+    /// When.
+    pub at: Time,
+    /// Whether it failed or was refused.
+    pub is_error: bool,
+}
+
+/// A run that this node drives from now on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Claim {
+    /// The run.
+    pub run: RunId,
+    /// Its tenant.
+    pub workspace: WorkspaceId,
+    /// The epoch every append must carry.
+    pub epoch: u64,
+}
+
+/// A tenant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkspaceRow {
+    /// The workspace.
+    pub id: WorkspaceId,
+    /// Its short name, unique.
+    pub slug: String,
+    /// Its name.
+    pub name: String,
+    /// IANA time zone.
+    pub time_zone: String,
+    /// When it was made.
+    pub created_at: Time,
+}
+
+/// A folder tree of a workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotebookRow {
+    /// The notebook.
+    pub id: NotebookId,
+    /// Its tenant.
+    pub workspace: WorkspaceId,
+    /// Its short name, unique in the workspace.
+    pub slug: String,
+    /// The host folder of a linked notebook; none for a managed one.
+    pub linked: Option<String>,
+    /// When it was made.
+    pub created_at: Time,
+}
+
+/// A thread of runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChatRow {
+    /// The chat.
+    pub id: ChatId,
+    /// Its tenant.
+    pub workspace: WorkspaceId,
+    /// Its agent.
+    pub agent: AgentId,
+    /// Its notebook, fixed when it is made.
+    pub notebook: Option<NotebookId>,
+    /// Who started it.
+    pub owner: UserId,
+    /// Its title, sealed at rest.
+    pub title: String,
+    /// The last run of its current branch.
+    pub tip: Option<RunId>,
+    /// The chat and run it was forked from.
+    pub forked_from: Option<RunId>,
+    /// When it was made.
+    pub created_at: Time,
+}
+
+/// One version of an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentRow {
+    /// The agent.
+    pub id: AgentId,
+    /// Its tenant.
+    pub workspace: WorkspaceId,
+    /// Its short name, unique in the workspace.
+    pub slug: String,
+    /// The version, from 1.
+    pub version: u64,
+    /// Whether it may run.
+    pub active: bool,
+    /// The configuration: JSON.
+    pub spec: String,
+    /// When this version was saved.
+    pub saved_at: Time,
+}
+
+/// A person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserRow {
+    /// The person.
+    pub id: UserId,
+    /// The name they sign in with, unique.
+    pub name: String,
+    /// When they were added.
+    pub created_at: Time,
+}
+
+/// Which runs to list, newest first.
+#[derive(Debug, Clone, Default)]
+pub struct RunFilter {
+    /// Only of this agent.
+    pub agent: Option<AgentId>,
+    /// Only of this chat.
+    pub chat: Option<ChatId>,
+    /// Only in this status.
+    pub status: Option<String>,
+    /// Only older than this run (keyset cursor).
+    pub before: Option<RunId>,
+    /// Runs that an edit replaced, too.
+    pub superseded: bool,
+}
+
+/// Which inbox items to list, oldest first.
+#[derive(Debug, Clone, Default)]
+pub struct ApprovalFilter {
+    /// Only in this status.
+    pub status: Option<String>,
+    /// Only of this run.
+    pub run: Option<RunId>,
+    /// Only of this agent.
+    pub agent: Option<AgentId>,
+    /// Only newer than this one (keyset cursor).
+    pub after: Option<ApprovalId>,
+}
+
+/// A file as the search index knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexedFile {
+    /// The notebook path.
+    pub path: String,
+    /// Its size when it was read.
+    pub size: u64,
+    /// Its modification time then, in milliseconds.
+    pub modified: i64,
+    /// Its text.
+    pub text: String,
+}
+
+/// What the index knows of each path: size and modification time.
+pub type IndexState = BTreeMap<String, (u64, i64)>;
+
+/// A match of a search.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SearchHit {
+    /// The notebook path.
+    pub path: String,
+    /// The text around the match, the matched words in `[` `]`.
+    pub snippet: String,
+}
+
+/// Something was committed; read the log to see what. Never carries data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// A stream has grown.
+    Stream(StreamId),
+    /// Some run may have become due.
+    Due,
+    /// Changes may have been missed: read again whatever matters.
+    Reread,
+}
