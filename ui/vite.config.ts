@@ -1,0 +1,23 @@
+// How the page is built: relative addresses (any sub-path works) and nothing inlined (a strict CSP works).
+import vue from '@vitejs/plugin-vue'
+import { defineConfig } from 'vitest/config'
+
+// `npm run dev` serves the sources and passes calls on to a server that `make run` started.
+const server = 'http://127.0.0.1:7878'
+
+export default defineConfig({
+  base: './',
+  plugins: [vue()],
+  build: {
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+  },
+  server: {
+    host: '127.0.0.1',
+    proxy: { '/healthz': server, '/api': server },
+  },
+  test: {
+    include: ['src/**/*.test.ts'],
+  },
+})
