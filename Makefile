@@ -1,0 +1,70 @@
+# Adjutant. `make help` lists what there is; everything else is in scripts/ and xtask/.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+# Outside the checkout, so that a fresh clone starts warm and the tree stays small.
+export CARGO_TARGET_DIR ?= $(HOME)/.cache/adjutant-target
+
+# Arguments for the server: make run ARGS="--listen 127.0.0.1:9000"
+ARGS ?=
+
+.PHONY: help run test test-long check bench ui fmt clean
+.PHONY: ui-packages check-fmt check-clippy check-tidy check-deny check-ui
+
+help: ## list the targets
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+
+run: ui ## build the server and the page, start it and open the browser
+	cargo build -p adjutant
+	exec "$(CARGO_TARGET_DIR)/debug/adjutant" serve --open $(ARGS)
+
+test: ## everything a change must pass; installs what is missing (about 25 minutes from nothing)
+	@scripts/test
+
+test-long: ## the slow rest: ignored tests in release, mutants of the core
+	@scripts/test-long
+
+check: check-fmt check-clippy check-tidy check-deny check-ui ## formatting, lints, house rules, licences, types
+
+bench: ## measure, beside a temporary PostgreSQL
+	scripts/with-postgres cargo run --quiet -p xtask -- bench
+
+ui: ## build the page into ui/dist, if Node.js is here and something changed
+	@if scripts/have-node; then $(MAKE) --no-print-directory ui/dist/index.html; \
+	else echo "ui: skipped, because Node.js 20.19 or newer is missing; the server will say that its page is not built"; fi
+
+fmt: ## format the Rust sources
+	cargo fmt --all
+
+clean: ## delete what was built
+	cargo clean
+	rm -rf ui/dist ui/node_modules
+
+check-fmt:
+	cargo fmt --all --check
+
+check-clippy:
+	cargo clippy --quiet --workspace --all-targets -- -D warnings
+
+check-tidy:
+	cargo run --quiet -p xtask -- tidy
+
+check-deny:
+	@scripts/check-deny
+
+check-ui:
+	@if scripts/have-node; then $(MAKE) --no-print-directory ui-packages && npm --prefix ui run --silent check; \
+	else echo "check-ui: skipped, because Node.js 20.19 or newer is missing"; fi
+
+ui-packages: ui/node_modules/.package-lock.json
+
+ui/node_modules/.package-lock.json: ui/package.json ui/package-lock.json ui/.npmrc
+	npm --prefix ui ci --silent
+	@touch $@
+
+# Folders are listed too, so that a deleted file counts as a change.
+ui/dist/index.html: ui/node_modules/.package-lock.json ui/index.html ui/vite.config.ts ui/tsconfig.json $(shell find ui/src ui/public 2>/dev/null)
+	npm --prefix ui run --silent build
+	@touch $@
