@@ -61,7 +61,7 @@ check-ui:
 ui-packages: ui/node_modules/.package-lock.json
 
 ui/node_modules/.package-lock.json: ui/package.json ui/package-lock.json ui/.npmrc
-	npm --prefix ui ci --silent
+	npm --prefix ui ci --no-progress --loglevel=error
 	@touch $@
 
 # Folders are listed too, so that a deleted file counts as a change.
