@@ -55,7 +55,7 @@ check-deny:
 	@scripts/check-deny
 
 check-ui:
-	@if scripts/have-node; then $(MAKE) --no-print-directory ui-packages && npm --prefix ui run --silent check; \
+	@if scripts/have-node; then $(MAKE) --no-print-directory --silent ui-packages && npm --prefix ui run --silent check; \
 	else echo "check-ui: skipped, because Node.js 20.19 or newer is missing"; fi
 
 ui-packages: ui/node_modules/.package-lock.json

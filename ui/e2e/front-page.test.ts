@@ -5,6 +5,9 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { startBrowser, type Browser } from './browser'
 import { startServer, type Server } from './server'
 
+// One picture per user, because a shared folder keeps it for whoever took it first.
+const picture = join(tmpdir(), `adjutant-front-page-${process.getuid?.() ?? 'user'}.png`)
+
 let server: Server
 let browser: Browser
 
@@ -28,7 +31,7 @@ it('opens without an error, asks nobody else, and says that the server runs', as
   await page.goto(server.url)
   expect(await page.title()).toBe('Adjutant')
   await page.getByText('The server is running.').waitFor()
-  await page.screenshot({ path: join(tmpdir(), 'adjutant-front-page.png') })
+  await page.screenshot({ path: picture })
 
   expect(errors).toEqual([])
   expect(new Set(asked)).toEqual(new Set([new URL(server.url).origin]))
