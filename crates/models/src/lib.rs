@@ -1,1 +1,90 @@
-//! placeholder
+//! Talking to models: one trait, a registry of providers, and the models that need no provider (demo, scripted,
+//! recorded). This crate calls providers and nothing else: it stores nothing, runs no tool, reads no file and no
+//! environment, and never builds an HTTP client of its own.
+
+pub mod demo;
+mod error;
+mod openai;
+mod recorded;
+mod registry;
+pub mod retry;
+pub mod scripted;
+mod sse;
+mod tokens;
+mod view;
+
+use std::fmt;
+use std::sync::Arc;
+
+use adjutant_core::message::{Delta, ModelAnswer, ModelRequest};
+use async_trait::async_trait;
+use tokio::sync::mpsc;
+
+pub use error::{Detail, ModelError};
+pub use openai::Timeouts;
+pub use recorded::{Recorded, Recording};
+pub use registry::{Models, ProviderConfig, ProviderKind};
+pub use scripted::Scripted;
+
+/// Something that answers requests.
+///
+/// To implement one: send pieces to `deltas` as they come, then return the whole answer. Return an answer only when the
+/// provider said that it is complete. Cancelling is dropping the future, so hold nothing that outlives it. Texts of the
+/// request have to be loaded (`ModelRequest::missing` is empty) before it gets here.
+#[async_trait]
+pub trait Model: Send + Sync {
+    /// Answers one request.
+    async fn answer(&self, request: &ModelRequest, deltas: &DeltaSink) -> Result<ModelAnswer, ModelError>;
+}
+
+/// Where live pieces of an answer go. Cheap to clone; pieces for nobody cost nothing.
+#[derive(Clone, Default)]
+pub struct DeltaSink(Option<Arc<dyn Fn(Delta) + Send + Sync>>);
+
+impl DeltaSink {
+    /// Nobody listens.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self(None)
+    }
+
+    /// Calls `listen` for each piece. It is called on the task that reads the answer, so it must not block.
+    pub fn new(listen: impl Fn(Delta) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(listen)))
+    }
+
+    /// A sink and the end it flows to. The queue needs no bound of its own because one answer is bounded; a receiver that
+    /// is gone is no reason to stop the answer.
+    #[must_use]
+    pub fn channel() -> (Self, mpsc::UnboundedReceiver<Delta>) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let listen = move |delta| {
+            let _ = sender.send(delta);
+        };
+        (Self::new(listen), receiver)
+    }
+
+    /// Hands on a piece of text.
+    pub fn text(&self, piece: &str) {
+        self.send(piece, Delta::Text);
+    }
+
+    /// Hands on a piece of reasoning.
+    pub fn thinking(&self, piece: &str) {
+        self.send(piece, Delta::Thinking);
+    }
+
+    fn send(&self, piece: &str, kind: fn(String) -> Delta) {
+        if let Some(listen) = &self.0
+            && !piece.is_empty()
+        {
+            listen(kind(piece.to_owned()));
+        }
+    }
+}
+
+impl fmt::Debug for DeltaSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "DeltaSink(listening)" } else { "DeltaSink(nobody)" })
+    }
+}
