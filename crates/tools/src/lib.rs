@@ -1,1 +1,20 @@
-//! placeholder
+//! Acting on the world: one file per tool, grouped in toolsets, and the confined file layer they share. Tools run only with
+//! a permit; they know no database and no model, only the narrow handles of [`World`].
+
+mod arguments;
+mod files;
+mod kv;
+pub mod limits;
+pub mod memory;
+pub mod notebook;
+mod output;
+mod registry;
+mod tool;
+mod world;
+
+pub use arguments::help;
+pub use files::{Freshness, refresh};
+pub use notebook::{Confinement, FileError, Notebook};
+pub use registry::Registry;
+pub use tool::Tool;
+pub use world::{HandleError, Hit, IndexHandle, IndexedFile, KvHandle, Stamp, World};

@@ -1,0 +1,193 @@
+//! A change of one file, the same for every tool that makes one: looked at first, bound to what was seen, carried out only
+//! if that is still there, and recognised after a crash by the content it leaves behind.
+
+use std::collections::BTreeMap;
+
+use adjutant_core::content::Hash;
+use adjutant_core::guard::path::NotePath;
+use adjutant_core::guard::permit::Permit;
+use adjutant_core::guard::scope::{Action, Kind};
+use adjutant_core::tool::{Done, Prepared, Probe, Resource, ResourceAction, Target, ToolOutcome};
+
+use serde_json::Value;
+
+use super::{Exists, allowed, diff, failed, front_matter, notebook, reachable};
+use crate::notebook::{FileError, State, folder_hash, text_of};
+use crate::world::World;
+
+/// What is at a path that the scope lets this action reach.
+pub(super) async fn look(world: &World, action: Action, path: &NotePath) -> Result<State, ToolOutcome> {
+    reachable(world, action, path)?;
+    let looked = path.clone();
+    let state =
+        notebook(world)?.run(move |notebook| notebook.state(&looked)).await.map_err(|error| failed(path, &error))?;
+    match &state {
+        State::Absent => allowed(world, action, path, Kind::File, Exists::No)?,
+        State::File(_) => allowed(world, action, path, Kind::File, Exists::Yes)?,
+        State::Folder => allowed(world, action, path, Kind::Dir, Exists::Yes)?,
+    }
+    Ok(state)
+}
+
+/// A front matter that cannot be edited, as an answer to the model.
+pub(super) fn malformed(path: &NotePath, malformed: &front_matter::Malformed) -> ToolOutcome {
+    ToolOutcome::failed(format!("{path}: {malformed}. Nothing was changed."))
+}
+
+/// What a call would do to a file.
+#[derive(Debug, Clone)]
+pub(super) struct Change {
+    /// The file.
+    pub(super) path: NotePath,
+    /// What is there now.
+    pub(super) before: State,
+    /// What will be there; none when it is deleted.
+    pub(super) after: Option<Vec<u8>>,
+}
+
+impl Change {
+    /// What a person and the guard are shown.
+    pub(super) async fn prepared(self, tool: &'static str) -> Result<Prepared, ToolOutcome> {
+        // Comparing two long texts takes a while, so it does not happen where others wait.
+        tokio::task::spawn_blocking(move || self.preview(tool))
+            .await
+            .map_err(|_| ToolOutcome::failed("The change could not be compared with what is there."))
+    }
+
+    fn preview(&self, tool: &str) -> Prepared {
+        let path = self.path.as_str();
+        let before = match &self.before {
+            State::Absent => None,
+            State::File(content) => Some(content.bytes.as_slice()),
+            State::Folder => {
+                let summary = format!("{tool} {path}/ (an empty folder)");
+                return Prepared { target: self.target(), intended: Some(self.intended()), summary, diff: None };
+            }
+        };
+        let difference = diff::compare(path, before, self.after.as_deref());
+        Prepared {
+            target: self.target(),
+            intended: Some(self.intended()),
+            summary: format!("{tool} {path} {}", difference.counts),
+            diff: difference.unified,
+        }
+    }
+
+    fn target(&self) -> Target {
+        Target(BTreeMap::from([(self.path.as_str().to_owned(), self.before.hash())]))
+    }
+
+    fn after_hash(&self) -> Option<Hash> {
+        self.after.as_deref().map(Hash::of)
+    }
+
+    fn intended(&self) -> Target {
+        Target(BTreeMap::from([(self.path.as_str().to_owned(), self.after_hash())]))
+    }
+
+    /// Makes the change, if what is there and what would come of it are what the permit was given for.
+    pub(super) async fn carry_out(self, permit: &Permit, world: &World) -> ToolOutcome {
+        if permit.target().0.get(self.path.as_str()) != Some(&self.before.hash()) {
+            return failed(&self.path, &FileError::Changed);
+        }
+        let intended = permit.intended().and_then(|intended| intended.0.get(self.path.as_str()));
+        if intended.is_some_and(|intended| *intended != self.after_hash()) {
+            return ToolOutcome::failed(format!(
+                "{} would not become what was looked at (a template changed), nothing was written. Try again.",
+                self.path
+            ));
+        }
+        let notebook = match notebook(world) {
+            Ok(notebook) => notebook,
+            Err(outcome) => return outcome,
+        };
+        let report = Report::of(&self.before, self.after.as_deref());
+        let path = self.path.clone();
+        match notebook.run(move |notebook| act(notebook, &self)).await {
+            Ok(kept) => ToolOutcome::Done(report.done(&path, kept)),
+            Err(error) => failed(&path, &error),
+        }
+    }
+}
+
+/// Does it, and gives back what was there before, where something was.
+fn act(notebook: &crate::notebook::Notebook, change: &Change) -> Result<Option<Vec<u8>>, FileError> {
+    match (&change.before, &change.after) {
+        (State::Absent, None) => Err(FileError::NotFound),
+        (State::Absent, Some(bytes)) => notebook.create(&change.path, bytes).map(|()| None),
+        (State::File(content), Some(bytes)) if content.bytes == *bytes => Ok(None),
+        (State::File(content), Some(bytes)) => {
+            notebook.replace(&change.path, bytes, content.hash).map(|before| Some(before.bytes))
+        }
+        (State::File(content), None) => notebook.delete(&change.path, content.hash).map(|before| Some(before.bytes)),
+        (State::Folder, Some(_)) => Err(FileError::IsFolder),
+        (State::Folder, None) => notebook.delete_folder(&change.path).map(|()| None),
+    }
+}
+
+/// Looks whether a change that was started took place: by what is there, compared with what was meant to be and what was.
+pub(super) async fn probe(arguments: &Value, target: &Target, intended: Option<&Target>, world: &World) -> Probe {
+    let Some(path) = arguments["path"].as_str().and_then(|path| NotePath::parse(path).ok()) else {
+        return Probe::Unknown;
+    };
+    let Ok(notebook) = notebook(world) else { return Probe::Unknown };
+    let looked = path.clone();
+    let Ok(now) = notebook.run(move |notebook| notebook.state(&looked)).await else { return Probe::Unknown };
+    let Some(before) = target.0.get(path.as_str()) else { return Probe::Unknown };
+    if intended.and_then(|intended| intended.0.get(path.as_str())) == Some(&now.hash()) {
+        let after = match &now {
+            State::File(content) => Some(content.bytes.as_slice()),
+            State::Absent | State::Folder => None,
+        };
+        let report = Report { before: *before, after: after.map(Hash::of), text: describe(after) };
+        return Probe::Happened(ToolOutcome::Done(report.done(&path, None)));
+    }
+    if *before == now.hash() { Probe::NotHappened } else { Probe::Unknown }
+}
+
+/// What is said of a change that took place: the same whether it was seen or found out later.
+struct Report {
+    before: Option<Hash>,
+    after: Option<Hash>,
+    text: String,
+}
+
+impl Report {
+    fn of(before: &State, after: Option<&[u8]>) -> Self {
+        Self { before: before.hash(), after: after.map(Hash::of), text: describe(after) }
+    }
+
+    /// The answer, with what was there before where it was kept. After a crash it was not: then nothing can be undone.
+    fn done(self, path: &NotePath, kept: Option<Vec<u8>>) -> Done {
+        let was_folder = self.before == Some(folder_hash());
+        let shown = if was_folder { format!("{path}/") } else { path.to_string() };
+        let (action, output) = match (self.before, self.after) {
+            (before, after) if before == after => {
+                return Done {
+                    output: format!("{shown} already has this content; nothing was changed."),
+                    ..Done::default()
+                };
+            }
+            (None, _) => (ResourceAction::Created, format!("Created {shown} ({}).", self.text)),
+            (Some(_), Some(_)) => (ResourceAction::Changed, format!("Wrote {shown} ({}).", self.text)),
+            (Some(_), None) => (ResourceAction::Deleted, format!("Deleted {shown}.")),
+        };
+        let resource = Resource {
+            kind: if was_folder { "folder" } else { "file" }.to_owned(),
+            path: path.as_str().to_owned(),
+            action,
+            undoable: was_folder || self.before.is_none() || kept.is_some(),
+            before: self.before,
+            after: self.after,
+        };
+        Done { output, resources: vec![resource], keep: kept.into_iter().collect(), ..Done::default() }
+    }
+}
+
+fn describe(content: Option<&[u8]>) -> String {
+    let bytes = content.unwrap_or_default();
+    match text_of(bytes) {
+        Ok(text) => format!("{} lines, {} bytes", text.lines().count(), bytes.len()),
+        Err(_) => format!("{} bytes", bytes.len()),
+    }
+}

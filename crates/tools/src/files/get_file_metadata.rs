@@ -1,0 +1,110 @@
+//! `get_file_metadata`: what is known of a file or folder without its text.
+
+use std::collections::BTreeMap;
+
+use adjutant_core::guard::path::NotePath;
+use adjutant_core::guard::permit::Permit;
+use adjutant_core::guard::scope::{Action, Kind};
+use adjutant_core::tool::{ToolOutcome, ToolSpec};
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{Exists, allowed, failed, front_matter, notebook, path, reachable, reading};
+use crate::arguments::{definition, parse};
+use crate::notebook::{Entry, FileContent, FileError};
+use crate::output::capped;
+use crate::tool::Tool;
+use crate::world::World;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// Path of the file or folder, from the root of the notebook.
+    #[schemars(length(min = 1, max = 4096))]
+    path: String,
+}
+
+/// Describes a file.
+pub(crate) struct GetFileMetadata(ToolSpec);
+
+impl GetFileMetadata {
+    pub(crate) fn new() -> Self {
+        let about = "Describe a file or folder of the notebook: kind, size, time of the last change, and for a text file \
+                     its lines, words, content hash and front matter properties.";
+        let definition = definition::<Arguments>("get_file_metadata", about);
+        Self(reading(definition, BTreeMap::from([("path", Action::Read)])))
+    }
+
+    async fn describe(&self, permit: &Permit, world: &World) -> Result<String, ToolOutcome> {
+        let arguments: Arguments = parse(&self.0, permit.arguments())?;
+        let path = path(&arguments.path)?;
+        reachable(world, Action::Read, &path)?;
+        let looked = path.clone();
+        let (entry, content) = notebook(world)?
+            .run(move |notebook| {
+                let entry = notebook.metadata(&looked)?;
+                let content = match entry.kind {
+                    Kind::File => Some(notebook.read(&looked)),
+                    Kind::Dir | Kind::Other => None,
+                };
+                Ok((entry, content))
+            })
+            .await
+            .map_err(|error| failed(&path, &error))?;
+        allowed(world, Action::Read, &path, entry.kind, Exists::Yes)?;
+        let described = Value::Object(facts(&path, &entry, content));
+        Ok(capped(format!("{described:#}"), self.0.output_cap))
+    }
+}
+
+fn facts(path: &NotePath, entry: &Entry, content: Option<Result<FileContent, FileError>>) -> Map<String, Value> {
+    let kind = match entry.kind {
+        Kind::File => "file",
+        Kind::Dir => "folder",
+        Kind::Other => "other",
+    };
+    let mut facts = Map::new();
+    let mut put = |name: &str, value: Value| drop(facts.insert(name.to_owned(), value));
+    put("path", json!(path.as_str()));
+    put("kind", json!(kind));
+    put("modified", json!(entry.modified.to_string()));
+    let content = match content {
+        None => return facts,
+        Some(Ok(content)) => content,
+        Some(Err(error)) => {
+            // A file that is too large to read still has a size and a time.
+            put("size", json!(entry.size));
+            put("note", json!(error.to_string()));
+            return facts;
+        }
+    };
+    put("size", json!(content.bytes.len()));
+    put("hash", json!(content.hash.to_string()));
+    let Ok(text) = content.text() else {
+        put("note", json!("not a text file"));
+        return facts;
+    };
+    put("lines", json!(text.lines().count()));
+    put("words", json!(text.split_whitespace().count()));
+    match front_matter::properties(text) {
+        Ok(properties) => put("properties", Value::Object(properties)),
+        Err(malformed) => put("note", json!(malformed.to_string())),
+    }
+    facts
+}
+
+#[async_trait]
+impl Tool for GetFileMetadata {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    async fn run(&self, permit: Permit, world: &World) -> ToolOutcome {
+        match self.describe(&permit, world).await {
+            Ok(output) => ToolOutcome::output(output),
+            Err(outcome) => outcome,
+        }
+    }
+}

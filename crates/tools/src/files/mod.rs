@@ -1,0 +1,139 @@
+//! Toolset `files`: reading and changing the notebook. Every tool checks the scope itself for whatever it opens.
+
+mod change;
+mod create_file;
+mod delete_file;
+mod diff;
+mod front_matter;
+mod get_file_metadata;
+mod index;
+mod list_files;
+mod pattern;
+mod read_file;
+mod search_content;
+mod template;
+mod update_file_properties;
+mod write_file;
+mod yaml;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use adjutant_core::guard::path::NotePath;
+use adjutant_core::guard::scope::{Action, Kind};
+use adjutant_core::label::Labels;
+use adjutant_core::tool::{Category, Effect, Level, Recovery, ToolDefinition, ToolOutcome, ToolSpec};
+
+pub(crate) use create_file::CreateFile;
+pub(crate) use delete_file::DeleteFile;
+pub(crate) use get_file_metadata::GetFileMetadata;
+pub use index::{Freshness, refresh};
+pub(crate) use list_files::ListFiles;
+pub(crate) use read_file::ReadFile;
+pub(crate) use search_content::SearchContent;
+pub(crate) use update_file_properties::UpdateFileProperties;
+pub(crate) use write_file::WriteFile;
+
+use crate::limits;
+use crate::notebook::{FileError, Notebook};
+use crate::world::World;
+
+/// The name of the toolset.
+const TOOLSET: &str = "files";
+
+/// What every reading tool of this set declares.
+fn reading(definition: ToolDefinition, paths: BTreeMap<&'static str, Action>) -> ToolSpec {
+    ToolSpec {
+        definition,
+        toolset: TOOLSET,
+        category: Category::FileRead,
+        level: Level::Read,
+        effect: Effect::Read,
+        undoable: true,
+        recovery: Recovery::Pure,
+        egress: false,
+        labels: Labels::PRIVATE,
+        per_minute: None,
+        timeout: limits::FILE_TIMEOUT,
+        output_cap: adjutant_core::limits::OUTPUT_BYTES,
+        paths,
+    }
+}
+
+/// What every changing tool of this set declares: undoable, because what was there before is kept.
+fn changing(definition: ToolDefinition, category: Category, effect: Effect, action: Action) -> ToolSpec {
+    ToolSpec {
+        category,
+        level: Level::Write,
+        effect,
+        recovery: Recovery::Reconcile,
+        ..reading(definition, BTreeMap::from([("path", action)]))
+    }
+}
+
+/// The notebook of the run.
+fn notebook(world: &World) -> Result<&Arc<Notebook>, ToolOutcome> {
+    world.notebook.as_ref().ok_or_else(|| ToolOutcome::failed("This run has no notebook, so there are no files."))
+}
+
+/// A path as the model wrote it.
+fn path(text: &str) -> Result<NotePath, ToolOutcome> {
+    NotePath::parse(text).map_err(|invalid| {
+        let shown: String = text.chars().take(200).flat_map(char::escape_debug).collect();
+        ToolOutcome::failed(format!("`{shown}` is not a valid path: {invalid}."))
+    })
+}
+
+/// Refuses what the scope does not allow.
+fn allowed(world: &World, action: Action, path: &NotePath, kind: Kind, exists: Exists) -> Result<(), ToolOutcome> {
+    world
+        .scope
+        .check(action, path, kind, exists == Exists::Yes)
+        .map_err(|denied| ToolOutcome::failed(format!("Not allowed: {}.", denied.reason)))
+}
+
+/// Refuses what the scope does not allow whatever lies at the path, so that nothing is looked at in vain, and a refusal
+/// does not tell whether something is there.
+fn reachable(world: &World, action: Action, path: &NotePath) -> Result<(), ToolOutcome> {
+    let denied = match allowed(world, action, path, Kind::File, Exists::Yes) {
+        Ok(()) => return Ok(()),
+        Err(denied) => denied,
+    };
+    let otherwise = [(Kind::File, Exists::No), (Kind::Dir, Exists::Yes)];
+    if otherwise.into_iter().any(|(kind, exists)| allowed(world, action, path, kind, exists).is_ok()) {
+        return Ok(());
+    }
+    Err(denied)
+}
+
+/// Whether something lies at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Exists {
+    Yes,
+    No,
+}
+
+/// A failure of the file layer as an answer to the model.
+fn failed(path: &NotePath, error: &FileError) -> ToolOutcome {
+    match error {
+        FileError::Unconfirmed(_) => ToolOutcome::InDoubt { message: format!("{path}: {error}.") },
+        FileError::Changed => {
+            ToolOutcome::failed(format!("{path} changed since it was looked at, nothing was written. Read it again."))
+        }
+        FileError::Io(_) => ToolOutcome::Failed { message: format!("{path}: {error}."), retriable: true },
+        FileError::NotFound
+        | FileError::IsFolder
+        | FileError::NotAFolder
+        | FileError::NotAFile
+        | FileError::Symlink
+        | FileError::Escapes
+        | FileError::TooLarge { .. }
+        | FileError::NotText
+        | FileError::Exists
+        | FileError::NotEmpty
+        | FileError::Full
+        | FileError::ReadOnly
+        | FileError::Denied
+        | FileError::Reserved => ToolOutcome::failed(format!("{path}: {error}.")),
+    }
+}

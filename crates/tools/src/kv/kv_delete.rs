@@ -1,0 +1,70 @@
+//! `kv_delete`: removes a key.
+
+use adjutant_core::guard::permit::Permit;
+use adjutant_core::tool::{Done, Effect, Prepared, Resource, ResourceAction, ToolOutcome, ToolSpec};
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{changing, check_key, failed};
+use crate::arguments::{definition, parse};
+use crate::tool::Tool;
+use crate::world::World;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// The key.
+    #[schemars(regex(pattern = "^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$"))]
+    key: String,
+}
+
+/// Removes a key.
+pub(crate) struct KvDelete(ToolSpec);
+
+impl KvDelete {
+    pub(crate) fn new() -> Self {
+        let about = "Remove a key and its value. Removing a key that is not there is fine.";
+        Self(changing(definition::<Arguments>("kv_delete", about), Effect::Delete))
+    }
+
+    fn checked(&self, arguments: &Value) -> Result<Arguments, ToolOutcome> {
+        let arguments: Arguments = parse(&self.0, arguments)?;
+        check_key(&self.0, &arguments.key)?;
+        Ok(arguments)
+    }
+}
+
+#[async_trait]
+impl Tool for KvDelete {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    async fn prepare(&self, arguments: &Value, _world: &World) -> Result<Prepared, ToolOutcome> {
+        let summary = format!("kv_delete {}", self.checked(arguments)?.key);
+        Ok(Prepared { summary, ..Prepared::default() })
+    }
+
+    async fn run(&self, permit: Permit, world: &World) -> ToolOutcome {
+        let Arguments { key } = match self.checked(permit.arguments()) {
+            Ok(arguments) => arguments,
+            Err(outcome) => return outcome,
+        };
+        if let Err(error) = world.kv.delete(&key).await {
+            return failed(&error);
+        }
+        // The same words whether it was there or not: a second attempt must answer what the first would have.
+        let output = format!("There is nothing under `{key}` now.");
+        let resource = Resource {
+            kind: "kv".to_owned(),
+            path: key,
+            action: ResourceAction::Deleted,
+            undoable: false,
+            before: None,
+            after: None,
+        };
+        ToolOutcome::Done(Done { output, resources: vec![resource], ..Done::default() })
+    }
+}

@@ -1,0 +1,53 @@
+//! `kv_get`: the value under a key.
+
+use adjutant_core::guard::permit::Permit;
+use adjutant_core::tool::{ToolOutcome, ToolSpec};
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{check_key, failed, reading};
+use crate::arguments::{definition, parse};
+use crate::output::capped;
+use crate::tool::Tool;
+use crate::world::World;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// The key.
+    #[schemars(regex(pattern = "^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$"))]
+    key: String,
+}
+
+/// Reads a key.
+pub(crate) struct KvGet(ToolSpec);
+
+impl KvGet {
+    pub(crate) fn new() -> Self {
+        Self(reading(definition::<Arguments>("kv_get", "Get the value you stored under a key with kv_set.")))
+    }
+
+    async fn get(&self, permit: &Permit, world: &World) -> Result<String, ToolOutcome> {
+        let arguments: Arguments = parse(&self.0, permit.arguments())?;
+        check_key(&self.0, &arguments.key)?;
+        match world.kv.get(&arguments.key).await.map_err(|error| failed(&error))? {
+            Some(value) => Ok(capped(value, self.0.output_cap)),
+            None => Err(ToolOutcome::failed(format!("There is nothing under the key `{}`.", arguments.key))),
+        }
+    }
+}
+
+#[async_trait]
+impl Tool for KvGet {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    async fn run(&self, permit: Permit, world: &World) -> ToolOutcome {
+        match self.get(&permit, world).await {
+            Ok(output) => ToolOutcome::output(output),
+            Err(outcome) => outcome,
+        }
+    }
+}

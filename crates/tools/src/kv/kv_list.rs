@@ -1,0 +1,62 @@
+//! `kv_list`: the keys that begin with a prefix.
+
+use adjutant_core::guard::permit::Permit;
+use adjutant_core::tool::{ToolOutcome, ToolSpec};
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{check_key, failed, reading};
+use crate::arguments::{definition, parse};
+use crate::limits::KV_LIST;
+use crate::output::capped;
+use crate::tool::Tool;
+use crate::world::World;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// Only keys that begin with this text; without it, all keys.
+    #[serde(default)]
+    #[schemars(regex(pattern = "^([A-Za-z0-9][A-Za-z0-9_.:-]{0,127})?$"))]
+    prefix: String,
+}
+
+/// Lists keys.
+pub(crate) struct KvList(ToolSpec);
+
+impl KvList {
+    pub(crate) fn new() -> Self {
+        Self(reading(definition::<Arguments>("kv_list", "List the keys you stored with kv_set, one per line.")))
+    }
+
+    async fn list(&self, permit: &Permit, world: &World) -> Result<String, ToolOutcome> {
+        let arguments: Arguments = parse(&self.0, permit.arguments())?;
+        if !arguments.prefix.is_empty() {
+            check_key(&self.0, &arguments.prefix)?;
+        }
+        let mut keys = world.kv.list(&arguments.prefix, KV_LIST + 1).await.map_err(|error| failed(&error))?;
+        if keys.is_empty() {
+            return Ok("(no keys)".to_owned());
+        }
+        if keys.len() > KV_LIST {
+            keys.truncate(KV_LIST);
+            keys.push(format!("… more than {KV_LIST} keys; a longer prefix shows fewer"));
+        }
+        Ok(capped(keys.join("\n"), self.0.output_cap))
+    }
+}
+
+#[async_trait]
+impl Tool for KvList {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    async fn run(&self, permit: Permit, world: &World) -> ToolOutcome {
+        match self.list(&permit, world).await {
+            Ok(output) => ToolOutcome::output(output),
+            Err(outcome) => outcome,
+        }
+    }
+}

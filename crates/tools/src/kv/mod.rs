@@ -1,0 +1,75 @@
+//! Toolset `kv`: small durable values by key, an agent's own. No other agent reads or writes them.
+
+mod kv_delete;
+mod kv_get;
+mod kv_list;
+mod kv_set;
+
+use adjutant_core::label::Labels;
+use adjutant_core::tool::{Category, Effect, Level, Recovery, ToolDefinition, ToolOutcome, ToolSpec};
+
+pub(crate) use kv_delete::KvDelete;
+pub(crate) use kv_get::KvGet;
+pub(crate) use kv_list::KvList;
+pub(crate) use kv_set::KvSet;
+
+use crate::arguments::refuse;
+use crate::limits;
+use crate::world::HandleError;
+
+/// The name of the toolset.
+const TOOLSET: &str = "kv";
+
+/// What every reading tool of this set declares.
+fn reading(definition: ToolDefinition) -> ToolSpec {
+    ToolSpec {
+        toolset: TOOLSET,
+        category: Category::Memory,
+        level: Level::Read,
+        effect: Effect::Read,
+        undoable: true,
+        recovery: Recovery::Pure,
+        egress: false,
+        labels: Labels::PRIVATE,
+        per_minute: None,
+        timeout: limits::KV_TIMEOUT,
+        output_cap: adjutant_core::limits::OUTPUT_BYTES,
+        ..ToolSpec::undeclared(definition)
+    }
+}
+
+/// What every changing tool of this set declares: doing it twice is doing it once.
+fn changing(definition: ToolDefinition, effect: Effect) -> ToolSpec {
+    ToolSpec {
+        level: Level::Write,
+        effect,
+        undoable: false,
+        recovery: Recovery::Idempotent,
+        labels: Labels::NONE,
+        ..reading(definition)
+    }
+}
+
+/// Refuses what is not a key. The guard has checked the schema; a key goes into the store, so it is checked here too.
+fn check_key(spec: &ToolSpec, key: &str) -> Result<(), ToolOutcome> {
+    if is_key(key) {
+        return Ok(());
+    }
+    Err(refuse(spec, "a key is 1 to 128 of A-Z a-z 0-9 _ . : - and begins with a letter or digit"))
+}
+
+fn is_key(key: &str) -> bool {
+    let inside = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b':' | b'-');
+    key.len() <= limits::KV_KEY_CHARS && key.starts_with(|c: char| c.is_ascii_alphanumeric()) && key.bytes().all(inside)
+}
+
+/// A failure of the store as an answer to the model.
+fn failed(error: &HandleError) -> ToolOutcome {
+    match error {
+        HandleError::Busy(message) => ToolOutcome::Failed { message: message.clone(), retriable: true },
+        HandleError::Full(message) | HandleError::Failed(message) => ToolOutcome::failed(message.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

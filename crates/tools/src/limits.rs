@@ -1,0 +1,42 @@
+//! The limits of the built-in tools, named with their unit and the reason for their value.
+
+use std::time::Duration;
+
+/// How long a tool on files may run: a slow disk must not hold a run for the full minute that other tools get.
+pub const FILE_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a tool on keys may run: it is one small question to the store.
+pub const KV_TIMEOUT: Duration = Duration::from_secs(10);
+/// Bytes of the diff a person is shown; more than this nobody reads.
+pub const DIFF_BYTES: usize = 256 * 1024;
+/// How long the exact comparison of two texts may take before a coarser one is good enough.
+pub const DIFF_TIME: Duration = Duration::from_millis(500);
+/// Bytes of front matter that are parsed; real ones have a few hundred.
+pub const FRONT_MATTER_BYTES: usize = 64 * 1024;
+/// Properties one call may set or remove.
+pub const PROPERTIES: usize = 64;
+/// Bytes of a property's name.
+pub const PROPERTY_NAME_BYTES: usize = 128;
+/// Bytes of one value under a key.
+pub const KV_VALUE_BYTES: usize = 64 * 1024;
+/// Characters of a key.
+pub const KV_KEY_CHARS: usize = 128;
+/// Keys one listing returns.
+pub const KV_LIST: usize = 500;
+/// Characters of a search.
+pub const QUERY_CHARS: usize = 1000;
+/// Hits a search returns unless it asks for fewer.
+pub const HITS: usize = 20;
+/// Hits a search can ask for.
+pub const HITS_MOST: usize = 50;
+/// Hits taken from the index at the most while looking for ones that the scope lets through.
+pub const HITS_WINDOW: usize = 3200;
+/// How long a search brings the index up to date before it answers from what is there.
+pub const INDEX_TIME: Duration = Duration::from_secs(2);
+/// Files handed to the index at once.
+pub const INDEX_BATCH: usize = 64;
+/// Characters of a pattern that filters a listing.
+pub const PATTERN_CHARS: usize = 256;
+/// A file changed this recently may change again without its time stamp showing it, so it is indexed again next time.
+pub const SETTLED: Duration = Duration::from_secs(2);
+/// How many days back the date in a template may lie: an approval lives for one day, and midnight may lie in between.
+pub const TEMPLATE_DAYS: usize = 3;

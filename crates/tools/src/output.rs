@@ -1,0 +1,45 @@
+//! Text for the model: never longer than the tool promised, and never cut without saying so.
+
+/// The text, cut at a line (or at least a character) to fit into `cap` bytes together with a last line that says how much
+/// is missing.
+pub(crate) fn capped(text: String, cap: usize) -> String {
+    /// Bytes kept free for the line that tells of the cut.
+    const NOTE_BYTES: usize = 80;
+    if text.len() <= cap {
+        return text;
+    }
+    let mut end = cap.saturating_sub(NOTE_BYTES);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    // A whole line is worth more than a few more characters, unless the line is most of the text.
+    if let Some(line) = text[..end].rfind('\n').filter(|line| *line >= end / 2) {
+        end = line;
+    }
+    let (kept, rest) = text.split_at(end);
+    format!("{kept}\n… {} more bytes are not shown", rest.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_text_ends_with_a_line_that_says_how_much_is_missing() {
+        let text = "0123456789\n".repeat(30);
+        let cut = capped(text.clone(), 200);
+        assert!(cut.len() <= 200, "{}", cut.len());
+        let (kept, note) = cut.rsplit_once('\n').unwrap();
+        assert!(text.starts_with(kept));
+        assert_eq!(note, format!("… {} more bytes are not shown", text.len() - kept.len()));
+        assert_eq!(capped("short".to_owned(), 200), "short");
+    }
+
+    #[test]
+    fn a_cut_never_splits_a_character() {
+        for cap in 81..120 {
+            let cut = capped("ä".repeat(200), cap);
+            assert!(cut.len() <= cap && cut.contains("more bytes"), "{cut}");
+        }
+    }
+}
