@@ -7,7 +7,7 @@ use super::operation::Operations;
 pub use super::operation::{Caps, Operation};
 use super::path::NotePath;
 use super::pattern::{Cut, NamePattern, Pattern};
-pub use super::spec::{BadPattern, FolderEntry, NarrowedFolder, ScopeSpec, TypeEntry};
+pub use super::spec::{BadPattern, FolderEntry, NarrowedFolder, ScopeSpec};
 
 /// What is done to a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -99,7 +99,10 @@ impl Scope {
         Self {
             notebooks: spec.notebooks.clone().unwrap_or_default(),
             folders: spec.folders.iter().flatten().filter_map(folder).collect(),
-            file_types: spec.file_types.as_ref().map(|types| types.iter().filter_map(|t| t.pattern().ok()).collect()),
+            file_types: spec
+                .file_types
+                .as_ref()
+                .map(|types| types.iter().filter_map(|text| NamePattern::parse(text).ok()).collect()),
             caps: caps.into(),
             operations: spec.operations.as_ref().map_or(Operations::ALL, |list| list.iter().copied().collect()),
         }
@@ -451,6 +454,7 @@ mod tests {
         assert_eq!(file(&notes, Action::Create, "/a.md.exe"), "file_type");
         assert_eq!(file(&scope(json!({"folders": ["/"], "file_types": []})), Action::Read, "/a.md"), "file_type");
         assert_eq!(file(&scope(json!({"folders": ["/"], "file_types": "*"})), Action::Read, "/a.md"), "file_type");
+        assert_eq!(file(&scope(json!({"folders": ["/"], "file_types": [3]})), Action::Read, "/3"), "file_type");
         assert_eq!(file(&scope(json!({"folders": ["/"], "file_types": null})), Action::Read, "/a.md"), "ok");
         assert_eq!(file(&scope(json!({"folders": ["/.env"], "file_types": ["*env"]})), Action::Read, "/.env"), "ok");
         let denied = notes.check(Action::Read, &path("/x.pdf"), Kind::File, true).unwrap_err();

@@ -16,11 +16,11 @@ pub struct ScopeSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notebooks: Option<Vec<String>>,
     /// The folders it reaches.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "entries")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "folders")]
     pub folders: Option<Vec<FolderEntry>>,
     /// The file names it reaches; missing is no restriction, an empty list is nothing (P15).
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "entries")]
-    pub file_types: Option<Vec<TypeEntry>>,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "file_types")]
+    pub file_types: Option<Vec<String>>,
     /// What it may do there; missing is whatever its flags allow, an empty list is nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operations: Option<Vec<Operation>>,
@@ -48,16 +48,6 @@ pub struct NarrowedFolder {
     pub operations: Vec<Operation>,
 }
 
-/// One entry of `file_types`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum TypeEntry {
-    /// A pattern for names.
-    Pattern(String),
-    /// Anything else: it matches nothing.
-    Broken(Value),
-}
-
 /// An entry that must not be saved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("{field}: {reason}")]
@@ -82,8 +72,8 @@ impl ScopeSpec {
         let folders = self.folders.iter().flatten().enumerate().filter_map(|(index, entry)| {
             entry.pattern().err().map(|error| bad("folders", index, entry.written(), error))
         });
-        let types = self.file_types.iter().flatten().enumerate().filter_map(|(index, entry)| {
-            entry.pattern().err().map(|error| bad("file_types", index, entry.written(), error))
+        let types = self.file_types.iter().flatten().enumerate().filter_map(|(index, text)| {
+            NamePattern::parse(text).err().map(|error| bad("file_types", index, text.clone(), error))
         });
         let notebooks = self.notebooks.iter().flatten().enumerate().filter_map(|(index, name)| {
             let error = if name.is_empty() { Some(PatternError::Empty) } else { None };
@@ -112,62 +102,41 @@ impl FolderEntry {
     }
 }
 
-impl TypeEntry {
-    /// The pattern of the entry, if it is a valid one.
-    pub(super) fn pattern(&self) -> Result<NamePattern, PatternError> {
-        match self {
-            Self::Pattern(text) => NamePattern::parse(text),
-            Self::Broken(_) => Err(PatternError::NotAPattern),
-        }
-    }
-
-    fn written(&self) -> String {
-        match self {
-            Self::Pattern(text) => text.clone(),
-            Self::Broken(value) => value.to_string(),
-        }
-    }
-}
-
 impl From<&str> for FolderEntry {
     fn from(pattern: &str) -> Self {
         Self::Pattern(pattern.to_owned())
     }
 }
 
-impl From<&str> for TypeEntry {
-    fn from(pattern: &str) -> Self {
-        Self::Pattern(pattern.to_owned())
+/// Reads a list. What is not a list becomes a list of that one thing, so that `"folders": "/drafts"` grants nothing instead
+/// of failing the whole policy.
+fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Result<Vec<Value>, Value>>, D::Error> {
+    Ok(match Value::deserialize(deserializer)? {
+        Value::Null => None,
+        Value::Array(items) => Some(Ok(items)),
+        other => Some(Err(other)),
+    })
+}
+
+fn folders<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<FolderEntry>>, D::Error> {
+    let entry = |item| serde_json::from_value(item).map_err(serde::de::Error::custom);
+    match list(deserializer)? {
+        None => Ok(None),
+        Some(Ok(items)) => items.into_iter().map(entry).collect::<Result<_, _>>().map(Some),
+        Some(Err(other)) => Ok(Some(vec![FolderEntry::Broken(other)])),
     }
 }
 
-impl From<Value> for FolderEntry {
-    fn from(value: Value) -> Self {
-        Self::Broken(value)
-    }
-}
-
-impl From<Value> for TypeEntry {
-    fn from(value: Value) -> Self {
-        Self::Broken(value)
-    }
-}
-
-/// Reads a list of entries. What is not a list becomes one broken entry, so that `"folders": "/drafts"` grants nothing
-/// instead of failing the whole policy.
-fn entries<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: serde::de::DeserializeOwned + From<Value>,
-{
-    match Value::deserialize(deserializer)? {
-        Value::Null => Ok(None),
-        Value::Array(items) => {
-            let entry = |item| serde_json::from_value(item).map_err(serde::de::Error::custom);
-            items.into_iter().map(entry).collect::<Result<_, _>>().map(Some)
-        }
-        other => Ok(Some(vec![T::from(other)])),
-    }
+/// What is not a text is kept as its JSON behind a slash, which matches no name and may not be saved.
+fn file_types<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
+    let entry = |item| match item {
+        Value::String(text) => text,
+        other => format!("/{other}"),
+    };
+    Ok(list(deserializer)?.map(|list| match list {
+        Ok(items) => items.into_iter().map(entry).collect(),
+        Err(other) => vec![format!("/{other}")],
+    }))
 }
 
 #[cfg(test)]
@@ -184,7 +153,7 @@ mod tests {
     fn p9_a_broken_entry_loads_and_is_kept_as_it_was_written() {
         let written = json!({"folders": ["/a", 7, null, {"path": "/b"}, {"path": "/c", "operations": ["fly"]},
             {"path": "/d", "operations": ["read"], "more": 1}, {"path": "/e", "operations": ["read"]}],
-            "file_types": ["*.md", 3]});
+            "file_types": ["*.md"]});
         let spec = spec(written.clone());
         let broken = |entry: &FolderEntry| matches!(entry, FolderEntry::Broken(_));
         assert_eq!(
@@ -207,6 +176,7 @@ mod tests {
     fn p9_a_list_of_the_wrong_type_is_one_broken_entry() {
         let spec = spec(json!({"folders": "/drafts", "file_types": {"a": 1}}));
         assert_eq!(spec.folders, Some(vec![FolderEntry::Broken(json!("/drafts"))]));
+        assert_eq!(spec.file_types, Some(vec!["/{\"a\":1}".to_owned()]));
         assert_eq!(spec.problems().len(), 2);
     }
 
