@@ -1,7 +1,10 @@
 //! The guard: the one place that answers allow, ask or deny for an effect.
 
+pub mod judge;
 mod operation;
 pub mod path;
 pub mod pattern;
+pub mod permit;
+pub mod policy;
 pub mod scope;
 mod spec;

@@ -1,3 +1,8 @@
 //! A run: commands are asked, events are recorded, the state is their fold, the step is what comes next.
 
 pub mod chain;
+pub mod event;
+pub mod state;
+pub mod status;
+pub mod step;
+pub mod transcript;

@@ -1,0 +1,410 @@
+//! An agent's configuration: as a person writes it ([`AgentSpec`], almost everything optional) and as it is stored and
+//! judged ([`AgentConfig`], every field written out, so that a missing key can never mean "allowed", rule G2).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::canonical;
+use crate::content::Hash;
+use crate::guard::scope::{Caps, FolderEntry, Operation, Scope, ScopeSpec};
+use crate::limits;
+use crate::tool::{Category, Level};
+
+/// How much an agent does without asking. A field of the policy, never read from a prompt or from memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Autonomy {
+    /// Every call asks.
+    None,
+    /// Reads are free, the rest asks.
+    Low,
+    /// Reads, creates and undoable writes are free.
+    Medium,
+    /// Only what cannot be undone asks.
+    High,
+    /// Nothing asks by autonomy.
+    Full,
+}
+
+/// An agent as a person writes it. Only the name is required; an unknown key is an error.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentSpec {
+    /// Its name.
+    pub name: String,
+    /// Its short name; made from the name when omitted.
+    pub slug: Option<String>,
+    /// What it is for.
+    pub description: Option<String>,
+    /// A picture for lists.
+    pub emoji: Option<String>,
+    /// `provider/model`, or `default`.
+    pub model: Option<String>,
+    /// Sampling temperature; the provider's own when omitted.
+    pub temperature: Option<f64>,
+    /// Its instructions.
+    pub system_prompt: Option<String>,
+    /// What it may touch; nothing when omitted.
+    pub scope: Option<ScopeSpec>,
+    /// Whether it may read files.
+    pub can_read: Option<bool>,
+    /// Whether it may change files.
+    pub can_write: Option<bool>,
+    /// Whether it may create files.
+    pub can_create: Option<bool>,
+    /// Whether it may delete files.
+    pub can_delete: Option<bool>,
+    /// Whether it may run code.
+    pub can_execute_code: Option<bool>,
+    /// Whether it may use the network and other integrations.
+    pub can_access_integrations: Option<bool>,
+    /// Its level; the lowest its flags need when omitted.
+    pub permission_level: Option<Level>,
+    /// The categories of tools it may use; all when omitted.
+    pub categories: Option<BTreeSet<Category>>,
+    /// Tools by name.
+    pub tools: Option<BTreeSet<String>>,
+    /// Groups of tools; `files` when both are omitted.
+    pub toolsets: Option<BTreeSet<String>>,
+    /// Tools it never gets.
+    pub denied_tools: Option<BTreeSet<String>>,
+    /// How much it does without asking.
+    pub autonomy: Option<Autonomy>,
+    /// Tools that always ask.
+    pub requires_approval: Option<BTreeSet<String>>,
+    /// Model turns of a run.
+    pub max_turns: Option<u32>,
+    /// Tool calls of a run.
+    pub max_tool_calls: Option<u32>,
+    /// Output tokens of one model call.
+    pub max_tokens_per_request: Option<u32>,
+    /// How long an approval waits, such as `24h`.
+    pub approval_expires_in: Option<String>,
+    /// Whether it may run.
+    pub is_active: Option<bool>,
+    /// Free fields, never shown to a model.
+    pub metadata: Option<BTreeMap<String, String>>,
+}
+
+/// An agent as it is stored and judged: nothing is left to a default.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(clippy::struct_excessive_bools, reason = "they are the capability flags of the public agent body")]
+pub struct AgentConfig {
+    /// Its name.
+    pub name: String,
+    /// Its short name.
+    pub slug: String,
+    /// What it is for.
+    pub description: String,
+    /// A picture for lists.
+    pub emoji: String,
+    /// `provider/model`, or `default`.
+    pub model: String,
+    /// Sampling temperature.
+    pub temperature: Option<f64>,
+    /// Its instructions.
+    pub system_prompt: String,
+    /// What it may touch.
+    pub scope: ScopeSpec,
+    /// Whether it may read files.
+    pub can_read: bool,
+    /// Whether it may change files.
+    pub can_write: bool,
+    /// Whether it may create files.
+    pub can_create: bool,
+    /// Whether it may delete files.
+    pub can_delete: bool,
+    /// Whether it may run code.
+    pub can_execute_code: bool,
+    /// Whether it may use the network and other integrations.
+    pub can_access_integrations: bool,
+    /// Its level.
+    pub permission_level: Level,
+    /// The categories of tools it may use.
+    pub categories: BTreeSet<Category>,
+    /// Tools by name.
+    pub tools: BTreeSet<String>,
+    /// Groups of tools.
+    pub toolsets: BTreeSet<String>,
+    /// Tools it never gets.
+    pub denied_tools: BTreeSet<String>,
+    /// How much it does without asking.
+    pub autonomy: Autonomy,
+    /// Tools that always ask.
+    pub requires_approval: BTreeSet<String>,
+    /// Model turns of a run.
+    pub max_turns: u32,
+    /// Tool calls of a run.
+    pub max_tool_calls: u32,
+    /// Output tokens of one model call.
+    pub max_tokens_per_request: u32,
+    /// How long an approval waits, in seconds.
+    pub approval_expires_secs: u64,
+    /// Whether it may run.
+    pub is_active: bool,
+    /// Free fields, never shown to a model.
+    pub metadata: BTreeMap<String, String>,
+}
+
+/// Something about an agent that cannot be saved.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {detail}")]
+pub struct AgentProblem {
+    /// The field.
+    pub field: String,
+    /// What is wrong and what would be right.
+    pub detail: String,
+}
+
+impl AgentSpec {
+    /// Writes the defaults out and checks the whole.
+    ///
+    /// # Errors
+    /// Everything that is wrong, not only the first thing.
+    pub fn complete(self) -> Result<AgentConfig, Vec<AgentProblem>> {
+        let mut problems = Problems::default();
+        let slug = self.slug.unwrap_or_else(|| slug_of(&self.name));
+        problems.check(!self.name.trim().is_empty() && self.name.len() <= 100, "name", "give 1 to 100 characters");
+        problems.check(is_slug(&slug), "slug", "use 1 to 39 of a-z, 0-9, - and _, beginning with a letter or digit");
+        let scope = self.scope.unwrap_or_default();
+        problems.0.extend(scope.problems().into_iter().map(|bad| AgentProblem {
+            field: format!("scope.{}", bad.field),
+            detail: format!("`{}`: {}", bad.entry, bad.reason),
+        }));
+        let defaulted = self.tools.is_none() && self.toolsets.is_none();
+        let toolsets = if defaulted { BTreeSet::from(["files".to_owned()]) } else { self.toolsets.unwrap_or_default() };
+        let expiry = self.approval_expires_in.as_deref().map_or(Some(limits::APPROVAL_EXPIRY.as_secs()), parse_seconds);
+        problems.check(
+            expiry.is_some_and(|secs| (60..=30 * 86_400).contains(&secs)),
+            "approval_expires_in",
+            "use 1m to 30d, such as 24h",
+        );
+        let turns = self.max_turns.unwrap_or(limits::TURNS);
+        problems.check((1..=limits::TURNS_CEILING).contains(&turns), "max_turns", "use 1 to 200");
+        let calls = self.max_tool_calls.unwrap_or(limits::TOOL_CALLS);
+        problems.check((1..=limits::TOOL_CALLS_CEILING).contains(&calls), "max_tool_calls", "use 1 to 1000");
+        problems.check(self.temperature.is_none_or(|heat| (0.0..=2.0).contains(&heat)), "temperature", "use 0 to 2");
+        let model = self.model.unwrap_or_else(|| "default".to_owned());
+        problems.check(model == "default" || model.contains('/'), "model", "write provider/model, or default");
+        problems.check(
+            self.metadata.as_ref().is_none_or(|fields| fields.len() <= 16),
+            "metadata",
+            "use at most 16 keys",
+        );
+        let mut config = AgentConfig {
+            name: self.name,
+            slug,
+            description: self.description.unwrap_or_default(),
+            emoji: self.emoji.unwrap_or_default(),
+            model,
+            temperature: self.temperature,
+            system_prompt: self.system_prompt.unwrap_or_default(),
+            scope,
+            can_read: self.can_read.unwrap_or(true),
+            can_write: self.can_write.unwrap_or(false),
+            can_create: self.can_create.unwrap_or(false),
+            can_delete: self.can_delete.unwrap_or(false),
+            can_execute_code: self.can_execute_code.unwrap_or(false),
+            can_access_integrations: self.can_access_integrations.unwrap_or(false),
+            permission_level: Level::None,
+            categories: self.categories.unwrap_or_else(|| BTreeSet::from(ALL_CATEGORIES)),
+            tools: self.tools.unwrap_or_default(),
+            toolsets,
+            denied_tools: self.denied_tools.unwrap_or_default(),
+            autonomy: self.autonomy.unwrap_or(Autonomy::Low),
+            requires_approval: self.requires_approval.unwrap_or_default(),
+            max_turns: turns,
+            max_tool_calls: calls,
+            max_tokens_per_request: self.max_tokens_per_request.unwrap_or(limits::OUTPUT_TOKENS),
+            approval_expires_secs: expiry.unwrap_or_default(),
+            is_active: self.is_active.unwrap_or(true),
+            metadata: self.metadata.unwrap_or_default(),
+        };
+        config.permission_level = self.permission_level.unwrap_or_else(|| config.lowest_level());
+        if problems.0.is_empty() { Ok(config) } else { Err(problems.0) }
+    }
+}
+
+const ALL_CATEGORIES: [Category; 9] = [
+    Category::FileRead,
+    Category::FileWrite,
+    Category::FileDelete,
+    Category::CodeExecute,
+    Category::NetworkRead,
+    Category::NetworkWrite,
+    Category::System,
+    Category::Memory,
+    Category::Custom,
+];
+
+#[derive(Default)]
+struct Problems(Vec<AgentProblem>);
+
+impl Problems {
+    fn check(&mut self, fine: bool, field: &str, detail: &str) {
+        if !fine {
+            self.0.push(AgentProblem { field: field.to_owned(), detail: detail.to_owned() });
+        }
+    }
+}
+
+impl AgentConfig {
+    const fn lowest_level(&self) -> Level {
+        if self.can_execute_code {
+            Level::Execute
+        } else if self.can_write || self.can_create || self.can_delete || self.can_access_integrations {
+            Level::Write
+        } else {
+            Level::Read
+        }
+    }
+
+    /// The file capabilities of the flags.
+    #[must_use]
+    pub const fn caps(&self) -> Caps {
+        Caps {
+            read: self.can_read,
+            write: self.can_write,
+            create: self.can_create,
+            delete: self.can_delete,
+            execute: self.can_execute_code,
+        }
+    }
+
+    /// The scope, ready to be asked.
+    #[must_use]
+    pub fn compile_scope(&self) -> Scope {
+        Scope::compile(&self.scope, self.caps())
+    }
+
+    /// Whether a tool is granted: named or in a granted set, and not denied (check 1).
+    #[must_use]
+    pub fn grants_tool(&self, name: &str, toolset: &str) -> bool {
+        !self.denied_tools.contains(name) && (self.tools.contains(name) || self.toolsets.contains(toolset))
+    }
+
+    /// The hash that says which policy a call was judged under.
+    #[must_use]
+    pub fn hash(&self) -> Hash {
+        canonical::hash(&serde_json::to_value(self).unwrap_or_default())
+    }
+
+    /// The scope in words, for prompts and lists.
+    #[must_use]
+    pub fn reach(&self) -> String {
+        let entries = self.scope.folders.as_deref().unwrap_or_default();
+        let folders: Vec<&str> = entries
+            .iter()
+            .filter_map(|entry| match entry {
+                FolderEntry::Pattern(pattern) => Some(pattern.as_str()),
+                FolderEntry::Narrowed(narrowed) => Some(narrowed.path.as_str()),
+                FolderEntry::Broken(_) => None,
+            })
+            .collect();
+        let verbs: Vec<&str> = [
+            (self.can_read, Operation::Read, "read"),
+            (self.can_write, Operation::Write, "write"),
+            (self.can_create, Operation::Create, "create"),
+            (self.can_delete, Operation::Delete, "delete"),
+        ]
+        .into_iter()
+        .filter(|(flag, operation, _)| {
+            *flag && self.scope.operations.as_ref().is_none_or(|list| list.contains(operation))
+        })
+        .map(|(_, _, verb)| verb)
+        .collect();
+        if folders.is_empty() || verbs.is_empty() {
+            return "no files".to_owned();
+        }
+        let types = self.scope.file_types.as_ref().map(|types| format!(" ({})", types.join(", "))).unwrap_or_default();
+        format!("{} in {}{types}", verbs.join(", "), folders.join(", "))
+    }
+}
+
+/// A short name made from a name.
+#[must_use]
+pub fn slug_of(name: &str) -> String {
+    let mut slug = String::new();
+    for letter in name.chars() {
+        if letter.is_ascii_alphanumeric() {
+            slug.push(letter.to_ascii_lowercase());
+        } else if !slug.ends_with('-') && !slug.is_empty() {
+            slug.push('-');
+        }
+    }
+    slug.truncate(39);
+    slug.trim_end_matches('-').to_owned()
+}
+
+/// Whether a short name can be mentioned as a handle.
+#[must_use]
+pub fn is_slug(slug: &str) -> bool {
+    let fine = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    (1..=39).contains(&slug.len())
+        && slug.bytes().all(|byte| fine(byte) || byte == b'-' || byte == b'_')
+        && slug.bytes().next().is_some_and(fine)
+        && slug.bytes().last().is_some_and(fine)
+}
+
+/// Seconds of a span such as `90s`, `15m`, `24h`, `30d`.
+#[must_use]
+pub fn parse_seconds(text: &str) -> Option<u64> {
+    let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let number: u64 = digits.parse().ok()?;
+    let factor = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        _ => return None,
+    };
+    number.checked_mul(factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_with_only_a_name_can_read_nothing() {
+        let config = AgentSpec { name: "My Agent!".to_owned(), ..AgentSpec::default() }.complete().unwrap();
+        assert_eq!(config.slug, "my-agent");
+        assert_eq!(config.reach(), "no files");
+        assert!(config.can_read && !config.can_write);
+        assert_eq!(config.permission_level, Level::Read);
+        assert!(config.grants_tool("read_file", "files") && !config.grants_tool("kv_get", "kv"));
+    }
+
+    #[test]
+    fn an_explicit_empty_list_grants_nothing() {
+        let spec = AgentSpec { name: "a".to_owned(), toolsets: Some(BTreeSet::new()), ..AgentSpec::default() };
+        assert!(!spec.complete().unwrap().grants_tool("read_file", "files"));
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_said_at_once() {
+        let spec = AgentSpec {
+            name: " ".to_owned(),
+            slug: Some("-x".to_owned()),
+            max_turns: Some(0),
+            approval_expires_in: Some("soon".to_owned()),
+            ..AgentSpec::default()
+        };
+        let fields: Vec<_> = spec.complete().unwrap_err().into_iter().map(|problem| problem.field).collect();
+        assert_eq!(fields, ["name", "slug", "approval_expires_in", "max_turns"]);
+    }
+
+    #[test]
+    fn a_stored_configuration_with_a_key_missing_is_refused() {
+        let config = AgentSpec { name: "a".to_owned(), ..AgentSpec::default() }.complete().unwrap();
+        let whole = serde_json::to_value(&config).unwrap();
+        assert_eq!(serde_json::from_value::<AgentConfig>(whole.clone()).unwrap(), config);
+        for key in whole.as_object().unwrap().keys().filter(|key| *key != "temperature") {
+            let mut cut = whole.clone();
+            cut.as_object_mut().unwrap().remove(key);
+            assert!(serde_json::from_value::<AgentConfig>(cut).is_err(), "{key}");
+        }
+    }
+}

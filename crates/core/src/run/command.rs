@@ -1,0 +1,182 @@
+//! What may be asked of a run, and whether the run accepts it: a command becomes events, or a refusal that says why.
+
+use crate::content::{Content, Hash};
+use crate::guard::arguments;
+use crate::id::{ApprovalId, CallId};
+use crate::run::event::{
+    Actor, ApprovalDecided, ApprovalKind, CancelAsked, Decision, DoubtOutcome, Event, GrantScope, InDoubtResolved, PauseReason, Paused,
+    Resumed,
+};
+use crate::run::state::{Approval, State};
+use crate::run::status::Status;
+use crate::time::Time;
+
+/// Something that is asked of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    /// Decides an approval.
+    Decide(Decide),
+    /// Says what became of a call in doubt.
+    Resolve {
+        /// The call.
+        call: CallId,
+        /// What became of it.
+        outcome: DoubtOutcome,
+        /// Its result, if it happened.
+        result: Option<String>,
+        /// Who says so.
+        by: Actor,
+    },
+    /// Stops the run.
+    Cancel {
+        /// Who.
+        by: Actor,
+        /// Why.
+        reason: String,
+    },
+    /// Holds the run: nothing new is started.
+    Pause,
+    /// Lets a held run go on.
+    Resume {
+        /// Who.
+        by: Actor,
+    },
+}
+
+/// A decision about an approval.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decide {
+    /// The approval.
+    pub approval: ApprovalId,
+    /// What is decided.
+    pub decision: Decision,
+    /// How far it reaches.
+    pub scope: GrantScope,
+    /// Who decides.
+    pub by: Actor,
+    /// The arguments to run instead.
+    pub arguments: Option<String>,
+    /// What the person adds.
+    pub message: Option<String>,
+    /// What the person saw; a decision about something else is refused.
+    pub fingerprint: Option<Hash>,
+}
+
+/// Why a command is refused. Nothing was recorded.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Refusal {
+    /// The run is over.
+    #[error("the run has ended ({})", .0.word())]
+    Ended(Status),
+    /// There is no such approval in the run.
+    #[error("there is no such approval")]
+    NoSuchApproval,
+    /// Somebody was faster.
+    #[error("it was decided already")]
+    AlreadyDecided(Box<ApprovalDecided>),
+    /// It was replaced by a newer one, or its call was settled otherwise.
+    #[error("it is no longer open: a newer one took its place, or its call was settled")]
+    Superseded,
+    /// It ran out.
+    #[error("it expired")]
+    Expired,
+    /// The person decided about something else than what would run.
+    #[error("what was shown is no longer what would run")]
+    StaleFingerprint,
+    /// It may not reach that far.
+    #[error("it can be approved only for this once")]
+    ScopeNotOffered,
+    /// An edit needs arguments that are a JSON object.
+    #[error("the arguments cannot be used: {0}")]
+    BadArguments(String),
+    /// The call is not in doubt.
+    #[error("the call is not in doubt")]
+    NotInDoubt,
+    /// The run does not hold.
+    #[error("the run is not paused")]
+    NotPaused,
+}
+
+/// Turns a command into events, or refuses it.
+///
+/// # Errors
+/// Why the run does not accept the command. Cancelling or pausing twice is accepted and records nothing.
+pub fn accept(state: &State, command: &Command, now: Time) -> Result<Vec<Event>, Refusal> {
+    let ended = state.end.is_some().then(|| state.status());
+    match command {
+        Command::Decide(decide) => accept_decision(state, decide, now),
+        Command::Resolve { call, outcome, result, by } => {
+            let doubt = state.call(call).filter(|call| call.ended.is_none()).and_then(|call| call.doubt.as_ref());
+            let doubt = doubt.filter(|doubt| doubt.resolved.is_none()).ok_or(Refusal::NotInDoubt)?;
+            Ok(vec![Event::InDoubtResolved(InDoubtResolved {
+                approval: doubt.approval,
+                call: call.clone(),
+                outcome: *outcome,
+                result: result.as_deref().map(Content::from),
+                by: by.clone(),
+            })])
+        }
+        Command::Cancel { .. } if ended.is_some() || state.cancel.is_some() => Ok(Vec::new()),
+        Command::Cancel { by, reason } => Ok(vec![Event::CancelAsked(CancelAsked { by: by.clone(), reason: reason.clone() })]),
+        Command::Pause => match ended {
+            Some(status) => Err(Refusal::Ended(status)),
+            None if state.pause.is_some() => Ok(Vec::new()),
+            None => Ok(vec![Event::Paused(Paused { reason: PauseReason::Person, until: None })]),
+        },
+        Command::Resume { by } => match ended {
+            Some(status) => Err(Refusal::Ended(status)),
+            None if state.pause.is_none() => Err(Refusal::NotPaused),
+            None => Ok(vec![Event::Resumed(Resumed { by: by.clone() })]),
+        },
+    }
+}
+
+fn accept_decision(state: &State, decide: &Decide, now: Time) -> Result<Vec<Event>, Refusal> {
+    let approval = state.approvals.get(&decide.approval).ok_or(Refusal::NoSuchApproval)?;
+    let asked = open(approval)?;
+    if asked.expires_at <= now && decide.by != Actor::Clock {
+        return Err(Refusal::Expired);
+    }
+    if decide.fingerprint.is_some_and(|seen| seen != asked.fingerprint) {
+        return Err(Refusal::StaleFingerprint);
+    }
+    if !asked.allowed_scopes.contains(&decide.scope) {
+        return Err(Refusal::ScopeNotOffered);
+    }
+    let edited = match decide.decision {
+        Decision::Edit => {
+            let text = decide.arguments.as_deref().ok_or_else(|| Refusal::BadArguments("an edit needs arguments".to_owned()))?;
+            arguments::parse(text).map_err(|bad| Refusal::BadArguments(bad.to_string()))?;
+            Some(Content::from(text))
+        }
+        Decision::Approve | Decision::Respond | Decision::Reject | Decision::Stop => None,
+    };
+    let mut events = vec![Event::ApprovalDecided(ApprovalDecided {
+        approval: decide.approval,
+        call: approval.call.clone(),
+        decision: decide.decision,
+        by: decide.by.clone(),
+        scope: decide.scope,
+        arguments: edited,
+        message: decide.message.clone(),
+    })];
+    if decide.decision == Decision::Stop && state.cancel.is_none() {
+        let reason = decide.message.clone().unwrap_or_else(|| "stopped at an approval".to_owned());
+        events.push(Event::CancelAsked(CancelAsked { by: decide.by.clone(), reason }));
+    }
+    Ok(events)
+}
+
+fn open(approval: &Approval) -> Result<&crate::run::event::ApprovalAsked, Refusal> {
+    if let Some((decided, _)) = &approval.decided {
+        return Err(match decided.by {
+            Actor::Clock => Refusal::Expired,
+            Actor::User(_) | Actor::Rule(_) => Refusal::AlreadyDecided(Box::new(decided.clone())),
+        });
+    }
+    match (&approval.asked, approval.kind) {
+        (Some(asked), ApprovalKind::Call | ApprovalKind::Budget) if !approval.superseded => Ok(asked),
+        (_, ApprovalKind::InDoubt) => Err(Refusal::NoSuchApproval),
+        (Some(_) | None, ApprovalKind::Call | ApprovalKind::Budget) => Err(Refusal::Superseded),
+    }
+}

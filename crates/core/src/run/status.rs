@@ -1,0 +1,116 @@
+//! The word for where a run is, and when somebody should look at it again: both are read off the state.
+
+use serde::{Deserialize, Serialize};
+
+use crate::run::event::EndStatus;
+use crate::run::state::State;
+use crate::run::step::{Step, step};
+use crate::time::Time;
+
+/// Where a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Status {
+    /// Nobody has taken it up yet.
+    Queued,
+    /// It goes on.
+    Running,
+    /// A person has to decide.
+    WaitingApproval,
+    /// It holds, by request or at a limit.
+    Paused,
+    /// A person has to say what became of a call.
+    InDoubt,
+    /// It was asked to stop and has not yet.
+    Cancelling,
+    /// It ended with an answer.
+    Completed,
+    /// It ended with an error.
+    Failed,
+    /// It ended by request.
+    Cancelled,
+}
+
+impl Status {
+    /// Every status.
+    pub const ALL: [Self; 9] = [
+        Self::Queued,
+        Self::Running,
+        Self::WaitingApproval,
+        Self::Paused,
+        Self::InDoubt,
+        Self::Cancelling,
+        Self::Completed,
+        Self::Failed,
+        Self::Cancelled,
+    ];
+
+    pub(crate) fn of(state: &State) -> Self {
+        if let Some(status) = state.end_status() {
+            return match status {
+                EndStatus::Completed => Self::Completed,
+                EndStatus::Failed => Self::Failed,
+                EndStatus::Cancelled => Self::Cancelled,
+            };
+        }
+        if state.cancel.is_some() {
+            return Self::Cancelling;
+        }
+        // A moment before all others: what is asked is where the run is, not whether something has expired.
+        match step(state, Time::from_millis(i64::MIN)) {
+            Step::Wait(_) if state.pause.is_some() => Self::Paused,
+            Step::Wait(_) if state.calls().any(|call| call.doubt.is_some() && call.ended.is_none()) => Self::InDoubt,
+            Step::Wait(_) if state.approvals.values().any(super::state::Approval::is_pending) => Self::WaitingApproval,
+            _ if state.asking.is_none() && state.turns.is_empty() && state.failures.is_empty() => Self::Queued,
+            _ => Self::Running,
+        }
+    }
+
+    /// Whether the run is over.
+    #[must_use]
+    pub const fn is_end(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
+    }
+
+    /// The word of the API.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Queued => "QUEUED",
+            Self::Running => "RUNNING",
+            Self::WaitingApproval => "WAITING_APPROVAL",
+            Self::Paused => "PAUSED",
+            Self::InDoubt => "IN_DOUBT",
+            Self::Cancelling => "CANCELLING",
+            Self::Completed => "COMPLETED",
+            Self::Failed => "FAILED",
+            Self::Cancelled => "CANCELLED",
+        }
+    }
+
+    /// The status of a word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.word() == word)
+    }
+}
+
+impl State {
+    /// When somebody should drive the run next: at once, at a moment, or only after a command.
+    #[must_use]
+    pub fn due(&self) -> Option<Time> {
+        match step(self, self.updated_at) {
+            Step::Done => None,
+            Step::Wait(until) => until,
+            Step::CallModel { .. }
+            | Step::AwaitModel
+            | Step::Judge(_)
+            | Step::Expire(_)
+            | Step::Settle(_)
+            | Step::Start(_)
+            | Step::Await(_)
+            | Step::Cancel
+            | Step::Finish(_) => Some(self.updated_at),
+        }
+    }
+}
