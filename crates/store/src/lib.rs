@@ -1,3 +1,195 @@
-//! The only room that speaks SQL: the event log, its projections, queue, leases and search index.
+//! The only room that speaks SQL: the event log, its projections, queue, leases and search index, on SQLite and on
+//! PostgreSQL. It stores and guards; it decides nothing.
 
+use std::path::Path;
+use std::sync::Arc;
+
+use adjutant_core::limits::FEED_BACKLOG;
+use tokio::sync::broadcast;
+use tokio::task::JoinHandle;
+
+/// The SQL back end of a store; the in-memory one answers at once.
+macro_rules! sql {
+    ($store:expr, $memory:ident => $answer:expr) => {
+        match &$store.inner.backend {
+            $crate::Backend::Sql(sql) => sql,
+            #[cfg(feature = "sim")]
+            $crate::Backend::Memory($memory) => return $answer,
+        }
+    };
+}
+
+mod agents;
+mod chats;
+mod commit;
+mod db;
+mod error;
+mod health;
+mod inbox;
+mod keys;
+mod kv;
+mod log;
+mod marks;
+#[cfg(feature = "sim")]
+mod memory;
+mod meta;
+mod migrate;
+mod postgres;
+mod prepare;
+mod queue;
 pub mod row;
+mod runs;
+mod seal;
+mod search;
+mod set;
+mod sqlite;
+mod tenants;
+mod value;
+mod writer;
+
+pub use error::{Source, StoreError};
+pub use health::Health;
+#[cfg(feature = "sim")]
+pub use memory::{Fault, FaultPoint, MemoryConfig};
+pub use seal::{MasterKey, Sealing};
+
+use db::Db;
+use keys::{Keyring, Sealer};
+use row::Change;
+use seal::Scope;
+use writer::Writer;
+
+/// What a commit survives on SQLite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// Power loss: every commit is on the disk before it is answered.
+    Full,
+    /// A crash of the process; the last commits may be lost with the power. Faster.
+    Normal,
+}
+
+/// Everything that is remembered. Cheap to clone.
+#[derive(Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    backend: Backend,
+    changes: broadcast::Sender<Change>,
+}
+
+/// The closed set of back ends; the two databases differ only below [`Db`].
+enum Backend {
+    Sql(Sql),
+    #[cfg(feature = "sim")]
+    Memory(memory::Memory),
+}
+
+struct Sql {
+    db: Arc<Db>,
+    keys: Keyring,
+    writer: Writer,
+    /// This process, as it signs what it tells other nodes.
+    me: String,
+    listener: Option<JoinHandle<()>>,
+}
+
+impl Drop for Sql {
+    fn drop(&mut self) {
+        if let Some(listener) = &self.listener {
+            listener.abort();
+        }
+    }
+}
+
+impl Sql {
+    async fn sealer(&self, scope: Scope) -> Result<Sealer, StoreError> {
+        self.keys.sealer(&self.db, scope).await
+    }
+}
+
+impl Store {
+    /// Opens a SQLite file, makes it if there is none, and brings its schema forward. The caller holds the lock of the data
+    /// directory: whatever nodes are still written down as alive count as dead.
+    ///
+    /// # Errors
+    /// [`StoreError::NewerSchema`], [`StoreError::WrongKey`], [`StoreError::ReadOnly`], [`StoreError::Full`],
+    /// [`StoreError::Corrupt`] say what a person has to look at.
+    pub async fn open_sqlite(file: &Path, durability: Durability, sealing: Sealing) -> Result<Self, StoreError> {
+        let db = sqlite::open(file, durability).await?;
+        let store = Self::open(db, &sealing).await?;
+        store.forget_nodes().await?;
+        Ok(store)
+    }
+
+    /// Opens a PostgreSQL database (14 or later) and brings its schema forward. Other nodes may use it at the same time.
+    ///
+    /// # Errors
+    /// As [`Store::open_sqlite`], and [`StoreError::Unavailable`] when the server cannot be reached.
+    pub async fn open_postgres(url: &str, sealing: Sealing) -> Result<Self, StoreError> {
+        let db = postgres::open(url).await?;
+        Self::open(db, &sealing).await
+    }
+
+    /// A store that lives in memory, for simulation: the same meaning, with faults on request.
+    #[cfg(feature = "sim")]
+    #[must_use]
+    pub fn memory(sim: MemoryConfig) -> Self {
+        let (changes, _) = broadcast::channel(FEED_BACKLOG);
+        let backend = Backend::Memory(memory::Memory::new(sim, changes.clone()));
+        Self { inner: Arc::new(Inner { backend, changes }) }
+    }
+
+    async fn open(db: Db, sealing: &Sealing) -> Result<Self, StoreError> {
+        if let Err(error) = migrate::migrate(&db, sealing).await {
+            db.close().await;
+            return Err(error);
+        }
+        let mut random = [0; 8];
+        seal::fill_random(&mut random)?;
+        let me = format!("{:016x}", u64::from_le_bytes(random));
+        let (changes, _) = broadcast::channel(FEED_BACKLOG);
+        let listener = match &db {
+            Db::Sqlite { .. } => None,
+            Db::Postgres { pool, .. } => {
+                Some(tokio::spawn(postgres::listen(pool.clone(), me.clone(), changes.clone())))
+            }
+        };
+        let db = Arc::new(db);
+        let writer = Writer::start(Arc::clone(&db), me.clone(), changes.clone());
+        let backend = Backend::Sql(Sql { db, keys: Keyring::new(sealing), writer, me, listener });
+        Ok(Self { inner: Arc::new(Inner { backend, changes }) })
+    }
+
+    /// What is committed from now on, in this process and (on PostgreSQL) in others. A wake-up only: a receiver that lags,
+    /// or gets [`Change::Reread`], reads again whatever matters to it.
+    #[must_use]
+    pub fn changes(&self) -> broadcast::Receiver<Change> {
+        self.inner.changes.subscribe()
+    }
+
+    /// Writes what is queued and closes every connection, for all clones of this store.
+    pub async fn close(self) {
+        let sql = sql!(self, memory => memory.close());
+        sql.writer.close().await;
+        if let Some(listener) = &sql.listener {
+            listener.abort();
+        }
+        sql.db.close().await;
+    }
+
+    /// Tells this process and other nodes about a change that was not an append.
+    async fn announce(&self, sql: &Sql, change: Change) {
+        let _ = self.inner.changes.send(change);
+        if let Db::Postgres { .. } = &*sql.db {
+            for payload in postgres::payloads(&sql.me, &[change]) {
+                let told = sql.db.write("SELECT pg_notify($1, $2)", value::args![postgres::CHANNEL, payload]).await;
+                if let Err(error) = told {
+                    // Others find out by their slow poll.
+                    tracing::debug!(%error, "other nodes were not told of a change");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,250 @@
+-- What the instance knows about itself. Never sealed: it is read before any key is there.
+CREATE TABLE meta (
+    key TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    value TEXT COLLATE "C" NOT NULL
+);
+
+-- One data key per tenant (and `sys` for the instance), wrapped by the master key. Without the row its content is gone.
+CREATE TABLE data_keys (
+    workspace TEXT COLLATE "C" NOT NULL,
+    generation BIGINT NOT NULL,
+    wrapped BYTEA NOT NULL,
+    PRIMARY KEY (workspace, generation)
+);
+
+-- Values of the instance itself (signing key, …), sealed.
+CREATE TABLE instance (
+    key TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    value BYTEA NOT NULL
+);
+
+CREATE TABLE workspaces (
+    id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    slug TEXT COLLATE "C" NOT NULL UNIQUE,
+    name TEXT COLLATE "C" NOT NULL,
+    time_zone TEXT COLLATE "C" NOT NULL,
+    created_at BIGINT NOT NULL
+);
+
+CREATE TABLE users (
+    id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    name TEXT COLLATE "C" NOT NULL UNIQUE,
+    created_at BIGINT NOT NULL
+);
+
+CREATE TABLE notebooks (
+    workspace TEXT COLLATE "C" NOT NULL REFERENCES workspaces (id),
+    id TEXT COLLATE "C" NOT NULL,
+    slug TEXT COLLATE "C" NOT NULL,
+    linked TEXT COLLATE "C",
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (workspace, id),
+    UNIQUE (workspace, slug)
+);
+
+-- The current version of each agent; every version is in agent_versions.
+CREATE TABLE agents (
+    workspace TEXT COLLATE "C" NOT NULL REFERENCES workspaces (id),
+    id TEXT COLLATE "C" NOT NULL,
+    slug TEXT COLLATE "C" NOT NULL,
+    version BIGINT NOT NULL,
+    PRIMARY KEY (workspace, id),
+    UNIQUE (workspace, slug)
+);
+
+CREATE TABLE agent_versions (
+    workspace TEXT COLLATE "C" NOT NULL,
+    agent TEXT COLLATE "C" NOT NULL,
+    version BIGINT NOT NULL,
+    slug TEXT COLLATE "C" NOT NULL,
+    active BIGINT NOT NULL,
+    spec TEXT COLLATE "C" NOT NULL,
+    saved_at BIGINT NOT NULL,
+    PRIMARY KEY (workspace, agent, version)
+);
+
+CREATE TABLE chats (
+    workspace TEXT COLLATE "C" NOT NULL REFERENCES workspaces (id),
+    id TEXT COLLATE "C" NOT NULL,
+    agent TEXT COLLATE "C" NOT NULL,
+    notebook TEXT COLLATE "C",
+    owner TEXT COLLATE "C" NOT NULL,
+    title BYTEA NOT NULL,
+    tip TEXT COLLATE "C",
+    forked_from TEXT COLLATE "C",
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (workspace, id)
+);
+-- Serves: the chats of one agent, newest first.
+CREATE INDEX chats_agent ON chats (workspace, agent, id);
+
+-- The log. A body that was erased is NULL; its hashes stay.
+CREATE TABLE events (
+    workspace TEXT COLLATE "C" NOT NULL,
+    stream TEXT COLLATE "C" NOT NULL,
+    seq BIGINT NOT NULL,
+    kind TEXT COLLATE "C" NOT NULL,
+    time BIGINT NOT NULL,
+    body_hash BYTEA NOT NULL,
+    body BYTEA,
+    hash BYTEA NOT NULL,
+    PRIMARY KEY (workspace, stream, seq)
+);
+
+-- Heads of the streams that are not runs (audit logs).
+CREATE TABLE streams (
+    workspace TEXT COLLATE "C" NOT NULL,
+    stream TEXT COLLATE "C" NOT NULL,
+    head_seq BIGINT NOT NULL,
+    head_hash BYTEA NOT NULL,
+    PRIMARY KEY (workspace, stream)
+);
+
+-- Content that events refer to, once per tenant.
+CREATE TABLE blocks (
+    workspace TEXT COLLATE "C" NOT NULL,
+    hash BYTEA NOT NULL,
+    bytes BYTEA NOT NULL,
+    PRIMARY KEY (workspace, hash)
+);
+
+-- Which streams use a block, so that erasing one stream spares what others use.
+CREATE TABLE block_refs (
+    workspace TEXT COLLATE "C" NOT NULL,
+    stream TEXT COLLATE "C" NOT NULL,
+    hash BYTEA NOT NULL,
+    PRIMARY KEY (workspace, stream, hash)
+);
+-- Serves: does another stream use this block (erase).
+CREATE INDEX block_refs_hash ON block_refs (workspace, hash);
+
+-- Projection: one row per run, and the queue.
+CREATE TABLE runs (
+    workspace TEXT COLLATE "C" NOT NULL,
+    id TEXT COLLATE "C" NOT NULL,
+    chat TEXT COLLATE "C" NOT NULL,
+    agent TEXT COLLATE "C" NOT NULL,
+    agent_version BIGINT NOT NULL,
+    notebook TEXT COLLATE "C",
+    base_run TEXT COLLATE "C",
+    base_seq BIGINT,
+    parent TEXT COLLATE "C",
+    initiator TEXT COLLATE "C" NOT NULL,
+    "trigger" TEXT COLLATE "C" NOT NULL,
+    created_at BIGINT NOT NULL,
+    superseded_by TEXT COLLATE "C",
+    head_seq BIGINT NOT NULL,
+    head_hash BYTEA NOT NULL,
+    owner TEXT COLLATE "C",
+    epoch BIGINT NOT NULL,
+    status TEXT COLLATE "C" NOT NULL,
+    due BIGINT,
+    updated_at BIGINT NOT NULL,
+    ended_at BIGINT,
+    turns BIGINT NOT NULL,
+    calls BIGINT NOT NULL,
+    tokens_input BIGINT NOT NULL,
+    tokens_output BIGINT NOT NULL,
+    tokens_cached BIGINT NOT NULL,
+    tokens_reasoning BIGINT NOT NULL,
+    cost BIGINT NOT NULL,
+    summary BYTEA,
+    PRIMARY KEY (workspace, id)
+) WITH (fillfactor = 80);
+-- Serves: which tenant a run belongs to (the operator's command line, the worker).
+CREATE UNIQUE INDEX runs_id ON runs (id);
+-- Serves: the runs of one chat, newest first; marking a branch superseded.
+CREATE INDEX runs_chat ON runs (workspace, chat, id);
+-- Serves: the runs of one agent, newest first.
+CREATE INDEX runs_agent ON runs (workspace, agent, id);
+-- Serves: the runs in one status, newest first.
+CREATE INDEX runs_status ON runs (workspace, status, id);
+-- Serves: claiming the oldest due run, and when the next one is due.
+CREATE INDEX runs_due ON runs (due, id) WHERE owner IS NULL AND due IS NOT NULL;
+-- Serves: giving back what a node owned when it leaves or dies.
+CREATE INDEX runs_owner ON runs (owner) WHERE owner IS NOT NULL;
+
+-- Projection: the inbox.
+CREATE TABLE approvals (
+    workspace TEXT COLLATE "C" NOT NULL,
+    id TEXT COLLATE "C" NOT NULL,
+    run TEXT COLLATE "C" NOT NULL,
+    chat TEXT COLLATE "C" NOT NULL,
+    agent TEXT COLLATE "C" NOT NULL,
+    call TEXT COLLATE "C",
+    kind TEXT COLLATE "C" NOT NULL,
+    status TEXT COLLATE "C" NOT NULL,
+    tool TEXT COLLATE "C",
+    created_at BIGINT NOT NULL,
+    expires_at BIGINT,
+    decided_at BIGINT,
+    card BYTEA,
+    PRIMARY KEY (workspace, id)
+);
+-- Serves: the inbox, filtered by status, oldest first.
+CREATE INDEX approvals_status ON approvals (workspace, status, id);
+-- Serves: the items of one run; erasing and rebuilding it.
+CREATE INDEX approvals_run ON approvals (workspace, run, id);
+
+-- Projection: the tool calls of a run.
+CREATE TABLE calls (
+    workspace TEXT COLLATE "C" NOT NULL,
+    run TEXT COLLATE "C" NOT NULL,
+    call TEXT COLLATE "C" NOT NULL,
+    tool TEXT COLLATE "C" NOT NULL,
+    target TEXT COLLATE "C",
+    verdict TEXT COLLATE "C",
+    attempts BIGINT NOT NULL,
+    proposed_at BIGINT NOT NULL,
+    started_at BIGINT,
+    PRIMARY KEY (workspace, run, call)
+);
+
+-- The one terminal result of each call: the key is the promise.
+CREATE TABLE results (
+    workspace TEXT COLLATE "C" NOT NULL,
+    run TEXT COLLATE "C" NOT NULL,
+    call TEXT COLLATE "C" NOT NULL,
+    seq BIGINT NOT NULL,
+    at BIGINT NOT NULL,
+    is_error BIGINT NOT NULL,
+    PRIMARY KEY (workspace, run, call)
+);
+
+-- Processes that drive runs; a lease by the database's clock.
+CREATE TABLE nodes (
+    id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    expires BIGINT NOT NULL
+);
+
+-- What agents keep for themselves.
+CREATE TABLE kv (
+    workspace TEXT COLLATE "C" NOT NULL,
+    agent TEXT COLLATE "C" NOT NULL,
+    key TEXT COLLATE "C" NOT NULL,
+    value BYTEA NOT NULL,
+    PRIMARY KEY (workspace, agent, key)
+);
+
+-- Files that an agent wrote while it had read untrusted content.
+CREATE TABLE file_marks (
+    workspace TEXT COLLATE "C" NOT NULL,
+    notebook TEXT COLLATE "C" NOT NULL,
+    path TEXT COLLATE "C" NOT NULL,
+    hash BYTEA NOT NULL,
+    PRIMARY KEY (workspace, notebook, path)
+);
+
+-- The search index: what it knows of each file, and its text.
+CREATE TABLE files (
+    workspace TEXT COLLATE "C" NOT NULL,
+    notebook TEXT COLLATE "C" NOT NULL,
+    path TEXT COLLATE "C" NOT NULL,
+    size BIGINT NOT NULL,
+    modified BIGINT NOT NULL,
+    body TEXT NOT NULL,
+    words TSVECTOR NOT NULL,
+    PRIMARY KEY (workspace, notebook, path)
+);
+-- Serves: search.
+CREATE INDEX files_words ON files USING gin (words);

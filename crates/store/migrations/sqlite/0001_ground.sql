@@ -1,0 +1,250 @@
+-- What the instance knows about itself. Never sealed: it is read before any key is there.
+CREATE TABLE meta (
+    key TEXT NOT NULL PRIMARY KEY,
+    value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- One data key per tenant (and `sys` for the instance), wrapped by the master key. Without the row its content is gone.
+CREATE TABLE data_keys (
+    workspace TEXT NOT NULL,
+    generation INTEGER NOT NULL,
+    wrapped BLOB NOT NULL,
+    PRIMARY KEY (workspace, generation)
+) STRICT, WITHOUT ROWID;
+
+-- Values of the instance itself (signing key, …), sealed.
+CREATE TABLE instance (
+    key TEXT NOT NULL PRIMARY KEY,
+    value BLOB NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE workspaces (
+    id TEXT NOT NULL PRIMARY KEY,
+    slug TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    time_zone TEXT NOT NULL,
+    created_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE users (
+    id TEXT NOT NULL PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    created_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE notebooks (
+    workspace TEXT NOT NULL REFERENCES workspaces (id),
+    id TEXT NOT NULL,
+    slug TEXT NOT NULL,
+    linked TEXT,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (workspace, id),
+    UNIQUE (workspace, slug)
+) STRICT;
+
+-- The current version of each agent; every version is in agent_versions.
+CREATE TABLE agents (
+    workspace TEXT NOT NULL REFERENCES workspaces (id),
+    id TEXT NOT NULL,
+    slug TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    PRIMARY KEY (workspace, id),
+    UNIQUE (workspace, slug)
+) STRICT;
+
+CREATE TABLE agent_versions (
+    workspace TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    slug TEXT NOT NULL,
+    active INTEGER NOT NULL,
+    spec TEXT NOT NULL,
+    saved_at INTEGER NOT NULL,
+    PRIMARY KEY (workspace, agent, version)
+) STRICT;
+
+CREATE TABLE chats (
+    workspace TEXT NOT NULL REFERENCES workspaces (id),
+    id TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    notebook TEXT,
+    owner TEXT NOT NULL,
+    title BLOB NOT NULL,
+    tip TEXT,
+    forked_from TEXT,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (workspace, id)
+) STRICT;
+-- Serves: the chats of one agent, newest first.
+CREATE INDEX chats_agent ON chats (workspace, agent, id);
+
+-- The log. A body that was erased is NULL; its hashes stay.
+CREATE TABLE events (
+    workspace TEXT NOT NULL,
+    stream TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    time INTEGER NOT NULL,
+    body_hash BLOB NOT NULL,
+    body BLOB,
+    hash BLOB NOT NULL,
+    PRIMARY KEY (workspace, stream, seq)
+) STRICT;
+
+-- Heads of the streams that are not runs (audit logs).
+CREATE TABLE streams (
+    workspace TEXT NOT NULL,
+    stream TEXT NOT NULL,
+    head_seq INTEGER NOT NULL,
+    head_hash BLOB NOT NULL,
+    PRIMARY KEY (workspace, stream)
+) STRICT, WITHOUT ROWID;
+
+-- Content that events refer to, once per tenant.
+CREATE TABLE blocks (
+    workspace TEXT NOT NULL,
+    hash BLOB NOT NULL,
+    bytes BLOB NOT NULL,
+    PRIMARY KEY (workspace, hash)
+) STRICT;
+
+-- Which streams use a block, so that erasing one stream spares what others use.
+CREATE TABLE block_refs (
+    workspace TEXT NOT NULL,
+    stream TEXT NOT NULL,
+    hash BLOB NOT NULL,
+    PRIMARY KEY (workspace, stream, hash)
+) STRICT, WITHOUT ROWID;
+-- Serves: does another stream use this block (erase).
+CREATE INDEX block_refs_hash ON block_refs (workspace, hash);
+
+-- Projection: one row per run, and the queue.
+CREATE TABLE runs (
+    workspace TEXT NOT NULL,
+    id TEXT NOT NULL,
+    chat TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    agent_version INTEGER NOT NULL,
+    notebook TEXT,
+    base_run TEXT,
+    base_seq INTEGER,
+    parent TEXT,
+    initiator TEXT NOT NULL,
+    "trigger" TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    superseded_by TEXT,
+    head_seq INTEGER NOT NULL,
+    head_hash BLOB NOT NULL,
+    owner TEXT,
+    epoch INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    due INTEGER,
+    updated_at INTEGER NOT NULL,
+    ended_at INTEGER,
+    turns INTEGER NOT NULL,
+    calls INTEGER NOT NULL,
+    tokens_input INTEGER NOT NULL,
+    tokens_output INTEGER NOT NULL,
+    tokens_cached INTEGER NOT NULL,
+    tokens_reasoning INTEGER NOT NULL,
+    cost INTEGER NOT NULL,
+    summary BLOB,
+    PRIMARY KEY (workspace, id)
+) STRICT;
+-- Serves: which tenant a run belongs to (the operator's command line, the worker).
+CREATE UNIQUE INDEX runs_id ON runs (id);
+-- Serves: the runs of one chat, newest first; marking a branch superseded.
+CREATE INDEX runs_chat ON runs (workspace, chat, id);
+-- Serves: the runs of one agent, newest first.
+CREATE INDEX runs_agent ON runs (workspace, agent, id);
+-- Serves: the runs in one status, newest first.
+CREATE INDEX runs_status ON runs (workspace, status, id);
+-- Serves: claiming the oldest due run, and when the next one is due.
+CREATE INDEX runs_due ON runs (due, id) WHERE owner IS NULL AND due IS NOT NULL;
+-- Serves: giving back what a node owned when it leaves or dies.
+CREATE INDEX runs_owner ON runs (owner) WHERE owner IS NOT NULL;
+
+-- Projection: the inbox.
+CREATE TABLE approvals (
+    workspace TEXT NOT NULL,
+    id TEXT NOT NULL,
+    run TEXT NOT NULL,
+    chat TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    call TEXT,
+    kind TEXT NOT NULL,
+    status TEXT NOT NULL,
+    tool TEXT,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    decided_at INTEGER,
+    card BLOB,
+    PRIMARY KEY (workspace, id)
+) STRICT;
+-- Serves: the inbox, filtered by status, oldest first.
+CREATE INDEX approvals_status ON approvals (workspace, status, id);
+-- Serves: the items of one run; erasing and rebuilding it.
+CREATE INDEX approvals_run ON approvals (workspace, run, id);
+
+-- Projection: the tool calls of a run.
+CREATE TABLE calls (
+    workspace TEXT NOT NULL,
+    run TEXT NOT NULL,
+    call TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    target TEXT,
+    verdict TEXT,
+    attempts INTEGER NOT NULL,
+    proposed_at INTEGER NOT NULL,
+    started_at INTEGER,
+    PRIMARY KEY (workspace, run, call)
+) STRICT;
+
+-- The one terminal result of each call: the key is the promise.
+CREATE TABLE results (
+    workspace TEXT NOT NULL,
+    run TEXT NOT NULL,
+    call TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    is_error INTEGER NOT NULL,
+    PRIMARY KEY (workspace, run, call)
+) STRICT;
+
+-- Processes that drive runs; a lease by the database's clock.
+CREATE TABLE nodes (
+    id TEXT NOT NULL PRIMARY KEY,
+    expires INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- What agents keep for themselves.
+CREATE TABLE kv (
+    workspace TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    key TEXT NOT NULL,
+    value BLOB NOT NULL,
+    PRIMARY KEY (workspace, agent, key)
+) STRICT;
+
+-- Files that an agent wrote while it had read untrusted content.
+CREATE TABLE file_marks (
+    workspace TEXT NOT NULL,
+    notebook TEXT NOT NULL,
+    path TEXT NOT NULL,
+    hash BLOB NOT NULL,
+    PRIMARY KEY (workspace, notebook, path)
+) STRICT, WITHOUT ROWID;
+
+-- What the search index knows of each file; the text itself is in files_text under the same number.
+CREATE TABLE files (
+    number INTEGER NOT NULL PRIMARY KEY,
+    workspace TEXT NOT NULL,
+    notebook TEXT NOT NULL,
+    path TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    modified INTEGER NOT NULL,
+    UNIQUE (workspace, notebook, path)
+) STRICT;
+
+-- `place` holds the ids of workspace and notebook as words, so that a search never reads another tenant's matches.
+CREATE VIRTUAL TABLE files_text USING fts5 (place, body, tokenize = 'porter unicode61');

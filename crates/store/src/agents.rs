@@ -1,0 +1,99 @@
+//! Agents and all their versions. A version, once saved, never changes.
+
+use adjutant_core::id::{AgentId, WorkspaceId};
+
+use crate::row::AgentRow;
+use crate::tenants::one;
+use crate::value::{Row, args};
+use crate::{Store, StoreError};
+
+const CURRENT: &str = "SELECT v.workspace, v.agent, v.slug, v.version, v.active, v.spec, v.saved_at FROM agents a \
+     JOIN agent_versions v ON v.workspace = a.workspace AND v.agent = a.id AND v.version = a.version \
+     WHERE a.workspace = $1";
+const ANY: &str = "SELECT workspace, agent, slug, version, active, spec, saved_at FROM agent_versions \
+     WHERE workspace = $1 AND agent = $2 AND version = $3";
+
+impl Store {
+    /// Saves the next version of an agent (`expected_version` is the current one, 0 for a new agent) and says its number;
+    /// the number in the row is not looked at.
+    ///
+    /// # Errors
+    /// [`StoreError::Stale`] when the current version is another one, [`StoreError::Conflict`] when the slug is taken,
+    /// [`StoreError::NotFound`] when there is no such workspace.
+    pub async fn save_agent(&self, row: &AgentRow, expected_version: u64) -> Result<u64, StoreError> {
+        let sql = sql!(self, memory => memory.save_agent(row, expected_version));
+        let version = expected_version + 1;
+        let mut tx = sql.db.begin().await?;
+        let saved = if expected_version == 0 {
+            let text = "INSERT INTO agents (workspace, id, slug, version) VALUES ($1, $2, $3, $4) \
+                        ON CONFLICT (workspace, id) DO NOTHING";
+            tx.run(text, args![row.workspace, row.id, &row.slug, version]).await?
+        } else {
+            let text = "UPDATE agents SET slug = $3, version = $4 WHERE workspace = $1 AND id = $2 AND version = $5";
+            tx.run(text, args![row.workspace, row.id, &row.slug, version, expected_version]).await?
+        };
+        if saved == 0 {
+            return Err(StoreError::Stale { fenced: false });
+        }
+        let text = "INSERT INTO agent_versions (workspace, agent, version, slug, active, spec, saved_at) \
+                    VALUES ($1, $2, $3, $4, $5, $6, $7)";
+        let args = args![row.workspace, row.id, version, &row.slug, row.active, &row.spec, row.saved_at];
+        tx.run(text, args).await?;
+        tx.commit().await?;
+        Ok(version)
+    }
+
+    /// The current version of an agent.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn agent(&self, workspace: WorkspaceId, id: AgentId) -> Result<Option<AgentRow>, StoreError> {
+        let sql = sql!(self, memory => memory.agent(workspace, id));
+        one(sql, format!("{CURRENT} AND a.id = $2"), args![workspace, id], read).await
+    }
+
+    /// The current version of the agent of this short name.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn agent_by_slug(&self, workspace: WorkspaceId, slug: &str) -> Result<Option<AgentRow>, StoreError> {
+        let sql = sql!(self, memory => memory.agent_by_slug(workspace, slug));
+        one(sql, format!("{CURRENT} AND a.slug = $2"), args![workspace, slug], read).await
+    }
+
+    /// The current versions of all agents of a workspace, oldest agent first.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn agents(&self, workspace: WorkspaceId) -> Result<Vec<AgentRow>, StoreError> {
+        let sql = sql!(self, memory => memory.agents(workspace));
+        let rows = sql.db.read(format!("{CURRENT} ORDER BY a.id"), args![workspace]).await?;
+        rows.into_iter().map(read).collect()
+    }
+
+    /// A version of an agent, current or not.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn agent_version(
+        &self,
+        workspace: WorkspaceId,
+        id: AgentId,
+        version: u64,
+    ) -> Result<Option<AgentRow>, StoreError> {
+        let sql = sql!(self, memory => memory.agent_version(workspace, id, version));
+        one(sql, ANY.to_owned(), args![workspace, id, version], read).await
+    }
+}
+
+fn read(mut row: Row) -> Result<AgentRow, StoreError> {
+    Ok(AgentRow {
+        workspace: row.take()?,
+        id: row.take()?,
+        slug: row.take()?,
+        version: row.take()?,
+        active: row.take()?,
+        spec: row.take()?,
+        saved_at: row.take()?,
+    })
+}

@@ -1,0 +1,161 @@
+//! What can go wrong in the store, one variant per reaction, and how the databases' codes map to it. Decides no retries.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+/// What caused a [`StoreError`], kept for the log. Shared because one failed transaction answers many callers.
+pub type Source = Arc<dyn Error + Send + Sync>;
+
+/// Why the store did not do what was asked.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum StoreError {
+    /// Somebody else wrote first: read again, fold, decide again. Nothing was written.
+    #[error("{}", if *.fenced { "the claim of this run was lost to another node" } else { "it has changed since it was read" })]
+    Stale {
+        /// The claim itself is gone: stop driving the run.
+        fenced: bool,
+    },
+    /// A constraint refuses it: a second result of a call, a name that is taken. Nothing was written.
+    #[error("{0}")]
+    Conflict(String),
+    /// The thing (or the workspace it should be in) does not exist.
+    #[error("not found")]
+    NotFound,
+    /// The database cannot be reached or is busy: try again. Whether a write happened is unknown: read before you retry.
+    #[error("the database is unavailable")]
+    Unavailable(#[source] Source),
+    /// What is stored cannot be understood: stop, and let a person look.
+    #[error("the database is damaged: {0}")]
+    Corrupt(String),
+    /// A newer binary has changed the database so that this one must not touch it.
+    #[error("the database needs a newer program (it asks for schema {found}, this program knows {known})")]
+    NewerSchema {
+        /// What the database asks for.
+        found: u64,
+        /// What this program knows.
+        known: u64,
+    },
+    /// The content is sealed under another master key, or under one where none was given.
+    #[error("the database is sealed with another master key")]
+    WrongKey,
+    /// The disk is full.
+    #[error("the disk is full")]
+    Full(#[source] Source),
+    /// The database or its directory cannot be written.
+    #[error("the database cannot be written")]
+    ReadOnly(#[source] Source),
+    /// Anything else: a bug, or a system in a state we did not foresee.
+    #[error("the database failed")]
+    Other(#[source] Source),
+}
+
+impl StoreError {
+    pub(crate) fn other(text: impl Into<String>) -> Self {
+        Self::Other(Arc::new(Text(text.into())))
+    }
+
+    pub(crate) fn unavailable(text: impl Into<String>) -> Self {
+        Self::Unavailable(Arc::new(Text(text.into())))
+    }
+
+    /// The reaction to an error of the file system, before SQLite has seen the file.
+    pub(crate) fn file(error: std::io::Error) -> Self {
+        use std::io::ErrorKind;
+        match error.kind() {
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Self::ReadOnly(Arc::new(error)),
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Self::Full(Arc::new(error)),
+            _ => Self::Other(Arc::new(error)),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Text(String);
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for Text {}
+
+impl From<sqlx::Error> for StoreError {
+    fn from(error: sqlx::Error) -> Self {
+        use sqlx::Error as E;
+        match &error {
+            E::Database(inner) => {
+                let code = inner.code().unwrap_or_default().into_owned();
+                let sqlite = inner.try_downcast_ref::<sqlx::sqlite::SqliteError>().is_some();
+                let message = inner.message().to_owned();
+                if sqlite { from_sqlite(&code, message, error) } else { from_postgres(&code, message, error) }
+            }
+            E::Io(_) | E::Tls(_) | E::PoolTimedOut | E::PoolClosed | E::WorkerCrashed | E::BeginFailed => {
+                Self::Unavailable(Arc::new(error))
+            }
+            E::ColumnDecode { .. } | E::Decode(_) => Self::Corrupt(error.to_string()),
+            _ => Self::Other(Arc::new(error)),
+        }
+    }
+}
+
+/// The low byte of SQLite's extended result codes, where it decides the reaction.
+mod sqlite {
+    pub(super) const BUSY: u32 = 5;
+    pub(super) const LOCKED: u32 = 6;
+    pub(super) const READONLY: u32 = 8;
+    pub(super) const CORRUPT: u32 = 11;
+    pub(super) const FULL: u32 = 13;
+    pub(super) const CANTOPEN: u32 = 14;
+    pub(super) const CONSTRAINT: u32 = 19;
+    pub(super) const NOTADB: u32 = 26;
+    /// The shared-memory file could not grow: what a full disk looks like while a database is opened.
+    pub(super) const IOERR_SHMSIZE: u32 = 4874;
+    pub(super) const CONSTRAINT_FOREIGNKEY: u32 = 787;
+}
+
+fn from_sqlite(code: &str, message: String, error: sqlx::Error) -> StoreError {
+    let code: u32 = code.parse().unwrap_or(0);
+    if code == sqlite::IOERR_SHMSIZE {
+        return StoreError::Full(Arc::new(error));
+    }
+    match code & 0xff {
+        sqlite::BUSY | sqlite::LOCKED | sqlite::CANTOPEN => StoreError::Unavailable(Arc::new(error)),
+        sqlite::READONLY => StoreError::ReadOnly(Arc::new(error)),
+        sqlite::FULL => StoreError::Full(Arc::new(error)),
+        sqlite::CORRUPT | sqlite::NOTADB => StoreError::Corrupt(message),
+        sqlite::CONSTRAINT if code == sqlite::CONSTRAINT_FOREIGNKEY => StoreError::NotFound,
+        sqlite::CONSTRAINT => StoreError::Conflict(message),
+        _ => StoreError::Other(Arc::new(error)),
+    }
+}
+
+fn from_postgres(code: &str, message: String, error: sqlx::Error) -> StoreError {
+    match code {
+        "53100" => StoreError::Full(Arc::new(error)),
+        "25006" => StoreError::ReadOnly(Arc::new(error)),
+        "23503" => StoreError::NotFound,
+        "40001" | "40P01" | "55P03" => StoreError::Unavailable(Arc::new(error)),
+        _ => match code.get(..2) {
+            Some("08" | "53" | "57") => StoreError::Unavailable(Arc::new(error)),
+            Some("23") => StoreError::Conflict(message),
+            Some("XX") => StoreError::Corrupt(message),
+            _ => StoreError::Other(Arc::new(error)),
+        },
+    }
+}
+
+/// Whether a transaction failed only because of what ran beside it, so that a smaller one may pass.
+pub(crate) fn collided(error: &StoreError) -> bool {
+    let StoreError::Unavailable(source) = error else { return false };
+    let Some(sqlx::Error::Database(inner)) = source.downcast_ref::<sqlx::Error>() else { return false };
+    matches!(inner.code().as_deref(), Some("40001" | "40P01"))
+}
+
+/// Whether the disk failed to confirm a write (SQLITE_IOERR_FSYNC, SQLITE_IOERR_DIR_FSYNC). PostgreSQL stops by itself then.
+pub(crate) fn unsynced(error: &StoreError) -> bool {
+    let StoreError::Other(source) = error else { return false };
+    let Some(sqlx::Error::Database(inner)) = source.downcast_ref::<sqlx::Error>() else { return false };
+    matches!(inner.code().as_deref(), Some("1034" | "1290"))
+}

@@ -1,0 +1,73 @@
+//! The inbox projection: what waits for a person. Written by appends only.
+
+use adjutant_core::id::{ApprovalId, WorkspaceId};
+
+use crate::keys::Sealer;
+use crate::prepare::card_place;
+use crate::row::{ApprovalFilter, ApprovalRow};
+use crate::runs::{ERASED, Wanted};
+use crate::seal::Scope;
+use crate::value::{Row, args};
+use crate::{Store, StoreError};
+
+const COLUMNS: &str = "id, run, chat, agent, call, kind, status, tool, created_at, expires_at, decided_at, card";
+
+impl Store {
+    /// One item.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn approval(&self, workspace: WorkspaceId, id: ApprovalId) -> Result<Option<ApprovalRow>, StoreError> {
+        let sql = sql!(self, memory => memory.approval(workspace, id));
+        let text = format!("SELECT {COLUMNS} FROM approvals WHERE workspace = $1 AND id = $2");
+        let Some(row) = sql.db.read_one(text, args![workspace, id]).await? else { return Ok(None) };
+        read(workspace, row, &sql.sealer(Scope::Workspace(workspace)).await?).map(Some)
+    }
+
+    /// Items of a workspace, oldest first.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn approvals(
+        &self,
+        workspace: WorkspaceId,
+        filter: &ApprovalFilter,
+        limit: u32,
+    ) -> Result<Vec<ApprovalRow>, StoreError> {
+        let sql = sql!(self, memory => memory.approvals(workspace, filter, limit));
+        let mut wanted = Wanted::new(workspace);
+        wanted.equal("status", filter.status.as_deref());
+        wanted.equal("run", filter.run);
+        wanted.equal("agent", filter.agent);
+        wanted.also("id >", filter.after);
+        let (text, args) = wanted.select(COLUMNS, "approvals", "id", limit);
+        let rows = sql.db.read(text, args).await?;
+        if rows.is_empty() {
+            return Ok(Vec::new());
+        }
+        let sealer = sql.sealer(Scope::Workspace(workspace)).await?;
+        rows.into_iter().map(|row| read(workspace, row, &sealer)).collect()
+    }
+}
+
+fn read(workspace: WorkspaceId, mut row: Row, sealer: &Sealer) -> Result<ApprovalRow, StoreError> {
+    let id: ApprovalId = row.take()?;
+    Ok(ApprovalRow {
+        id,
+        workspace,
+        run: row.take()?,
+        chat: row.take()?,
+        agent: row.take()?,
+        call: row.take()?,
+        kind: row.take()?,
+        status: row.take()?,
+        tool: row.take()?,
+        created_at: row.take()?,
+        expires_at: row.take()?,
+        decided_at: row.take()?,
+        card: match row.take::<Option<Vec<u8>>>()? {
+            Some(card) => sealer.open_text(card_place(&id.to_string()), card)?,
+            None => ERASED.to_owned(),
+        },
+    })
+}

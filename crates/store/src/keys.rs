@@ -1,0 +1,128 @@
+//! The data keys: made with a tenant, wrapped by the master key, unwrapped once and kept. The instance's own key is also
+//! the check value: a master key that does not open it is the wrong one.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use zeroize::Zeroizing;
+
+use crate::StoreError;
+use crate::db::{Db, Tx};
+use crate::migrate;
+use crate::seal::{Key, Place, Scope, Sealing, fill_random};
+use crate::value::args;
+
+const GENERATION: u16 = 1;
+const SELECT: &str = "SELECT wrapped FROM data_keys WHERE workspace = $1 AND generation = $2";
+
+/// Every key in use.
+pub(crate) enum Keyring {
+    Off,
+    On { master: Key, known: RwLock<HashMap<Scope, Arc<Key>>> },
+}
+
+/// What seals and opens the content of one scope.
+#[derive(Clone)]
+pub(crate) enum Sealer {
+    Off,
+    On(Arc<Key>),
+}
+
+impl Sealer {
+    pub(crate) fn seal(&self, place: Place<'_>, plain: &[u8]) -> Result<Vec<u8>, StoreError> {
+        match self {
+            Self::Off => Ok(plain.to_vec()),
+            Self::On(key) => key.seal(place, plain),
+        }
+    }
+
+    pub(crate) fn open(&self, place: Place<'_>, stored: Vec<u8>) -> Result<Vec<u8>, StoreError> {
+        match self {
+            Self::Off => Ok(stored),
+            Self::On(key) => key.open(place, stored),
+        }
+    }
+
+    /// A sealed column of text.
+    pub(crate) fn open_text(&self, place: Place<'_>, stored: Vec<u8>) -> Result<String, StoreError> {
+        String::from_utf8(self.open(place, stored)?)
+            .map_err(|_| StoreError::Corrupt(format!("the content of {place} is no text")))
+    }
+}
+
+impl Keyring {
+    pub(crate) fn new(sealing: &Sealing) -> Self {
+        match sealing {
+            Sealing::Off => Self::Off,
+            Sealing::On(master) => Self::On { master: Key::master(master), known: RwLock::default() },
+        }
+    }
+
+    /// The sealer of a scope; [`StoreError::NotFound`] when there is no such tenant, or its key was destroyed.
+    pub(crate) async fn sealer(&self, db: &Db, scope: Scope) -> Result<Sealer, StoreError> {
+        let Self::On { master, known } = self else { return Ok(Sealer::Off) };
+        if let Some(key) = known.read().unwrap_or_else(PoisonError::into_inner).get(&scope) {
+            return Ok(Sealer::On(Arc::clone(key)));
+        }
+        let row = db.read_one(SELECT, args![scope, u64::from(GENERATION)]).await?;
+        let wrapped: Vec<u8> = row.ok_or(StoreError::NotFound)?.take()?;
+        let key = Arc::new(unwrap(master, scope, wrapped)?);
+        known.write().unwrap_or_else(PoisonError::into_inner).insert(scope, Arc::clone(&key));
+        Ok(Sealer::On(key))
+    }
+
+    /// Makes the data key of a new scope.
+    pub(crate) async fn create(&self, tx: &mut Tx, scope: Scope) -> Result<(), StoreError> {
+        match self {
+            Self::Off => Ok(()),
+            Self::On { master, .. } => create(tx, master, scope).await,
+        }
+    }
+
+    pub(crate) const fn is_on(&self) -> bool {
+        matches!(self, Self::On { .. })
+    }
+}
+
+/// Checks, inside the transaction that opens the database, that it is sealed as the caller says; a new one is marked.
+pub(crate) async fn check(tx: &mut Tx, sealing: &Sealing) -> Result<(), StoreError> {
+    let recorded = migrate::get(tx, "sealing").await?;
+    match (recorded.as_deref(), sealing) {
+        (None, Sealing::Off) => migrate::put(tx, "sealing", "off").await,
+        (None, Sealing::On(master)) => {
+            migrate::put(tx, "sealing", "on").await?;
+            create(tx, &Key::master(master), Scope::System).await
+        }
+        (Some("off"), Sealing::Off) => Ok(()),
+        (Some("off"), Sealing::On(_)) => {
+            Err(StoreError::Conflict("this database was made with encryption off and cannot be used with it on".into()))
+        }
+        (Some("on"), Sealing::Off) => Err(StoreError::WrongKey),
+        (Some("on"), Sealing::On(master)) => {
+            let row = tx.row(SELECT, args![Scope::System, u64::from(GENERATION)]).await?;
+            let wrapped = row.ok_or_else(|| StoreError::Corrupt("the check value is missing".into()))?.take()?;
+            unwrap(&Key::master(master), Scope::System, wrapped).map(drop)
+        }
+        (Some(other), _) => Err(StoreError::Corrupt(format!("unknown sealing `{other}`"))),
+    }
+}
+
+async fn create(tx: &mut Tx, master: &Key, scope: Scope) -> Result<(), StoreError> {
+    let mut bytes = Zeroizing::new([0_u8; 32]);
+    fill_random(&mut *bytes)?;
+    let id = scope.to_string();
+    let wrapped = master.seal(place(&id), &*bytes)?;
+    let sql = "INSERT INTO data_keys (workspace, generation, wrapped) VALUES ($1, $2, $3)";
+    tx.run(sql, args![scope, u64::from(GENERATION), wrapped]).await.map(drop)
+}
+
+fn unwrap(master: &Key, scope: Scope, wrapped: Vec<u8>) -> Result<Key, StoreError> {
+    let id = scope.to_string();
+    let bytes = Zeroizing::new(master.open(place(&id), wrapped).map_err(|_| StoreError::WrongKey)?);
+    let bytes: &[u8; 32] = bytes.as_slice().try_into().map_err(|_| StoreError::WrongKey)?;
+    Ok(Key::new(scope, GENERATION, bytes))
+}
+
+const fn place(id: &str) -> Place<'_> {
+    Place::Column { table: "data_keys", column: "wrapped", id }
+}

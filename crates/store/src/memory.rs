@@ -1,0 +1,1 @@
+//! The in-memory back end for simulation.

@@ -1,0 +1,149 @@
+//! Opening a PostgreSQL database and hearing of other nodes' commits. A notification is only a wake-up: what it means is
+//! always read from the tables.
+
+use std::str::FromStr as _;
+use std::time::Duration;
+
+use adjutant_core::run::chain::StreamId;
+use sqlx::postgres::{PgConnectOptions, PgListener, PgPoolOptions};
+use tokio::sync::broadcast;
+
+use crate::StoreError;
+use crate::db::Db;
+use crate::row::Change;
+
+/// The channel all nodes of an instance listen on.
+pub(crate) const CHANNEL: &str = "adjutant";
+const OLDEST: u32 = 140_000;
+/// Connections of one node beside the one that appends.
+const CONNECTIONS: u32 = 16;
+/// How long a caller waits for a connection before the database counts as unavailable.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long to wait before listening again when the server is gone.
+const LISTEN_AGAIN: Duration = Duration::from_secs(1);
+/// A notification holds fewer than 8,000 bytes.
+const PAYLOAD: usize = 7_900;
+
+pub(crate) async fn open(url: &str) -> Result<Db, StoreError> {
+    let options = PgConnectOptions::from_str(url)?.application_name("adjutant");
+    let pool = PgPoolOptions::new()
+        .max_connections(CONNECTIONS)
+        .acquire_timeout(PATIENCE)
+        .connect_with(options.clone())
+        .await?;
+    let version: String = sqlx::query_scalar("SHOW server_version_num").fetch_one(&pool).await?;
+    if version.parse::<u32>().unwrap_or(0) < OLDEST {
+        return Err(StoreError::other(format!("PostgreSQL {version} is too old: 14 or later is needed")));
+    }
+    // Appends do not queue behind readers. A dead connection is found by using it, not by asking before each commit.
+    let writer = PgPoolOptions::new()
+        .max_connections(1)
+        .acquire_timeout(PATIENCE)
+        .test_before_acquire(false)
+        .connect_with(options)
+        .await?;
+    Ok(Db::Postgres { writer, pool })
+}
+
+/// Hands on what other nodes commit, until the pool is closed or the task is aborted.
+pub(crate) async fn listen(pool: sqlx::PgPool, me: String, changes: broadcast::Sender<Change>) {
+    let mut heard_before = false;
+    while !pool.is_closed() {
+        match listen_once(&pool, &me, &changes, heard_before).await {
+            Ok(()) => return,
+            Err(error) => tracing::warn!(%error, "not listening for other nodes; trying again"),
+        }
+        heard_before = true;
+        tokio::time::sleep(LISTEN_AGAIN).await;
+    }
+}
+
+async fn listen_once(
+    pool: &sqlx::PgPool,
+    me: &str,
+    changes: &broadcast::Sender<Change>,
+    heard_before: bool,
+) -> Result<(), sqlx::Error> {
+    let mut listener = PgListener::connect_with(pool).await?;
+    listener.listen(CHANNEL).await?;
+    if heard_before {
+        let _ = changes.send(Change::Reread);
+    }
+    loop {
+        match listener.try_recv().await {
+            Ok(Some(heard)) => hand_on(heard.payload(), me, changes),
+            // The connection was lost and made again: something may have been missed.
+            Ok(None) => {
+                let _ = changes.send(Change::Reread);
+            }
+            Err(sqlx::Error::PoolClosed) => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// What a commit changed, in as few payloads as fit: the sender, then `due` and streams, separated by blanks.
+pub(crate) fn payloads(me: &str, changes: &[Change]) -> Vec<String> {
+    let mut payloads: Vec<String> = Vec::new();
+    for change in changes {
+        let word = match change {
+            Change::Stream(stream) => stream.to_string(),
+            Change::Due => "due".to_owned(),
+            Change::Reread => "reread".to_owned(),
+        };
+        match payloads.last_mut().filter(|last| last.len() + 1 + word.len() <= PAYLOAD) {
+            Some(last) => {
+                last.push(' ');
+                last.push_str(&word);
+            }
+            None => payloads.push(format!("{me} {word}")),
+        }
+    }
+    payloads
+}
+
+fn hand_on(payload: &str, me: &str, changes: &broadcast::Sender<Change>) {
+    let mut words = payload.split(' ');
+    if words.next() == Some(me) {
+        return;
+    }
+    for word in words {
+        let change = match word {
+            "due" => Change::Due,
+            "reread" => Change::Reread,
+            stream => match stream.parse::<StreamId>() {
+                Ok(stream) => Change::Stream(stream),
+                // A newer node may say what we do not know; reading everything again is always right.
+                Err(_) => Change::Reread,
+            },
+        };
+        // Nobody listening is no error.
+        let _ = changes.send(change);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use adjutant_core::id::RunId;
+    use adjutant_core::time::Time;
+
+    use super::*;
+
+    #[test]
+    fn a_large_commit_is_told_whole_in_payloads_that_fit() {
+        let runs = (0..512).map(|n| Change::Stream(StreamId::Run(RunId::new(Time::from_millis(n), [0; 10]))));
+        let told: Vec<Change> = runs.chain([Change::Due]).collect();
+        let payloads = payloads("me", &told);
+        assert!(payloads.len() > 1 && payloads.iter().all(|payload| payload.len() < 8_000));
+        let (sender, mut receiver) = broadcast::channel(1024);
+        for payload in &payloads {
+            hand_on(payload, "me", &sender);
+            hand_on(payload, "another", &sender);
+        }
+        let mut heard = Vec::new();
+        while let Ok(change) = receiver.try_recv() {
+            heard.push(change);
+        }
+        assert_eq!(heard, told);
+    }
+}

@@ -1,0 +1,245 @@
+//! An append on its way to the writer: checked, sealed and turned into rows, in the caller's own task, so that the one
+//! writer has nothing left to do but write.
+
+use std::collections::BTreeMap;
+
+use adjutant_core::content::Hash;
+use adjutant_core::id::{ChatId, RunId};
+use adjutant_core::run::chain::{Head, StreamId};
+
+use crate::StoreError;
+use crate::keys::Sealer;
+use crate::row::{Append, ApprovalRow, CallRow, RunChange, RunRow, RunState, Writer};
+use crate::seal::{Place, Scope};
+use crate::value::{Args, args};
+
+/// An append as rows.
+pub(crate) struct Prepared {
+    pub(crate) scope: Scope,
+    pub(crate) stream: StreamId,
+    pub(crate) writer: Writer,
+    /// The head of the stream afterwards.
+    pub(crate) head: Head,
+    pub(crate) guard: Guard,
+    pub(crate) events: Vec<Args>,
+    pub(crate) refs: Vec<Args>,
+    pub(crate) blocks: Vec<Args>,
+    pub(crate) approvals: Vec<Args>,
+    pub(crate) calls: Vec<Args>,
+    pub(crate) results: Vec<Args>,
+    /// Whether somebody may now have to drive the run who did not before.
+    pub(crate) due: bool,
+    /// About how much it writes.
+    pub(crate) bytes: usize,
+}
+
+/// The row that decides whether an append happens.
+pub(crate) enum Guard {
+    Start {
+        run: RunId,
+        row: Args,
+        chat: ChatId,
+        tip: Option<Args>,
+        supersede: Option<Args>,
+    },
+    Update {
+        run: RunId,
+        row: Args,
+    },
+    /// The first events of an audit log.
+    NewStream(Args),
+    /// More events of an audit log.
+    OldStream(Args),
+}
+
+/// What every append must be, whatever the back end; anything else is a bug of the caller.
+pub(crate) fn check(append: &Append) -> Result<Head, StoreError> {
+    let mut head = append.expected;
+    for entry in &append.entries {
+        if entry.stream != append.stream || entry.seq != head.seq + 1 {
+            return Err(StoreError::other(format!("event {} does not follow {}", entry.seq, head.seq)));
+        }
+        debug_assert!(entry.follows(head).is_ok(), "an event that does not follow from the one before it");
+        head = entry.head();
+    }
+    if append.blocks.iter().any(|block| Hash::of(&block.bytes) != block.hash) {
+        return Err(StoreError::other("a block under a hash that is not its own"));
+    }
+    let fits = match (append.stream, &append.run) {
+        (StreamId::Run(run), Some(RunChange::Start { row, .. })) => {
+            row.id == run && row.workspace == append.workspace && append.expected == Head::START
+        }
+        (StreamId::Run(_), Some(RunChange::Update { .. })) => append.expected.seq > 0,
+        (StreamId::Workspace(_) | StreamId::System, None) => !append.entries.is_empty(),
+        (StreamId::Run(_), None) | (StreamId::Workspace(_) | StreamId::System, Some(_)) => false,
+    };
+    let own = append.approvals.iter().all(|row| row.workspace == append.workspace)
+        && append.calls.iter().all(|row| row.workspace == append.workspace && StreamId::Run(row.run) == append.stream);
+    if fits && own { Ok(head) } else { Err(StoreError::other("an append whose rows do not belong to its stream")) }
+}
+
+/// Whether an append may give somebody new work.
+pub(crate) fn makes_due(append: &Append) -> bool {
+    match &append.run {
+        Some(RunChange::Start { row, .. }) => row.state.due.is_some(),
+        Some(RunChange::Update { state, release }) => {
+            state.due.is_some() && (*release || append.writer == Writer::Command)
+        }
+        None => false,
+    }
+}
+
+pub(crate) fn prepare(append: Append, scope: Scope, sealer: &Sealer) -> Result<Prepared, StoreError> {
+    let head = check(&append)?;
+    let due = makes_due(&append);
+    let (stream, expected) = (append.stream, append.expected);
+    let mut bytes = 0;
+    let mut events = Vec::with_capacity(append.entries.len());
+    for entry in append.entries {
+        let seal = |body: Vec<u8>| sealer.seal(Place::Event { stream, seq: entry.seq }, &body);
+        let body = entry.body.map(seal).transpose()?;
+        bytes += body.as_ref().map_or(0, Vec::len);
+        events.push(args![scope, stream, entry.seq, entry.kind, entry.time, entry.body_hash, body, entry.hash]);
+    }
+    let mut refs = Vec::with_capacity(append.blocks.len());
+    let mut blocks = Vec::with_capacity(append.blocks.len());
+    for block in &append.blocks {
+        let sealed = sealer.seal(Place::Block(block.hash), &block.bytes)?;
+        bytes += sealed.len();
+        refs.push(args![scope, stream, block.hash]);
+        blocks.push(args![scope, block.hash, sealed]);
+    }
+    // The last row of a thing is the one that holds; PostgreSQL refuses two for the same key in one statement.
+    let approvals: BTreeMap<_, _> = append.approvals.iter().map(|row| (row.id, row)).collect();
+    let approvals = approvals.values().map(|row| approval_args(row, sealer)).collect::<Result<_, _>>()?;
+    let results = append.calls.iter().filter(|row| row.ended.is_some_and(|end| end.seq > expected.seq));
+    let results = results.filter_map(result_args).collect();
+    let calls: BTreeMap<_, _> = append.calls.iter().map(|row| (&row.call, row)).collect();
+    let calls = calls.values().map(|row| call_args(row)).collect();
+    let guard = guard(scope, stream, expected, head, append.writer, append.run, sealer)?;
+    let writer = append.writer;
+    Ok(Prepared { scope, stream, writer, head, guard, events, refs, blocks, approvals, calls, results, due, bytes })
+}
+
+fn guard(
+    scope: Scope,
+    stream: StreamId,
+    expected: Head,
+    head: Head,
+    writer: Writer,
+    change: Option<RunChange>,
+    sealer: &Sealer,
+) -> Result<Guard, StoreError> {
+    let (StreamId::Run(run), Some(change)) = (stream, change) else {
+        let row = args![scope, stream, head.seq, head.hash, expected.seq, expected.hash];
+        return Ok(if expected.seq == 0 { Guard::NewStream(row) } else { Guard::OldStream(row) });
+    };
+    Ok(match change {
+        RunChange::Start { row, tip } => {
+            let advance = tip.advance.then(|| args![scope, row.chat, run, tip.expected]);
+            let supersede = tip.supersedes.map(|first| args![scope, row.chat, first, run]);
+            let fresh = RunRow { head, owner: None, epoch: 0, superseded_by: None, ..*row };
+            Guard::Start { run, chat: fresh.chat, row: run_args(&fresh, sealer)?, tip: advance, supersede }
+        }
+        RunChange::Update { state, release } => {
+            let (owner, epoch) = match writer {
+                Writer::Owner { node, epoch } => (Some(node), epoch),
+                Writer::Command => (None, 0),
+            };
+            let mut row = args![scope, run, expected.seq, expected.hash, owner, epoch, release, head.seq, head.hash];
+            row.extend(state_args(run, &state, sealer)?);
+            Guard::Update { run, row }
+        }
+    })
+}
+
+/// All columns of a run, in the order of the table.
+pub(crate) fn run_args(row: &RunRow, sealer: &Sealer) -> Result<Args, StoreError> {
+    let mut columns = args![
+        row.workspace,
+        row.id,
+        row.chat,
+        row.agent,
+        row.agent_version,
+        row.notebook,
+        row.base.map(|(run, _)| run),
+        row.base.map(|(_, seq)| seq),
+        row.parent,
+        row.initiator,
+        &row.trigger,
+        row.created_at,
+        row.superseded_by,
+        row.head.seq,
+        row.head.hash,
+        row.owner,
+        row.epoch,
+    ];
+    columns.extend(state_args(row.id, &row.state, sealer)?);
+    Ok(columns)
+}
+
+fn state_args(run: RunId, state: &RunState, sealer: &Sealer) -> Result<Args, StoreError> {
+    let id = run.to_string();
+    let summary = sealer.seal(summary_place(&id), state.summary.as_bytes())?;
+    Ok(args![
+        &state.status,
+        state.due,
+        state.updated_at,
+        state.ended_at,
+        state.turns,
+        state.calls,
+        state.usage.input,
+        state.usage.output,
+        state.usage.cached,
+        state.usage.reasoning,
+        state.cost.0,
+        summary,
+    ])
+}
+
+pub(crate) const fn summary_place(id: &str) -> Place<'_> {
+    Place::Column { table: "runs", column: "summary", id }
+}
+
+pub(crate) const fn card_place(id: &str) -> Place<'_> {
+    Place::Column { table: "approvals", column: "card", id }
+}
+
+pub(crate) fn approval_args(row: &ApprovalRow, sealer: &Sealer) -> Result<Args, StoreError> {
+    let id = row.id.to_string();
+    let card = sealer.seal(card_place(&id), row.card.as_bytes())?;
+    Ok(args![
+        row.workspace,
+        id,
+        row.run,
+        row.chat,
+        row.agent,
+        row.call.clone(),
+        &row.kind,
+        &row.status,
+        &row.tool,
+        row.created_at,
+        row.expires_at,
+        row.decided_at,
+        card,
+    ])
+}
+
+pub(crate) fn call_args(row: &CallRow) -> Args {
+    args![
+        row.workspace,
+        row.run,
+        &row.call,
+        &row.tool,
+        &row.target,
+        &row.verdict,
+        row.attempts,
+        row.proposed_at,
+        row.started_at,
+    ]
+}
+
+pub(crate) fn result_args(row: &CallRow) -> Option<Args> {
+    let end = row.ended?;
+    Some(args![row.workspace, row.run, &row.call, end.seq, end.at, end.is_error])
+}

@@ -1,0 +1,186 @@
+//! Who drives which run: nodes with leases, claims with epochs, and when the next run is due. A lease is a node's, so that
+//! renewing it costs one row. Every run that has an owner has a living node, or one whose row is still here.
+
+use adjutant_core::id::{NodeId, RunId};
+use adjutant_core::limits::LEASE;
+use adjutant_core::time::Time;
+
+use crate::db::{Dialect, Tx};
+use crate::row::{Change, Claim};
+use crate::value::{Row, args};
+use crate::{Store, StoreError};
+
+/// Milliseconds by the database's own clock.
+const fn now(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Sqlite => "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
+        Dialect::Postgres => "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)",
+    }
+}
+
+fn lease() -> u64 {
+    u64::try_from(LEASE.as_millis()).unwrap_or(u64::MAX)
+}
+
+const GIVE_BACK: &str = "UPDATE runs SET owner = NULL WHERE owner = $1";
+
+impl Store {
+    /// Takes up to `limit` runs that are due and that nobody alive owns, oldest due first. The node must have joined.
+    ///
+    /// # Errors
+    /// [`StoreError::Stale`] (fenced) when the node itself is not alive: renew, or join again.
+    pub async fn claim(&self, node: NodeId, now: Time, limit: u32) -> Result<Vec<Claim>, StoreError> {
+        let sql = sql!(self, memory => memory.claim(node, now, limit));
+        // Most polls find nothing; they must not stand in the way of the writer.
+        if limit == 0 || !self.next_due().await?.is_some_and(|due| due <= now) {
+            return Ok(Vec::new());
+        }
+        let mut tx = sql.db.begin().await?;
+        assert_alive(&mut tx, node).await?;
+        reap(&mut tx).await?;
+        let skip = match tx.dialect() {
+            Dialect::Sqlite => "",
+            Dialect::Postgres => "FOR UPDATE SKIP LOCKED",
+        };
+        let text = format!(
+            "UPDATE runs SET owner = $1, epoch = epoch + 1 WHERE id IN (\
+             SELECT id FROM runs WHERE owner IS NULL AND due <= $2 ORDER BY due, id LIMIT $3 {skip}) \
+             RETURNING id, workspace, epoch, due"
+        );
+        let mut claims = Vec::new();
+        for mut row in tx.rows(text, args![node, now, limit]).await? {
+            let claim = read_claim(&mut row)?;
+            claims.push((row.take::<Time>()?, claim));
+        }
+        tx.commit().await?;
+        claims.sort_by_key(|(due, claim)| (*due, claim.run));
+        Ok(claims.into_iter().map(|(_, claim)| claim).collect())
+    }
+
+    /// Takes this run, if it is due and nobody alive owns it.
+    ///
+    /// # Errors
+    /// As [`Store::claim`].
+    pub async fn claim_run(&self, node: NodeId, now: Time, run: RunId) -> Result<Option<Claim>, StoreError> {
+        let sql = sql!(self, memory => memory.claim_run(node, now, run));
+        let mut tx = sql.db.begin().await?;
+        assert_alive(&mut tx, node).await?;
+        reap(&mut tx).await?;
+        let text = "UPDATE runs SET owner = $1, epoch = epoch + 1 \
+                    WHERE id = $3 AND owner IS NULL AND due <= $2 RETURNING id, workspace, epoch";
+        let claim = tx.row(text, args![node, now, run]).await?.map(|mut row| read_claim(&mut row)).transpose()?;
+        tx.commit().await?;
+        Ok(claim)
+    }
+
+    /// When the next run is due among those that nobody alive owns.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn next_due(&self) -> Result<Option<Time>, StoreError> {
+        let sql = sql!(self, memory => memory.next_due());
+        let text = format!(
+            "SELECT min(due) FROM (\
+             SELECT min(due) AS due FROM runs WHERE owner IS NULL AND due IS NOT NULL \
+             UNION ALL SELECT min(runs.due) AS due FROM nodes JOIN runs ON runs.owner = nodes.id \
+             WHERE nodes.expires <= {now} AND runs.owner IS NOT NULL) AS dues",
+            now = now(sql.db.dialect())
+        );
+        let row = sql.db.read_one(text, vec![]).await?;
+        row.map_or(Ok(None), |mut row| row.take())
+    }
+
+    /// Gives a run back without an append. Does nothing when the claim is not ours any more.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn release(&self, node: NodeId, run: RunId, epoch: u64) -> Result<(), StoreError> {
+        let sql = sql!(self, memory => memory.release(node, run, epoch));
+        let text = "UPDATE runs SET owner = NULL WHERE id = $1 AND owner = $2 AND epoch = $3";
+        if sql.db.write(text, args![run, node, epoch]).await? > 0 {
+            self.announce(sql, Change::Due).await;
+        }
+        Ok(())
+    }
+
+    /// Begins a node's life. It starts with nothing: what it owned under this id before is given back.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn join(&self, node: NodeId) -> Result<(), StoreError> {
+        let sql = sql!(self, memory => memory.join(node));
+        let mut tx = sql.db.begin().await?;
+        let text = format!(
+            "INSERT INTO nodes (id, expires) VALUES ($1, {now} + $2) \
+             ON CONFLICT (id) DO UPDATE SET expires = excluded.expires",
+            now = now(tx.dialect())
+        );
+        tx.run(text, args![node, lease()]).await?;
+        tx.run(GIVE_BACK, args![node]).await?;
+        tx.commit().await
+    }
+
+    /// Prolongs a node's life. No: it was taken for dead, its runs may be others' by now, and it has to join again.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn renew(&self, node: NodeId) -> Result<bool, StoreError> {
+        let sql = sql!(self, memory => memory.renew(node));
+        // A row that is still here was not reaped, so none of its runs was given away: late is not too late.
+        let text = format!("UPDATE nodes SET expires = {now} + $2 WHERE id = $1", now = now(sql.db.dialect()));
+        Ok(sql.db.write(text, args![node, lease()]).await? > 0)
+    }
+
+    /// Ends a node's life and gives back what it owned.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn leave(&self, node: NodeId) -> Result<(), StoreError> {
+        let sql = sql!(self, memory => memory.leave(node));
+        let mut tx = sql.db.begin().await?;
+        tx.run("DELETE FROM nodes WHERE id = $1", args![node]).await?;
+        let given = tx.run(GIVE_BACK, args![node]).await?;
+        tx.commit().await?;
+        if given > 0 {
+            self.announce(sql, Change::Due).await;
+        }
+        Ok(())
+    }
+
+    /// Takes every node for dead: the data directory is locked by this process, so none can be alive.
+    pub(crate) async fn forget_nodes(&self) -> Result<(), StoreError> {
+        let sql = sql!(self, memory => memory.forget_nodes());
+        let mut tx = sql.db.begin().await?;
+        tx.run("DELETE FROM nodes", vec![]).await?;
+        tx.run("UPDATE runs SET owner = NULL WHERE owner IS NOT NULL", vec![]).await?;
+        tx.commit().await
+    }
+}
+
+/// Holds the node's row until the claim is committed: whoever reaps it then also sees what it has claimed.
+async fn assert_alive(tx: &mut Tx, node: NodeId) -> Result<(), StoreError> {
+    let hold = match tx.dialect() {
+        Dialect::Sqlite => "",
+        Dialect::Postgres => "FOR KEY SHARE",
+    };
+    let text = format!("SELECT 1 FROM nodes WHERE id = $1 AND expires > {} {hold}", now(tx.dialect()));
+    match tx.row(text, args![node]).await? {
+        Some(_) => Ok(()),
+        None => Err(StoreError::Stale { fenced: true }),
+    }
+}
+
+/// Buries nodes whose lease has run out and gives back what they owned.
+async fn reap(tx: &mut Tx) -> Result<(), StoreError> {
+    let text = format!("DELETE FROM nodes WHERE expires <= {} RETURNING id", now(tx.dialect()));
+    for mut row in tx.rows(text, vec![]).await? {
+        let node: NodeId = row.take()?;
+        tracing::warn!(%node, "a node was taken for dead; its runs are given to others");
+        tx.run(GIVE_BACK, args![node]).await?;
+    }
+    Ok(())
+}
+
+fn read_claim(row: &mut Row) -> Result<Claim, StoreError> {
+    Ok(Claim { run: row.take()?, workspace: row.take()?, epoch: row.take()? })
+}

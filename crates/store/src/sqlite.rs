@@ -1,0 +1,78 @@
+//! Opening a SQLite file: safe settings, one connection that writes, several that read. Holds no statements of the store.
+
+use std::path::Path;
+use std::time::Duration;
+
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+
+use crate::db::Db;
+use crate::{Durability, StoreError};
+
+/// Older libraries have a race that silently damages a database with several connections.
+const OLDEST: (u32, u32, u32) = (3, 51, 3);
+/// Reads are short; more connections would only compete for the processor.
+const READERS: u32 = 4;
+/// Nobody else writes to the file; a wait this long means that something is badly wrong.
+const BUSY: Duration = Duration::from_secs(10);
+/// Pages of the write-ahead log before it is written back: 16 MiB, so that busy times are not spent copying.
+const CHECKPOINT_PAGES: &str = "4000";
+/// Kibibytes of page cache of the writing connection (negative is SQLite's way to say kibibytes).
+const WRITER_CACHE: &str = "-16384";
+
+pub(crate) async fn open(file: &Path, durability: Durability) -> Result<Db, StoreError> {
+    touch(file)?;
+    let options = SqliteConnectOptions::new()
+        .filename(file)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(match durability {
+            Durability::Full => SqliteSynchronous::Full,
+            Durability::Normal => SqliteSynchronous::Normal,
+        })
+        .foreign_keys(true)
+        .busy_timeout(BUSY)
+        .pragma("temp_store", "memory")
+        .pragma("wal_autocheckpoint", CHECKPOINT_PAGES);
+    let writer = pool(1).connect_with(options.clone().pragma("cache_size", WRITER_CACHE)).await?;
+    let version: String = sqlx::query_scalar("SELECT sqlite_version()").fetch_one(&writer).await?;
+    if !recent(&version) {
+        return Err(StoreError::other(format!("SQLite {version} is too old: 3.51.3 or later is needed")));
+    }
+    let readers = pool(READERS).connect_with(options.pragma("query_only", "on")).await?;
+    Ok(Db::Sqlite { writer, readers })
+}
+
+fn pool(connections: u32) -> SqlitePoolOptions {
+    // A connection to a file does not go stale, so none is tested or replaced.
+    SqlitePoolOptions::new()
+        .max_connections(connections)
+        .min_connections(1)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .test_before_acquire(false)
+}
+
+/// Makes the file, readable by its owner only; SQLite gives the files beside it the same mode. Also tells a directory that
+/// cannot be written from a database that cannot be opened.
+fn touch(file: &Path) -> Result<(), StoreError> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let mut options = std::fs::OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    options.open(file).map(drop).map_err(StoreError::file)
+}
+
+fn recent(version: &str) -> bool {
+    let mut parts = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
+    let mut next = || parts.next().unwrap_or(0);
+    (next(), next(), next()) >= OLDEST
+}
+
+#[cfg(test)]
+mod tests {
+    use super::recent;
+
+    #[test]
+    fn versions_are_compared_by_number() {
+        assert!(recent("3.51.3") && recent("3.100.0") && recent("4.0.0"));
+        assert!(!recent("3.51.2") && !recent("3.6.23") && !recent("nonsense"));
+    }
+}

@@ -1,0 +1,160 @@
+//! Workspaces, people and notebooks.
+
+use adjutant_core::id::{NotebookId, WorkspaceId};
+
+use crate::row::{NotebookRow, UserRow, WorkspaceRow};
+use crate::seal::Scope;
+use crate::value::{Args, Row, args};
+use crate::{Sql, Store, StoreError};
+
+const WORKSPACE: &str = "SELECT id, slug, name, time_zone, created_at FROM workspaces";
+const USER: &str = "SELECT id, name, created_at FROM users";
+const NOTEBOOK: &str = "SELECT workspace, id, slug, linked, created_at FROM notebooks WHERE workspace = $1";
+
+impl Store {
+    /// Adds a workspace, with a data key of its own.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when the id or the slug is taken.
+    pub async fn create_workspace(&self, row: &WorkspaceRow) -> Result<(), StoreError> {
+        let sql = sql!(self, memory => memory.create_workspace(row));
+        let text = "INSERT INTO workspaces (id, slug, name, time_zone, created_at) VALUES ($1, $2, $3, $4, $5)";
+        let mut tx = sql.db.begin().await?;
+        tx.run(text, args![row.id, &row.slug, &row.name, &row.time_zone, row.created_at]).await?;
+        sql.keys.create(&mut tx, Scope::Workspace(row.id)).await?;
+        tx.commit().await
+    }
+
+    /// All workspaces, oldest first: for the operator and the worker.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn workspaces(&self) -> Result<Vec<WorkspaceRow>, StoreError> {
+        let sql = sql!(self, memory => memory.workspaces());
+        let rows = sql.db.read(format!("{WORKSPACE} ORDER BY id"), vec![]).await?;
+        rows.into_iter().map(read_workspace).collect()
+    }
+
+    /// One workspace.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn workspace(&self, id: WorkspaceId) -> Result<Option<WorkspaceRow>, StoreError> {
+        let sql = sql!(self, memory => memory.workspace(id));
+        one(sql, format!("{WORKSPACE} WHERE id = $1"), args![id], read_workspace).await
+    }
+
+    /// The workspace of this short name.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn workspace_by_slug(&self, slug: &str) -> Result<Option<WorkspaceRow>, StoreError> {
+        let sql = sql!(self, memory => memory.workspace_by_slug(slug));
+        one(sql, format!("{WORKSPACE} WHERE slug = $1"), args![slug], read_workspace).await
+    }
+
+    /// Adds a person.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when the id or the name is taken.
+    pub async fn create_user(&self, row: &UserRow) -> Result<(), StoreError> {
+        let sql = sql!(self, memory => memory.create_user(row));
+        let text = "INSERT INTO users (id, name, created_at) VALUES ($1, $2, $3)";
+        sql.db.write(text, args![row.id, &row.name, row.created_at]).await.map(drop)
+    }
+
+    /// All people, oldest first.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn users(&self) -> Result<Vec<UserRow>, StoreError> {
+        let sql = sql!(self, memory => memory.users());
+        let rows = sql.db.read(format!("{USER} ORDER BY id"), vec![]).await?;
+        rows.into_iter().map(read_user).collect()
+    }
+
+    /// The person who signs in with this name.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn user_by_name(&self, name: &str) -> Result<Option<UserRow>, StoreError> {
+        let sql = sql!(self, memory => memory.user_by_name(name));
+        one(sql, format!("{USER} WHERE name = $1"), args![name], read_user).await
+    }
+
+    /// Adds a notebook.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when the id or the slug is taken, [`StoreError::NotFound`] when there is no such workspace.
+    pub async fn create_notebook(&self, row: &NotebookRow) -> Result<(), StoreError> {
+        let sql = sql!(self, memory => memory.create_notebook(row));
+        let text = "INSERT INTO notebooks (workspace, id, slug, linked, created_at) VALUES ($1, $2, $3, $4, $5)";
+        sql.db.write(text, args![row.workspace, row.id, &row.slug, &row.linked, row.created_at]).await.map(drop)
+    }
+
+    /// The notebooks of a workspace, oldest first.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn notebooks(&self, workspace: WorkspaceId) -> Result<Vec<NotebookRow>, StoreError> {
+        let sql = sql!(self, memory => memory.notebooks(workspace));
+        let rows = sql.db.read(format!("{NOTEBOOK} ORDER BY id"), args![workspace]).await?;
+        rows.into_iter().map(read_notebook).collect()
+    }
+
+    /// One notebook.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn notebook(&self, workspace: WorkspaceId, id: NotebookId) -> Result<Option<NotebookRow>, StoreError> {
+        let sql = sql!(self, memory => memory.notebook(workspace, id));
+        one(sql, format!("{NOTEBOOK} AND id = $2"), args![workspace, id], read_notebook).await
+    }
+
+    /// The notebook of this short name.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn notebook_by_slug(
+        &self,
+        workspace: WorkspaceId,
+        slug: &str,
+    ) -> Result<Option<NotebookRow>, StoreError> {
+        let sql = sql!(self, memory => memory.notebook_by_slug(workspace, slug));
+        one(sql, format!("{NOTEBOOK} AND slug = $2"), args![workspace, slug], read_notebook).await
+    }
+}
+
+/// The only row of a statement, read.
+pub(crate) async fn one<T>(
+    sql: &Sql,
+    text: String,
+    args: Args,
+    read: fn(Row) -> Result<T, StoreError>,
+) -> Result<Option<T>, StoreError> {
+    sql.db.read_one(text, args).await?.map(read).transpose()
+}
+
+fn read_workspace(mut row: Row) -> Result<WorkspaceRow, StoreError> {
+    Ok(WorkspaceRow {
+        id: row.take()?,
+        slug: row.take()?,
+        name: row.take()?,
+        time_zone: row.take()?,
+        created_at: row.take()?,
+    })
+}
+
+fn read_user(mut row: Row) -> Result<UserRow, StoreError> {
+    Ok(UserRow { id: row.take()?, name: row.take()?, created_at: row.take()? })
+}
+
+fn read_notebook(mut row: Row) -> Result<NotebookRow, StoreError> {
+    Ok(NotebookRow {
+        workspace: row.take()?,
+        id: row.take()?,
+        slug: row.take()?,
+        linked: row.take()?,
+        created_at: row.take()?,
+    })
+}

@@ -1,0 +1,197 @@
+//! The one task of a process that appends (group commit): it takes everything that was queued while the last commit was in
+//! flight, writes it in one transaction and answers after COMMIT. Adds no delay of its own.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+
+use adjutant_core::limits::APPENDS_PER_COMMIT;
+use adjutant_core::run::chain::Head;
+use tokio::sync::{broadcast, mpsc, oneshot};
+
+use crate::StoreError;
+use crate::commit::commit;
+use crate::db::Db;
+use crate::error::{collided, unsynced};
+use crate::prepare::{Guard, Prepared};
+use crate::row::Change;
+
+/// Bytes written in one transaction at the most, beyond its first append: one huge batch would hold up everybody.
+const BYTES_PER_COMMIT: usize = 8 * 1024 * 1024;
+/// Appends that wait in the queue before callers wait for a place in it.
+const QUEUE: usize = 4 * APPENDS_PER_COMMIT;
+
+type Answer = oneshot::Sender<Result<Head, StoreError>>;
+
+enum Job {
+    Append(Box<Prepared>, Answer),
+    Close(oneshot::Sender<()>),
+}
+
+/// The way to the writer task.
+#[derive(Clone)]
+pub(crate) struct Writer(mpsc::Sender<Job>);
+
+impl Writer {
+    /// Starts the task; it ends when every handle is gone.
+    pub(crate) fn start(db: Arc<Db>, me: String, changes: broadcast::Sender<Change>) -> Self {
+        let (sender, receiver) = mpsc::channel(QUEUE);
+        tokio::spawn(Task { db, me, changes, waiting: VecDeque::new(), broken: None }.run(receiver));
+        Self(sender)
+    }
+
+    /// Queues an append and waits for its commit. It happens even when the caller stops waiting.
+    pub(crate) async fn append(&self, append: Prepared) -> Result<Head, StoreError> {
+        let (answer, answered) = oneshot::channel();
+        let closed = || StoreError::unavailable("the store is closed");
+        self.0.send(Job::Append(Box::new(append), answer)).await.map_err(|_| closed())?;
+        answered.await.map_err(|_| closed())?
+    }
+
+    /// Takes no more appends and waits until the queued ones are written.
+    pub(crate) async fn close(&self) {
+        let (done, closed) = oneshot::channel();
+        if self.0.send(Job::Close(done)).await.is_ok() {
+            let _ = closed.await;
+        }
+    }
+}
+
+struct Task {
+    db: Arc<Db>,
+    me: String,
+    changes: broadcast::Sender<Change>,
+    /// Appends that may not share a transaction with an earlier one.
+    waiting: VecDeque<(Box<Prepared>, Answer)>,
+    /// Set when the disk did not confirm a write: from then on nothing it says about later writes can be trusted.
+    broken: Option<StoreError>,
+}
+
+impl Task {
+    async fn run(mut self, mut queue: mpsc::Receiver<Job>) {
+        let mut jobs = Vec::with_capacity(APPENDS_PER_COMMIT);
+        let mut closing = Vec::new();
+        loop {
+            if self.waiting.is_empty() && queue.recv_many(&mut jobs, APPENDS_PER_COMMIT).await == 0 {
+                break;
+            }
+            while jobs.len() + self.waiting.len() < APPENDS_PER_COMMIT {
+                let Ok(job) = queue.try_recv() else { break };
+                jobs.push(job);
+            }
+            for job in jobs.drain(..) {
+                match job {
+                    Job::Append(append, answer) => self.waiting.push_back((append, answer)),
+                    Job::Close(done) => {
+                        queue.close();
+                        closing.push(done);
+                    }
+                }
+            }
+            let (batch, answers) = self.next_batch();
+            if !batch.is_empty() {
+                self.write(batch, answers).await;
+            }
+        }
+        for done in closing {
+            let _ = done.send(());
+        }
+    }
+
+    /// What can be written together: each stream once, each chat with a start once, not too many bytes.
+    fn next_batch(&mut self) -> (Vec<Prepared>, Vec<Answer>) {
+        let (mut streams, mut chats) = (HashSet::new(), HashSet::new());
+        let (mut batch, mut answers, mut later) = (Vec::new(), Vec::new(), VecDeque::new());
+        let mut bytes = 0;
+        for (append, answer) in self.waiting.drain(..) {
+            let chat = match &append.guard {
+                Guard::Start { chat, .. } => Some(*chat),
+                Guard::Update { .. } | Guard::NewStream(_) | Guard::OldStream(_) => None,
+            };
+            let taken = streams.contains(&append.stream) || chat.is_some_and(|chat| chats.contains(&chat));
+            let full = !batch.is_empty() && bytes + append.bytes > BYTES_PER_COMMIT;
+            // Also what stays behind blocks its stream, so that appends to one stream keep their order.
+            streams.insert(append.stream);
+            chats.extend(chat);
+            if taken || full || batch.len() == APPENDS_PER_COMMIT {
+                later.push_back((append, answer));
+            } else {
+                bytes += append.bytes;
+                batch.push(*append);
+                answers.push(answer);
+            }
+        }
+        self.waiting = later;
+        (batch, answers)
+    }
+
+    async fn write(&mut self, batch: Vec<Prepared>, answers: Vec<Answer>) {
+        if let Some(error) = &self.broken {
+            for answer in answers {
+                let _ = answer.send(Err(error.clone()));
+            }
+            return;
+        }
+        match commit(&self.db, &batch, &self.me).await {
+            Ok(committed) => {
+                self.tell(&committed.changes);
+                for ((append, answer), verdict) in batch.iter().zip(answers).zip(committed.verdicts) {
+                    // A caller that went away does not need its answer.
+                    let _ = answer.send(verdict.map(|()| append.head));
+                }
+            }
+            Err(error) if batch.len() > 1 && one_is_to_blame(&error) => {
+                for (append, answer) in batch.into_iter().zip(answers) {
+                    let _ = answer.send(self.write_alone(append).await);
+                }
+            }
+            Err(error) => {
+                self.note(&error);
+                for answer in answers {
+                    let _ = answer.send(Err(error.clone()));
+                }
+            }
+        }
+    }
+
+    async fn write_alone(&mut self, append: Prepared) -> Result<Head, StoreError> {
+        let head = append.head;
+        match commit(&self.db, &[append], &self.me).await {
+            Ok(committed) => {
+                self.tell(&committed.changes);
+                committed.verdicts.into_iter().collect::<Result<Vec<()>, _>>().map(|_| head)
+            }
+            Err(error) => {
+                self.note(&error);
+                Err(error)
+            }
+        }
+    }
+
+    fn tell(&self, changes: &[Change]) {
+        for change in changes {
+            // Nobody listening is no error.
+            let _ = self.changes.send(*change);
+        }
+    }
+
+    fn note(&mut self, error: &StoreError) {
+        if unsynced(error) {
+            tracing::error!(?error, "the disk did not confirm a write; nothing more is written until a restart");
+            self.broken = Some(error.clone());
+        }
+    }
+}
+
+/// Whether a batch failed because of one append in it, and not because of the database itself.
+fn one_is_to_blame(error: &StoreError) -> bool {
+    match error {
+        StoreError::Stale { .. } | StoreError::Conflict(_) | StoreError::NotFound => true,
+        StoreError::Other(_) => !unsynced(error),
+        StoreError::Unavailable(_) => collided(error),
+        StoreError::Corrupt(_)
+        | StoreError::NewerSchema { .. }
+        | StoreError::WrongKey
+        | StoreError::Full(_)
+        | StoreError::ReadOnly(_) => false,
+    }
+}
