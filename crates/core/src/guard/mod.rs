@@ -1,5 +1,6 @@
 //! The guard: the one place that answers allow, ask or deny for an effect.
 
+pub mod arguments;
 pub mod judge;
 mod operation;
 pub mod path;
