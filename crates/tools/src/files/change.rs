@@ -85,17 +85,24 @@ impl Change {
         Target(BTreeMap::from([(self.path.as_str().to_owned(), self.after_hash())]))
     }
 
+    /// Whether what is there, and what would come of it, are what was looked at.
+    fn still_fits(&self, target: &Target, intended: Option<&Target>) -> Result<(), ToolOutcome> {
+        let path = self.path.as_str();
+        if target.0.get(path) != Some(&self.before.hash()) {
+            return Err(failed(&self.path, &FileError::Changed));
+        }
+        if intended.and_then(|intended| intended.0.get(path)).is_some_and(|hash| *hash != self.after_hash()) {
+            let message =
+                format!("{path} would not become what was looked at: a template changed. Nothing was written.");
+            return Err(ToolOutcome::failed(message));
+        }
+        Ok(())
+    }
+
     /// Makes the change, if what is there and what would come of it are what the permit was given for.
     pub(super) async fn carry_out(self, permit: &Permit, world: &World) -> ToolOutcome {
-        if permit.target().0.get(self.path.as_str()) != Some(&self.before.hash()) {
-            return failed(&self.path, &FileError::Changed);
-        }
-        let intended = permit.intended().and_then(|intended| intended.0.get(self.path.as_str()));
-        if intended.is_some_and(|intended| *intended != self.after_hash()) {
-            return ToolOutcome::failed(format!(
-                "{} would not become what was looked at (a template changed), nothing was written. Try again.",
-                self.path
-            ));
+        if let Err(outcome) = self.still_fits(permit.target(), permit.intended()) {
+            return outcome;
         }
         let notebook = match notebook(world) {
             Ok(notebook) => notebook,

@@ -67,6 +67,7 @@ fn changing(definition: ToolDefinition, category: Category, effect: Effect, acti
         level: Level::Write,
         effect,
         recovery: Recovery::Reconcile,
+        labels: Labels::NONE,
         ..reading(definition, BTreeMap::from([("path", action)]))
     }
 }

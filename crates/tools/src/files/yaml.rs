@@ -35,7 +35,7 @@ fn options() -> serde_saphyr::Options {
         max_depth: 64,
         max_recorded_anchor_events: 20_000,
     };
-    serde_saphyr::options! { budget: budget, with_snippet: false }
+    serde_saphyr::options! { budget: budget, strict_booleans: true, with_snippet: false }
 }
 
 /// Errors of the parser may run over several lines; the first says what is wrong and where.

@@ -2,18 +2,20 @@
 //! handle, no link is followed, and what is checked is the handle that is then used (P8, F2, F3, F5).
 
 mod error;
+mod lock;
 mod open;
 mod read;
 mod walk;
 mod write;
 
 #[cfg(test)]
+mod disk_tests;
+#[cfg(test)]
 mod tests;
 
-use std::hash::{BuildHasher, RandomState};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use adjutant_core::content::Hash;
 use adjutant_core::guard::path::NotePath;
@@ -28,17 +30,11 @@ pub use walk::{Visit, Walked};
 /// How every half-written file begins; such names are invisible and can be neither read nor made by anyone else.
 pub const TEMP_PREFIX: &str = ".adjutant-tmp-";
 
-/// How many paths can be changed side by side. Two paths that share a lock only wait for each other.
-const LOCKS: usize = 64;
-
-/// One folder tree, held by a handle on its root. Make one per folder and share it: the locks that keep two changes of one
-/// file apart live in here.
+/// One folder tree, held by a handle on its root.
 #[derive(Debug)]
 pub struct Notebook {
     root: OwnedFd,
     confinement: Confinement,
-    locks: [Mutex<()>; LOCKS],
-    hasher: RandomState,
 }
 
 /// The content of a file.
@@ -152,20 +148,13 @@ impl Notebook {
     }
 
     fn over(root: OwnedFd, confinement: Confinement) -> Self {
-        Self { root, confinement, locks: std::array::from_fn(|_| Mutex::new(())), hasher: RandomState::new() }
+        Self { root, confinement }
     }
 
     /// How paths are confined here, for the report on what is enforced.
     #[must_use]
     pub const fn confinement(&self) -> Confinement {
         self.confinement
-    }
-
-    /// Keeps other changes of this path away until the guard is dropped.
-    fn lock(&self, path: &NotePath) -> MutexGuard<'_, ()> {
-        let slot = usize::try_from(self.hasher.hash_one(path) % (LOCKS as u64)).unwrap_or(0);
-        // The lock guards no data of ours, so a panic of its last holder spoils nothing.
-        self.locks[slot].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Runs a file job where it may block.

@@ -16,7 +16,7 @@ use rustix::io::Errno;
 
 use super::open::is_temporary;
 use super::read::content_of;
-use super::{FileContent, FileError, Notebook, Visit, folder_hash};
+use super::{FileContent, FileError, Notebook, Visit, folder_hash, lock};
 
 /// How often another name is tried for a half-written file before giving up.
 const NAME_ATTEMPTS: usize = 16;
@@ -46,9 +46,9 @@ impl Notebook {
     pub fn create(&self, path: &NotePath, bytes: &[u8]) -> Result<(), FileError> {
         let (parent, name) = split(path)?;
         fits(bytes)?;
-        let _lock = self.lock(path);
         let mut made = Vec::new();
         let created = self.make_folders(&parent, &mut made).and_then(|folder| {
+            let _lock = lock::hold(&folder, name)?;
             if self.confinement.open_entry(folder.as_fd(), name, OFlags::PATH).is_ok() {
                 return Err(FileError::Exists);
             }
@@ -70,8 +70,8 @@ impl Notebook {
     pub fn replace(&self, path: &NotePath, bytes: &[u8], expected: Hash) -> Result<FileContent, FileError> {
         let (parent, name) = split(path)?;
         fits(bytes)?;
-        let _lock = self.lock(path);
         let folder = self.folder(&parent)?;
+        let _lock = lock::hold(&folder, name)?;
         let handle = self.confinement.open_entry(folder.as_fd(), name, OFlags::RDONLY)?;
         let stat = rustix::fs::fstat(&handle)?;
         expect(&content_of(handle, limits::FILE_BYTES)?, expected)?;
@@ -92,8 +92,8 @@ impl Notebook {
     /// Fails, and changes nothing, when the file has another content or cannot be deleted.
     pub fn delete(&self, path: &NotePath, expected: Hash) -> Result<FileContent, FileError> {
         let (parent, name) = split(path)?;
-        let _lock = self.lock(path);
         let folder = self.folder(&parent)?;
+        let _lock = lock::hold(&folder, name)?;
         let handle = self.confinement.open_entry(folder.as_fd(), name, OFlags::RDONLY)?;
         let before = content_of(handle, limits::FILE_BYTES)?;
         expect(&before, expected)?;
@@ -108,8 +108,8 @@ impl Notebook {
     /// Fails, and changes nothing, when it is not a folder or holds something.
     pub fn delete_folder(&self, path: &NotePath) -> Result<(), FileError> {
         let (parent, name) = split(path)?;
-        let _lock = self.lock(path);
         let folder = self.folder(&parent)?;
+        let _lock = lock::hold(&folder, name)?;
         match rustix::fs::unlinkat(folder.as_fd(), name, AtFlags::REMOVEDIR) {
             // Leftovers of a crash that nobody can see must not keep a folder alive.
             Err(Errno::NOTEMPTY) if self.list(path)?.is_bare() => {
