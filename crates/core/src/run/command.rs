@@ -4,8 +4,8 @@ use crate::content::{Content, Hash};
 use crate::guard::arguments;
 use crate::id::{ApprovalId, CallId};
 use crate::run::event::{
-    Actor, ApprovalDecided, ApprovalKind, CancelAsked, Decision, DoubtOutcome, Event, GrantScope, InDoubtResolved, PauseReason, Paused,
-    Resumed,
+    Actor, ApprovalDecided, ApprovalKind, CancelAsked, Decision, DoubtOutcome, Event, GrantScope, InDoubtResolved,
+    PauseReason, Paused, Resumed,
 };
 use crate::run::state::{Approval, State};
 use crate::run::status::Status;
@@ -117,7 +117,9 @@ pub fn accept(state: &State, command: &Command, now: Time) -> Result<Vec<Event>,
             })])
         }
         Command::Cancel { .. } if ended.is_some() || state.cancel.is_some() => Ok(Vec::new()),
-        Command::Cancel { by, reason } => Ok(vec![Event::CancelAsked(CancelAsked { by: by.clone(), reason: reason.clone() })]),
+        Command::Cancel { by, reason } => {
+            Ok(vec![Event::CancelAsked(CancelAsked { by: by.clone(), reason: reason.clone() })])
+        }
         Command::Pause => match ended {
             Some(status) => Err(Refusal::Ended(status)),
             None if state.pause.is_some() => Ok(Vec::new()),
@@ -145,7 +147,10 @@ fn accept_decision(state: &State, decide: &Decide, now: Time) -> Result<Vec<Even
     }
     let edited = match decide.decision {
         Decision::Edit => {
-            let text = decide.arguments.as_deref().ok_or_else(|| Refusal::BadArguments("an edit needs arguments".to_owned()))?;
+            let text = decide
+                .arguments
+                .as_deref()
+                .ok_or_else(|| Refusal::BadArguments("an edit needs arguments".to_owned()))?;
             arguments::parse(text).map_err(|bad| Refusal::BadArguments(bad.to_string()))?;
             Some(Content::from(text))
         }

@@ -1,6 +1,7 @@
 //! A run: commands are asked, events are recorded, the state is their fold, the step is what comes next.
 
 pub mod chain;
+pub mod command;
 pub mod event;
 pub mod state;
 pub mod status;

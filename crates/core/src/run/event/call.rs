@@ -1,0 +1,128 @@
+//! What is recorded of a tool call, from the moment the model asks for it to its one result.
+
+use serde::{Deserialize, Serialize};
+
+use super::approval::Actor;
+use crate::content::{Content, Hash};
+use crate::guard::judge::Verdict;
+use crate::id::{ApprovalId, CallId};
+use crate::label::Labels;
+use crate::tool::{Prepared, Recovery, Resource, Target};
+
+/// The model asked for a tool call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CallProposed {
+    /// The turn.
+    pub turn: u32,
+    /// The call.
+    pub call: CallId,
+    /// The tool, as the model wrote it.
+    pub tool: String,
+    /// The arguments, as the model wrote them.
+    pub arguments: Content,
+}
+
+/// The guard judged a call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CallJudged {
+    /// The call.
+    pub call: CallId,
+    /// The verdict with its deciding rule.
+    pub verdict: Verdict,
+    /// The hash of the policy it was judged under.
+    pub policy: Hash,
+    /// What the tool saw before, if the call came that far. The judgement depends on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prepared: Option<Prepared>,
+}
+
+/// A tool call is about to be made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CallStarted {
+    /// The call.
+    pub call: CallId,
+    /// The tool.
+    pub tool: String,
+    /// The arguments that run.
+    pub arguments: Content,
+    /// The attempt, from 1.
+    pub attempt: u32,
+    /// The idempotency key.
+    pub key: Hash,
+    /// What becomes of it if its end is never recorded.
+    pub recovery: Recovery,
+    /// The state of the target before.
+    #[serde(default, skip_serializing_if = "Target::is_empty")]
+    pub target: Target,
+    /// The state it is meant to leave behind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intended: Option<Target>,
+}
+
+/// A call has its one result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CallEnded {
+    /// The call.
+    pub call: CallId,
+    /// The tool.
+    pub tool: String,
+    /// What the model reads.
+    pub output: Content,
+    /// Whether it failed or was refused.
+    pub is_error: bool,
+    /// Whether it was allowed to run.
+    pub allowed: bool,
+    /// The rule that stopped it, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// How long it took.
+    #[serde(default)]
+    pub ms: u64,
+    /// What its output adds to the run's labels.
+    #[serde(default, skip_serializing_if = "Labels::is_none")]
+    pub labels: Labels,
+    /// What it created, changed or deleted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resources: Vec<Resource>,
+}
+
+/// A started call may or may not have happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CallInDoubt {
+    /// The call.
+    pub call: CallId,
+    /// The inbox item that asks a person.
+    pub approval: ApprovalId,
+    /// The tool.
+    pub tool: String,
+    /// What is known.
+    pub message: String,
+}
+
+/// What became of a call in doubt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DoubtOutcome {
+    /// It happened.
+    Happened,
+    /// It did not: run it.
+    Run,
+    /// Leave it.
+    Abandon,
+}
+
+/// A person said what became of a call in doubt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InDoubtResolved {
+    /// The inbox item.
+    pub approval: ApprovalId,
+    /// The call.
+    pub call: CallId,
+    /// What became of it.
+    pub outcome: DoubtOutcome,
+    /// Its result, if it happened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Content>,
+    /// Who said so.
+    pub by: Actor,
+}

@@ -1,0 +1,212 @@
+//! The events of a run, in their stored form. A body gains fields only with a default; a kind never changes meaning.
+
+mod approval;
+mod call;
+mod end;
+mod model;
+mod start;
+
+pub use approval::{Actor, ApprovalAsked, ApprovalDecided, ApprovalKind, Decision, GrantScope, Risk};
+pub use call::{CallEnded, CallInDoubt, CallJudged, CallProposed, CallStarted, DoubtOutcome, InDoubtResolved};
+pub use end::{CancelAsked, Cancelled, EndStatus, Errored, LabelsRaised, PauseReason, Paused, Resumed, RunEnded};
+pub use model::{ModelAnswered, ModelFailed, ModelRequested, Said, Thought, ThoughtForm};
+pub use start::{Base, Effects, RunLimits, RunStarted};
+
+use crate::content::Content;
+
+/// What an event is, which decides what becomes of it when an append loses a race.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// Somebody asked for something; any node may record it.
+    Command,
+    /// Something happened outside; it is never dropped.
+    Fact,
+    /// We concluded something; it is concluded again after a lost race.
+    Decision,
+}
+
+macro_rules! events {
+    ($($(#[$doc:meta])* $name:ident $kind:literal;)*) => {
+        /// One entry in a run's log.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum Event {$( $(#[$doc])* $name($name), )*}
+
+        impl Event {
+            /// The stored name of the kind.
+            #[must_use]
+            pub const fn kind(&self) -> &'static str {
+                match self {$( Self::$name(_) => $kind, )*}
+            }
+
+            /// Every stored kind.
+            pub const KINDS: &'static [&'static str] = &[$($kind),*];
+
+            fn json(&self) -> Result<String, serde_json::Error> {
+                match self {$( Self::$name(body) => serde_json::to_string(body), )*}
+            }
+
+            /// Reads a stored event.
+            ///
+            /// # Errors
+            /// An unknown kind, or a body that is not of its kind: the run must stop, not guess.
+            pub fn decode(kind: &str, body: &[u8]) -> Result<Self, BadEvent> {
+                match kind {
+                    $( $kind => serde_json::from_slice(body).map(Self::$name)
+                        .map_err(|source| BadEvent::Body { kind: $kind, source }), )*
+                    _ => Err(BadEvent::UnknownKind(kind.to_owned())),
+                }
+            }
+        }
+
+        $( impl From<$name> for Event {
+            fn from(body: $name) -> Self { Self::$name(body) }
+        } )*
+    };
+}
+
+events! {
+    /// The run was asked for.
+    RunStarted "run_started";
+    /// A model call is about to be made.
+    ModelRequested "model_requested";
+    /// The model thought, or spoke before calling tools.
+    Thought "thought";
+    /// The model gave its final answer.
+    Said "said";
+    /// A model call ended well.
+    ModelAnswered "model_answered";
+    /// A model call failed.
+    ModelFailed "model_failed";
+    /// The model asked for a tool call.
+    CallProposed "call_proposed";
+    /// The guard judged a call.
+    CallJudged "call_judged";
+    /// A person is asked.
+    ApprovalAsked "approval_asked";
+    /// A person (or the clock) decided.
+    ApprovalDecided "approval_decided";
+    /// A tool call is about to be made.
+    CallStarted "call_started";
+    /// A call has its one result.
+    CallEnded "call_ended";
+    /// A started call may or may not have happened.
+    CallInDoubt "call_in_doubt";
+    /// A person said what became of a call in doubt.
+    InDoubtResolved "in_doubt_resolved";
+    /// The run has seen content of a new kind.
+    LabelsRaised "labels_raised";
+    /// The run holds.
+    Paused "paused";
+    /// The run goes on.
+    Resumed "resumed";
+    /// Somebody asked to cancel.
+    CancelAsked "cancel_asked";
+    /// The run was cancelled.
+    Cancelled "cancelled";
+    /// Something went wrong that ends the run.
+    Errored "errored";
+    /// The run is over.
+    RunEnded "run_ended";
+}
+
+/// A stored event that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum BadEvent {
+    /// A newer version wrote it.
+    #[error("the log holds an event of the unknown kind `{0}`; it was written by a newer version")]
+    UnknownKind(String),
+    /// The body is not what its kind says.
+    #[error("the log holds a `{kind}` event that cannot be read")]
+    Body {
+        /// The kind.
+        kind: &'static str,
+        /// What is wrong.
+        source: serde_json::Error,
+    },
+}
+
+impl Event {
+    /// The stored body: JSON with a random salt first, so that a hash of a short body tells nothing.
+    ///
+    /// # Errors
+    /// When a body cannot be written as JSON.
+    pub fn encode(&self, salt: [u8; 16]) -> Result<Vec<u8>, serde_json::Error> {
+        let json = self.json()?;
+        let mut body = String::with_capacity(json.len() + 48);
+        body.push_str("{\"salt\":\"");
+        for byte in salt {
+            body.push(char::from(b"0123456789abcdef"[usize::from(byte >> 4)]));
+            body.push(char::from(b"0123456789abcdef"[usize::from(byte & 15)]));
+        }
+        body.push('"');
+        if json.len() > 2 {
+            body.push(',');
+        }
+        body.push_str(&json[1..]);
+        Ok(body.into_bytes())
+    }
+
+    /// What becomes of the event when its append loses a race.
+    #[must_use]
+    pub const fn class(&self) -> Class {
+        match self {
+            Self::RunStarted(_)
+            | Self::ApprovalDecided(_)
+            | Self::InDoubtResolved(_)
+            | Self::CancelAsked(_)
+            | Self::Resumed(_) => Class::Command,
+            Self::Paused(paused) => match paused.reason {
+                PauseReason::Person => Class::Command,
+                PauseReason::Budget | PauseReason::Rate => Class::Decision,
+            },
+            Self::Thought(_)
+            | Self::Said(_)
+            | Self::ModelAnswered(_)
+            | Self::ModelFailed(_)
+            | Self::CallProposed(_)
+            | Self::CallInDoubt(_)
+            | Self::LabelsRaised(_) => Class::Fact,
+            Self::CallEnded(ended) => {
+                if ended.allowed {
+                    Class::Fact
+                } else {
+                    Class::Decision
+                }
+            }
+            Self::ModelRequested(_)
+            | Self::CallJudged(_)
+            | Self::ApprovalAsked(_)
+            | Self::CallStarted(_)
+            | Self::Cancelled(_)
+            | Self::Errored(_)
+            | Self::RunEnded(_) => Class::Decision,
+        }
+    }
+
+    /// The texts of the event that may live in blocks.
+    pub fn contents(&self) -> Vec<&Content> {
+        match self {
+            Self::RunStarted(body) => body.user_message.iter().chain([&body.system_prompt, &body.tools]).collect(),
+            Self::Thought(body) => vec![&body.text],
+            Self::Said(body) => vec![&body.text],
+            Self::CallProposed(body) => vec![&body.arguments],
+            Self::ApprovalAsked(body) => std::iter::once(&body.arguments).chain(&body.diff).collect(),
+            Self::ApprovalDecided(body) => body.arguments.iter().collect(),
+            Self::CallStarted(body) => vec![&body.arguments],
+            Self::CallEnded(body) => vec![&body.output],
+            Self::InDoubtResolved(body) => body.result.iter().collect(),
+            Self::RunEnded(body) => vec![&body.result],
+            Self::ModelRequested(_)
+            | Self::ModelAnswered(_)
+            | Self::ModelFailed(_)
+            | Self::CallJudged(_)
+            | Self::CallInDoubt(_)
+            | Self::LabelsRaised(_)
+            | Self::Paused(_)
+            | Self::Resumed(_)
+            | Self::CancelAsked(_)
+            | Self::Cancelled(_)
+            | Self::Errored(_) => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! How a run begins: everything a request to the model needs beside the events that follow.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::content::{Content, Hash};
+use crate::id::{AgentId, ChatId, NotebookId, RunId, UserId, WorkspaceId};
+use crate::label::Labels;
+
+/// What a run is built on: another run's transcript up to an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Base {
+    /// The run.
+    pub run: RunId,
+    /// Its last event that counts.
+    pub seq: u64,
+}
+
+/// Limits of one run, fixed when it starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunLimits {
+    /// Model turns.
+    pub turns: u32,
+    /// Tool calls.
+    pub tool_calls: u32,
+    /// Output tokens of one model call.
+    pub output_tokens: u32,
+    /// Bytes of context handed to the model.
+    pub context_bytes: u64,
+}
+
+/// The run was asked for. Everything a request to the model needs, beside the events, is here.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunStarted {
+    /// The run.
+    pub run: RunId,
+    /// Its tenant.
+    pub workspace: WorkspaceId,
+    /// Its chat.
+    pub chat: ChatId,
+    /// Its agent.
+    pub agent: AgentId,
+    /// The version of the agent.
+    pub agent_version: u64,
+    /// The hash of the agent's configuration.
+    pub policy: Hash,
+    /// Its notebook.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notebook: Option<NotebookId>,
+    /// The person it acts for.
+    pub initiator: UserId,
+    /// What started it.
+    pub trigger: String,
+    /// The transcript it is built on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<Base>,
+    /// The run it replaces, after an edit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub supersedes: Option<RunId>,
+    /// What the person said; none for a fork that goes on from its base.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_message: Option<Content>,
+    /// The model, resolved.
+    pub model: String,
+    /// Sampling temperature.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// The composed system prompt.
+    pub system_prompt: Content,
+    /// The tool definitions: a JSON list.
+    pub tools: Content,
+    /// Labels of the transcript it is built on.
+    #[serde(default, skip_serializing_if = "Labels::is_none")]
+    pub labels: Labels,
+    /// Its limits.
+    pub limits: RunLimits,
+    /// Whether effects are real.
+    #[serde(default)]
+    pub effects: Effects,
+    /// IANA time zone of the workspace then.
+    pub time_zone: String,
+    /// Free fields of the caller, never shown to a model.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<String, String>,
+}
+
+/// Whether a run acts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effects {
+    /// It acts.
+    #[default]
+    Live,
+    /// It only reads; everything else is answered "not run".
+    Dry,
+}

@@ -1,0 +1,36 @@
+//! One inbox item of a run, as its events tell it.
+
+use crate::id::CallId;
+use crate::run::event::{ApprovalAsked, ApprovalDecided, ApprovalKind};
+use crate::time::Time;
+
+/// An inbox item of the run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Approval {
+    /// What it is about.
+    pub kind: ApprovalKind,
+    /// The call.
+    pub call: CallId,
+    /// What was asked; none for a call in doubt.
+    pub asked: Option<ApprovalAsked>,
+    /// When it was asked.
+    pub asked_at: Time,
+    /// What was decided, and when.
+    pub decided: Option<(ApprovalDecided, Time)>,
+    /// Whether a newer item replaced it, or it was settled another way.
+    pub superseded: bool,
+}
+
+impl Approval {
+    /// Whether a person still has to decide.
+    #[must_use]
+    pub const fn is_pending(&self) -> bool {
+        self.decided.is_none() && !self.superseded
+    }
+
+    /// When silence counts as no.
+    #[must_use]
+    pub fn expires_at(&self) -> Option<Time> {
+        self.asked.as_ref().map(|asked| asked.expires_at)
+    }
+}

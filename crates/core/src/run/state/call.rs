@@ -1,0 +1,109 @@
+//! One tool call of a run, as its events tell it.
+
+use crate::content::Content;
+use crate::guard::judge::Verdict;
+use crate::id::{ApprovalId, CallId};
+use crate::run::event::{CallEnded, CallStarted, DoubtOutcome, InDoubtResolved};
+use crate::time::Time;
+use crate::tool::{Prepared, Recovery, Target};
+
+/// One tool call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// Its id.
+    pub id: CallId,
+    /// The tool, as the model wrote it.
+    pub tool: String,
+    /// The arguments as the model wrote them, or as a person edited them.
+    pub arguments: Content,
+    /// When it was proposed.
+    pub proposed_at: Time,
+    /// What the guard last said. None before, and again after a person approved: the guard looks once more.
+    pub judged: Option<Judged>,
+    /// Its latest inbox item.
+    pub approval: Option<ApprovalId>,
+    /// Whether a person said yes, and to which state of the target.
+    pub answered: Option<Answered>,
+    /// Its latest start.
+    pub started: Option<CallStarted>,
+    /// When it was first started.
+    pub started_at: Option<Time>,
+    /// How many of its starts a permit was handed out for.
+    pub(super) permits: u32,
+    /// Whether nobody knows if it happened, and what a person said about it.
+    pub doubt: Option<Doubt>,
+    /// Its one result, with its sequence number and time.
+    pub ended: Option<(CallEnded, u64, Time)>,
+}
+
+/// What the guard said of a call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judged {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// What the tool saw.
+    pub prepared: Option<Prepared>,
+}
+
+/// A person's yes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answered {
+    /// The target the person saw; none after an edit, whose target nobody has seen yet.
+    pub target: Option<Target>,
+}
+
+/// A call that may or may not have happened.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Doubt {
+    /// The inbox item.
+    pub approval: ApprovalId,
+    /// What is known.
+    pub message: String,
+    /// What a person said.
+    pub resolved: Option<InDoubtResolved>,
+}
+
+impl Call {
+    pub(super) fn proposed(id: CallId, tool: &str, arguments: Content, at: Time) -> Self {
+        Self {
+            id,
+            tool: tool.to_owned(),
+            arguments,
+            proposed_at: at,
+            judged: None,
+            approval: None,
+            answered: None,
+            started: None,
+            started_at: None,
+            permits: 0,
+            doubt: None,
+            ended: None,
+        }
+    }
+
+    /// Whether it was started and nobody has said yet what became of it.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        self.started.is_some() && self.ended.is_none() && self.doubt.is_none()
+    }
+
+    /// What becomes of it after a crash, once it was started.
+    #[must_use]
+    pub fn recovery(&self) -> Option<Recovery> {
+        self.started.as_ref().map(|started| started.recovery)
+    }
+
+    /// The paths it touches, as far as they are known.
+    #[must_use]
+    pub fn target(&self) -> Option<&Target> {
+        let started = self.started.as_ref().map(|started| &started.target);
+        started.or_else(|| self.judged.as_ref()?.prepared.as_ref().map(|prepared| &prepared.target))
+    }
+
+    /// Whether a person said that it is to be run again.
+    #[must_use]
+    pub fn is_to_be_rerun(&self) -> bool {
+        let resolved = self.doubt.as_ref().and_then(|doubt| doubt.resolved.as_ref());
+        resolved.is_some_and(|resolved| resolved.outcome == DoubtOutcome::Run)
+    }
+}
