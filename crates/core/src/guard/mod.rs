@@ -1,7 +1,10 @@
 //! The guard: the one place that answers allow, ask or deny for an effect.
 
+pub mod address;
 pub mod arguments;
+pub mod host;
 pub mod judge;
+mod location;
 mod operation;
 pub mod path;
 pub mod pattern;

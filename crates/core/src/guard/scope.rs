@@ -314,11 +314,11 @@ impl Denied {
     }
 
     /// A refusal that no grant changes.
-    const fn firm(rule: &'static str, code: &'static str, reason: String) -> Self {
+    pub(super) const fn firm(rule: &'static str, code: &'static str, reason: String) -> Self {
         Self { rule, code, reason, smallest_grant: None }
     }
 
-    const fn grantable(rule: &'static str, code: &'static str, reason: String, grant: String) -> Self {
+    pub(super) const fn grantable(rule: &'static str, code: &'static str, reason: String, grant: String) -> Self {
         Self { rule, code, reason, smallest_grant: Some(grant) }
     }
 }
