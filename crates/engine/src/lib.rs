@@ -1,1 +1,35 @@
-//! placeholder
+//! Making runs happen: use cases, the worker, the driver, the feed. The embeddable library of Adjutant; it speaks neither
+//! HTTP nor SQL.
+
+mod agent;
+mod asking;
+mod driver;
+mod engine;
+mod env;
+mod error;
+mod export;
+mod feed;
+mod handles;
+mod log;
+mod projection;
+mod prompt;
+mod replay;
+mod service;
+mod toolbox;
+mod worker;
+
+pub use adjutant_models as models;
+pub use adjutant_store as store;
+pub use adjutant_tools as tools;
+pub use agent::{Agent, AgentBuilder, Approver, Observer};
+pub use driver::Exit;
+pub use engine::{CurrentAgent, Engine, ModelSource, Parts};
+pub use env::{Env, FromParts, Source};
+pub use error::EngineError;
+pub use export::{ExportProblem, Verified, verify_export};
+pub use feed::{FeedItem, Follower, Piece};
+pub use log::Recorded;
+pub use projection::{Card, RunSummary};
+pub use replay::{Divergence, Replay};
+pub use service::{ActionReport, Fork, Home, ModelCallReport, RunRef, RunReport, StartRun};
+pub use worker::Worker;

@@ -1,0 +1,229 @@
+//! Calling the model: build the request from the log, announce it, make the call, record the answer.
+
+use std::sync::Arc;
+
+use adjutant_core::content::Content;
+use adjutant_core::id::CallId;
+use adjutant_core::limits;
+use adjutant_core::message::{Message, ModelAnswer, ModelRequest, RawCall};
+use adjutant_core::money::{MicroUsd, TokenUsage};
+use adjutant_core::run::event::{
+    Base, CallProposed, Errored, ModelAnswered, ModelFailed, ModelRequested, Said, Thought, ThoughtForm,
+};
+use adjutant_core::run::state::State;
+use adjutant_core::run::transcript;
+use adjutant_core::tool::ToolDefinition;
+use adjutant_models::ModelError;
+use adjutant_models::retry::backoff;
+
+use crate::driver::{Driver, Hold};
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::log::{Flushed, RunLog, texts};
+
+/// Runs a transcript is built on at the most, so that a chain of forks cannot be followed for ever.
+const BASES: usize = 10_000;
+/// Rough bytes of a token, for estimates where a provider says nothing.
+const BYTES_PER_TOKEN: u64 = 4;
+
+impl Driver {
+    /// Announces a model call, makes it, and records what came of it.
+    pub(crate) async fn ask_model(&mut self, turn: u32, attempt: u32) -> Result<Flushed, EngineError> {
+        let Some(request) = self.request(turn, attempt).await? else { return Ok(Flushed::Written) };
+        let flushed = self.flush(Hold::Keep).await?;
+        if flushed != Flushed::Written {
+            return Ok(flushed);
+        }
+        let from = self.now();
+        let pieces = self.engine.pieces(self.log.run, turn);
+        let model = self.engine.model(&request.model);
+        let answer = match model {
+            Err(error) => Err(error),
+            Ok(model) => tokio::select! {
+                answer = model.answer(&request, &pieces) => answer,
+                // Dropping the call is what stops it.
+                cancelled = self.cancelled() => {
+                    cancelled?;
+                    return Ok(Flushed::Written);
+                }
+            },
+        };
+        match answer {
+            Ok(answer) => self.record_answer(
+                turn,
+                &request,
+                answer,
+                u64::try_from(self.now().since(from).as_millis()).unwrap_or(u64::MAX),
+            )?,
+            Err(error) => self.record_failure(turn, attempt, &error)?,
+        }
+        Ok(Flushed::Written)
+    }
+
+    async fn request(&mut self, turn: u32, attempt: u32) -> Result<Option<ModelRequest>, EngineError> {
+        let base = self.base().await?;
+        let tools = self.definitions().await?;
+        let (mut request, dropped) = match transcript::request(self.state(), &base, &tools) {
+            Ok(fitting) => fitting,
+            Err(overflow) => {
+                let message = format!(
+                    "The conversation does not fit the model's window: {overflow}. Nothing was sent. Start a new chat, or use a model with a larger window."
+                );
+                self.log.push(Errored { code: "context_overflow".to_owned(), message, retryable: false })?;
+                return Ok(None);
+            }
+        };
+        self.log.push(ModelRequested {
+            turn,
+            attempt,
+            model: request.model.clone(),
+            request: request.hash(),
+            dropped,
+        })?;
+        let loaded = texts(self.engine.store(), self.log.workspace, &request.missing()).await?;
+        request.fill(&loaded);
+        Ok(Some(request))
+    }
+
+    async fn base(&mut self) -> Result<Arc<Vec<Message>>, EngineError> {
+        if let Some(base) = &self.base {
+            return Ok(Arc::clone(base));
+        }
+        let start = self.state().start.as_ref();
+        let window = start.map_or(0, |start| start.limits.context_bytes);
+        let base = base_messages(&self.engine, self.log.workspace, start.and_then(|start| start.base), window).await?;
+        let base = Arc::new(base);
+        self.base = Some(Arc::clone(&base));
+        Ok(base)
+    }
+
+    async fn definitions(&mut self) -> Result<Arc<Vec<ToolDefinition>>, EngineError> {
+        if let Some(definitions) = &self.definitions {
+            return Ok(Arc::clone(definitions));
+        }
+        let definitions = Arc::new(tool_definitions(&self.engine, &self.log).await?);
+        self.definitions = Some(Arc::clone(&definitions));
+        Ok(definitions)
+    }
+
+    fn record_answer(
+        &mut self,
+        turn: u32,
+        request: &ModelRequest,
+        answer: ModelAnswer,
+        ms: u64,
+    ) -> Result<(), EngineError> {
+        for thinking in answer.thinking {
+            let text = Content::new(thinking.text);
+            self.log.push(Thought { turn, form: ThoughtForm::Reasoning, text, signature: thinking.signature })?;
+        }
+        let has_calls = !answer.calls.is_empty();
+        let output =
+            answer.text.len() as u64 + answer.calls.iter().map(|call| call.arguments.len() as u64).sum::<u64>();
+        let text = Content::new(answer.text);
+        if has_calls && !text.is_empty() {
+            self.log.push(Thought { turn, form: ThoughtForm::Text, text, signature: None })?;
+        } else if !has_calls {
+            self.log.push(Said { turn, text })?;
+        }
+        let estimate = TokenUsage {
+            input: transcript::size(&request.messages).div_ceil(BYTES_PER_TOKEN),
+            output: output.div_ceil(BYTES_PER_TOKEN),
+            ..TokenUsage::default()
+        };
+        self.log.push(ModelAnswered {
+            turn,
+            calls: u32::try_from(answer.calls.len()).unwrap_or(u32::MAX),
+            usage: answer.usage.unwrap_or(estimate),
+            estimated: answer.usage.is_none(),
+            cost: price(&request.model),
+            finish: answer.finish,
+            served_model: answer.served_model,
+            ms,
+        })?;
+        for call in answer.calls {
+            let id = self.call_id(&call);
+            self.log.push(CallProposed { turn, call: id, tool: call.name, arguments: Content::new(call.arguments) })?;
+        }
+        Ok(())
+    }
+
+    /// The id of a call: the provider's, unless it sent none, an unusable one, or one that is taken (rule T5).
+    fn call_id(&self, call: &RawCall) -> CallId {
+        let sent = call.id.as_deref().and_then(CallId::parse);
+        sent.filter(|id| self.state().call(id).is_none()).unwrap_or_else(|| self.engine.env().id())
+    }
+
+    fn record_failure(&mut self, turn: u32, attempt: u32, error: &ModelError) -> Result<(), EngineError> {
+        let again = error.retryable() && attempt < limits::MODEL_ATTEMPTS;
+        let pause = backoff(attempt, error.retry_after(), self.engine.env().fraction());
+        let message = error.to_string();
+        tracing::warn!(run = %self.log.run, turn, attempt, class = error.class(), %message, "a model call failed");
+        let class = error.class().to_owned();
+        let retry_at = again.then(|| self.now().after(pause));
+        self.log.push(ModelFailed { turn, attempt, class: class.clone(), message: message.clone(), retry_at })?;
+        if !again {
+            let message = format!(
+                "The model did not answer: {message}. What was done so far stays. Try again, or choose another model."
+            );
+            self.log.push(Errored { code: class, message, retryable: error.retryable() })?;
+        }
+        Ok(())
+    }
+}
+
+/// What a call costs. The built-in models are free; the price of others is not known here, and unknown is not nothing.
+fn price(model: &str) -> Option<MicroUsd> {
+    model.starts_with("demo/").then_some(MicroUsd::ZERO)
+}
+
+/// The tools the run shows its model.
+pub(crate) async fn tool_definitions(engine: &Engine, log: &RunLog) -> Result<Vec<ToolDefinition>, EngineError> {
+    let Some(start) = &log.state.start else { return Ok(Vec::new()) };
+    let mut tools = start.tools.clone();
+    if let Some(hash) = tools.missing()
+        && let Some(text) = texts(engine.store(), log.workspace, &[hash]).await?.get(&hash)
+    {
+        tools.fill(text);
+    }
+    serde_json::from_str(&tools.text())
+        .map_err(|bad| EngineError::BadLog { run: log.run, why: format!("its tool definitions cannot be read: {bad}") })
+}
+
+/// The transcript a run is built on, newest first and only as far as the window reaches.
+pub(crate) async fn base_messages(
+    engine: &Engine,
+    workspace: adjutant_core::id::WorkspaceId,
+    mut base: Option<Base>,
+    window: u64,
+) -> Result<Vec<Message>, EngineError> {
+    let mut parts: Vec<Vec<Message>> = Vec::new();
+    let mut room = window;
+    for _ in 0..BASES {
+        let Some(Base { run, seq }) = base else { break };
+        let state = state_at(engine, workspace, run, seq).await?;
+        let messages = transcript::messages(&state);
+        let size = transcript::size(&messages);
+        base = state.start.as_ref().and_then(|start| start.base);
+        parts.push(messages);
+        if size >= room {
+            break;
+        }
+        room -= size;
+    }
+    Ok(parts.into_iter().rev().flatten().collect())
+}
+
+/// The state of a run after one of its events.
+pub(crate) async fn state_at(
+    engine: &Engine,
+    workspace: adjutant_core::id::WorkspaceId,
+    run: adjutant_core::id::RunId,
+    seq: u64,
+) -> Result<State, EngineError> {
+    let mut state = State::default();
+    for recorded in engine.recorded(workspace, run, 0, Some(seq)).await? {
+        state.apply(&recorded.event, recorded.seq, recorded.at).map_err(|bad| EngineError::impossible(run, &bad))?;
+    }
+    Ok(state)
+}

@@ -1,0 +1,216 @@
+//! The engine: one handle on everything that makes runs happen. Cheap to clone; it holds no run in memory that nobody drives.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use adjutant_core::guard::arguments::Schema;
+use adjutant_core::guard::policy::AgentConfig;
+use adjutant_core::guard::scope::Scope;
+use adjutant_core::id::{AgentId, NodeId, NotebookId, RunId, WorkspaceId};
+use adjutant_models::{Model, ModelError};
+use adjutant_store::Store;
+use adjutant_tools::{Notebook, Registry};
+use tokio::sync::Notify;
+
+use crate::env::Env;
+use crate::error::EngineError;
+use crate::feed::Feed;
+
+/// Finds a model by its name.
+pub type ModelSource = Arc<dyn Fn(&str) -> Result<Arc<dyn Model>, ModelError> + Send + Sync>;
+
+/// What an engine is made of.
+pub struct Parts {
+    /// Where everything is kept.
+    pub store: Store,
+    /// Time and chance.
+    pub env: Env,
+    /// The models.
+    pub models: ModelSource,
+    /// The tools.
+    pub tools: Registry,
+    /// The folder of the managed notebooks.
+    pub notebooks: PathBuf,
+    /// The model of agents that say `default`.
+    pub default_model: String,
+}
+
+/// One handle on everything that makes runs happen.
+#[derive(Clone)]
+pub struct Engine(Arc<Inner>);
+
+struct Inner {
+    parts: Parts,
+    schemas: BTreeMap<String, Schema>,
+    node: NodeId,
+    feed: Feed,
+    drivers: Mutex<HashMap<RunId, Arc<Notify>>>,
+    open: Mutex<HashMap<NotebookId, Arc<Notebook>>>,
+}
+
+/// An agent as it is now.
+#[derive(Debug, Clone)]
+pub struct CurrentAgent {
+    /// The agent.
+    pub id: AgentId,
+    /// Its version.
+    pub version: u64,
+    /// Its configuration.
+    pub config: Arc<AgentConfig>,
+    /// Its scope, compiled.
+    pub scope: Arc<Scope>,
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").field("node", &self.0.node).finish_non_exhaustive()
+    }
+}
+
+impl Engine {
+    /// Puts an engine together. Nothing runs until a worker is started or a run is driven.
+    ///
+    /// # Errors
+    /// When a tool's schema is not a JSON Schema.
+    pub fn new(parts: Parts) -> Result<Self, EngineError> {
+        let mut schemas = BTreeMap::new();
+        for tool in parts.tools.iter() {
+            let definition = &tool.spec().definition;
+            let schema = Schema::compile(&definition.schema).map_err(|bad| {
+                EngineError::Invalid(format!("the tool `{}` has no usable schema: {bad}", definition.name))
+            })?;
+            schemas.insert(definition.name.clone(), schema);
+        }
+        let node = parts.env.id();
+        Ok(Self(Arc::new(Inner {
+            parts,
+            schemas,
+            node,
+            feed: Feed::default(),
+            drivers: Mutex::default(),
+            open: Mutex::default(),
+        })))
+    }
+
+    /// Where everything is kept.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.0.parts.store
+    }
+
+    /// Time and chance.
+    #[must_use]
+    pub fn env(&self) -> &Env {
+        &self.0.parts.env
+    }
+
+    /// The tools.
+    #[must_use]
+    pub fn tools(&self) -> &Registry {
+        &self.0.parts.tools
+    }
+
+    /// This process among those that share the store.
+    #[must_use]
+    pub fn node(&self) -> NodeId {
+        self.0.node
+    }
+
+    /// The model of agents that say `default`.
+    #[must_use]
+    pub fn default_model(&self) -> &str {
+        &self.0.parts.default_model
+    }
+
+    pub(crate) fn feed(&self) -> &Feed {
+        &self.0.feed
+    }
+
+    pub(crate) fn schema(&self, tool: &str) -> Option<&Schema> {
+        self.0.schemas.get(tool)
+    }
+
+    /// Finds a model by its name.
+    ///
+    /// # Errors
+    /// When there is no such model.
+    pub fn model(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
+        (self.0.parts.models)(name)
+    }
+
+    /// An agent as it is now.
+    ///
+    /// # Errors
+    /// When there is none, or its stored configuration cannot be read (rule G2: then nothing is allowed).
+    pub async fn current_agent(&self, workspace: WorkspaceId, agent: AgentId) -> Result<CurrentAgent, EngineError> {
+        let row = self.store().agent(workspace, agent).await?.ok_or_else(|| EngineError::not_found("agent", agent))?;
+        let mut config: AgentConfig = serde_json::from_str(&row.spec)
+            .map_err(|bad| EngineError::Invalid(format!("the stored agent `{}` cannot be read: {bad}", row.slug)))?;
+        config.is_active &= row.active;
+        let scope = Arc::new(config.compile_scope());
+        Ok(CurrentAgent { id: row.id, version: row.version, config: Arc::new(config), scope })
+    }
+
+    /// A notebook, opened once.
+    ///
+    /// # Errors
+    /// When there is none, or its folder cannot be opened.
+    pub async fn notebook(&self, workspace: WorkspaceId, id: NotebookId) -> Result<Arc<Notebook>, EngineError> {
+        if let Some(open) = lock(&self.0.open).get(&id) {
+            return Ok(Arc::clone(open));
+        }
+        let row = self.store().notebook(workspace, id).await?.ok_or_else(|| EngineError::not_found("notebook", id))?;
+        let folder = row.linked.map_or_else(|| self.notebook_folder(id), PathBuf::from);
+        let opened =
+            Notebook::open(&folder).map_err(|why| EngineError::Notebook { name: row.slug, why: why.to_string() })?;
+        let opened = Arc::new(opened);
+        lock(&self.0.open).insert(id, Arc::clone(&opened));
+        Ok(opened)
+    }
+
+    /// The folder of a managed notebook.
+    #[must_use]
+    pub fn notebook_folder(&self, id: NotebookId) -> PathBuf {
+        self.0.parts.notebooks.join(id.to_string())
+    }
+
+    /// Says to whoever drives a run here that a command is in its log.
+    pub(crate) fn poke(&self, run: RunId) {
+        if let Some(notify) = lock(&self.0.drivers).get(&run) {
+            notify.notify_one();
+        }
+    }
+
+    /// Says to everybody who drives a run here that commands may be in their logs.
+    pub(crate) fn poke_all(&self) {
+        for notify in lock(&self.0.drivers).values() {
+            notify.notify_one();
+        }
+    }
+
+    /// Notes that a run is driven here.
+    pub(crate) fn driving(&self, run: RunId) -> Driving {
+        let notify = Arc::new(Notify::new());
+        lock(&self.0.drivers).insert(run, Arc::clone(&notify));
+        Driving { engine: self.clone(), run, notify }
+    }
+}
+
+/// A run is driven here while this lives.
+pub(crate) struct Driving {
+    engine: Engine,
+    run: RunId,
+    pub(crate) notify: Arc<Notify>,
+}
+
+impl Drop for Driving {
+    fn drop(&mut self) {
+        lock(&self.engine.0.drivers).remove(&self.run);
+    }
+}
+
+/// The lock of a map that is never left half-changed, so that a panic elsewhere does not matter here.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,73 @@
+//! What can go wrong in the engine: one variant per reaction.
+
+use adjutant_core::guard::policy::AgentProblem;
+use adjutant_core::id::RunId;
+use adjutant_core::run::command::Refusal;
+use adjutant_core::run::event::BadEvent;
+use adjutant_core::run::state::Impossible;
+use adjutant_store::StoreError;
+
+/// Why the engine did not do what was asked. Unless it says otherwise, nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// There is no such thing, or it belongs to somebody else.
+    #[error("there is no {what} `{name}`")]
+    NotFound {
+        /// Its kind.
+        what: &'static str,
+        /// What it was called.
+        name: String,
+    },
+    /// The run does not accept the command.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The chat's last run has not ended.
+    #[error("the chat is busy with {0}")]
+    Busy(RunId),
+    /// The agent is switched off.
+    #[error("the agent `{0}` is not active")]
+    AgentInactive(String),
+    /// What was given cannot be used.
+    #[error("{0}")]
+    Invalid(String),
+    /// An agent's configuration cannot be used.
+    #[error("the agent cannot be saved: {}", list(.0))]
+    InvalidAgent(Vec<AgentProblem>),
+    /// The log is damaged, or was written by a newer version. The run is left alone.
+    #[error("the log of {run} cannot be followed: {why}")]
+    BadLog {
+        /// The run.
+        run: RunId,
+        /// What is wrong.
+        why: String,
+    },
+    /// A notebook's folder cannot be opened.
+    #[error("the notebook `{name}` cannot be opened: {why}")]
+    Notebook {
+        /// The notebook.
+        name: String,
+        /// Why.
+        why: String,
+    },
+    /// The store said no.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+fn list(problems: &[AgentProblem]) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+impl EngineError {
+    pub(crate) fn not_found(what: &'static str, name: impl ToString) -> Self {
+        Self::NotFound { what, name: name.to_string() }
+    }
+
+    pub(crate) fn bad_event(run: RunId, bad: &BadEvent) -> Self {
+        Self::BadLog { run, why: bad.to_string() }
+    }
+
+    pub(crate) fn impossible(run: RunId, bad: &Impossible) -> Self {
+        Self::BadLog { run, why: bad.to_string() }
+    }
+}

@@ -1,0 +1,187 @@
+//! A run as a file: every event with its hashes and every block it refers to, one JSON document a line. Such a file can be
+//! verified anywhere, without the database.
+
+use std::collections::{BTreeSet, HashMap};
+use std::io::BufRead;
+
+use adjutant_core::content::Hash;
+use adjutant_core::id::{RunId, WorkspaceId};
+use adjutant_core::run::chain::{Entry, Head, StreamId};
+use adjutant_core::run::event::Event;
+use adjutant_core::time::Time;
+use serde::{Deserialize, Serialize};
+
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::log::texts;
+
+/// The version of the file's form.
+const FORMAT: &str = "adjutant-run-1";
+/// Events read at a time.
+const PAGE: u32 = 512;
+
+/// One line of an export.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "line", rename_all = "snake_case", deny_unknown_fields)]
+enum Line {
+    /// The first line.
+    Run { format: String, stream: StreamId, workspace: WorkspaceId, head: Head },
+    /// One event.
+    Event { seq: u64, kind: String, time: Time, body_hash: Hash, hash: Hash, body: Option<String> },
+    /// One content that events refer to.
+    Block { hash: Hash, text: String },
+}
+
+/// A file that was verified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Verified {
+    /// What it holds.
+    pub stream: StreamId,
+    /// Where its chain ends.
+    pub head: Head,
+    /// Events.
+    pub events: u64,
+    /// Bodies that were erased.
+    pub erased: u64,
+    /// Contents.
+    pub blocks: u64,
+}
+
+/// What is wrong with a file.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportProblem {
+    /// It cannot be read.
+    #[error("it cannot be read")]
+    Unreadable(#[from] std::io::Error),
+    /// It is not an export.
+    #[error("line {line} is not part of an export: {why}")]
+    Malformed {
+        /// The line.
+        line: usize,
+        /// Why.
+        why: String,
+    },
+    /// The chain is broken.
+    #[error("the chain is broken: {0}")]
+    Broken(String),
+}
+
+impl Engine {
+    /// Writes a run as a file, line by line.
+    ///
+    /// # Errors
+    /// When there is no such run, or it cannot be read.
+    pub async fn export_run(&self, workspace: WorkspaceId, run: RunId) -> Result<Vec<String>, EngineError> {
+        let head = self.run_row(workspace, run).await?.head;
+        let stream = StreamId::Run(run);
+        let mut lines = vec![line(&Line::Run { format: FORMAT.to_owned(), stream, workspace, head })];
+        let mut wanted = BTreeSet::new();
+        let mut after = 0;
+        loop {
+            let entries = self.store().events(workspace, stream, after, PAGE).await?;
+            let last = entries.len() < PAGE as usize;
+            for entry in entries {
+                after = entry.seq;
+                wanted.extend(referred(&entry));
+                let body = entry.body.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+                lines.push(line(&Line::Event {
+                    seq: entry.seq,
+                    kind: entry.kind,
+                    time: entry.time,
+                    body_hash: entry.body_hash,
+                    hash: entry.hash,
+                    body,
+                }));
+            }
+            if last {
+                break;
+            }
+        }
+        let wanted: Vec<_> = wanted.into_iter().collect();
+        let mut blocks: Vec<_> = texts(self.store(), workspace, &wanted).await?.into_iter().collect();
+        blocks.sort_by_key(|(hash, _)| *hash);
+        lines.extend(blocks.into_iter().map(|(hash, text)| line(&Line::Block { hash, text: text.to_string() })));
+        Ok(lines)
+    }
+
+    /// Checks the chain of a run in the database.
+    ///
+    /// # Errors
+    /// [`EngineError::BadLog`] names the first event that does not fit.
+    pub async fn verify_run(&self, workspace: WorkspaceId, run: RunId) -> Result<Verified, EngineError> {
+        let row = self.run_row(workspace, run).await?;
+        let stream = StreamId::Run(run);
+        let (mut head, mut erased) = (Head::START, 0);
+        loop {
+            let entries = self.store().events(workspace, stream, head.seq, PAGE).await?;
+            let last = entries.len() < PAGE as usize;
+            for entry in entries {
+                head = entry.follows(head).map_err(|broken| EngineError::BadLog { run, why: broken.to_string() })?;
+                erased += u64::from(entry.body.is_none());
+            }
+            if last {
+                break;
+            }
+        }
+        if head != row.head {
+            return Err(EngineError::BadLog {
+                run,
+                why: format!("it ends at event {}, but its row says {}", head.seq, row.head.seq),
+            });
+        }
+        Ok(Verified { stream, head, events: head.seq, erased, blocks: 0 })
+    }
+}
+
+fn line(line: &Line) -> String {
+    serde_json::to_string(line).unwrap_or_default()
+}
+
+fn referred(entry: &Entry) -> Vec<Hash> {
+    let event = entry.body.as_deref().and_then(|body| Event::decode(&entry.kind, body).ok());
+    event
+        .map(|event| event.contents().into_iter().filter_map(adjutant_core::content::Content::block).collect())
+        .unwrap_or_default()
+}
+
+/// Verifies an exported file without any database.
+///
+/// # Errors
+/// Says which line or event does not fit.
+pub fn verify_export(reader: impl BufRead) -> Result<Verified, ExportProblem> {
+    let mut start: Option<(StreamId, Head)> = None;
+    let (mut head, mut erased, mut blocks) = (Head::START, 0, HashMap::new());
+    for (index, text) in reader.lines().enumerate() {
+        let malformed = |why: String| ExportProblem::Malformed { line: index + 1, why };
+        match (serde_json::from_str(&text?).map_err(|bad| malformed(bad.to_string()))?, start) {
+            (Line::Run { format, stream, head, .. }, None) if format == FORMAT => start = Some((stream, head)),
+            (Line::Run { format, .. }, None) => {
+                return Err(malformed(format!("it has the form `{format}`, which this version does not know")));
+            }
+            (Line::Run { .. }, Some(_)) => return Err(malformed("a second beginning".to_owned())),
+            (Line::Event { seq, kind, time, body_hash, hash, body }, Some((stream, _))) => {
+                erased += u64::from(body.is_none());
+                let entry = Entry { stream, seq, kind, time, body_hash, body: body.map(String::into_bytes), hash };
+                head = entry.follows(head).map_err(|broken| ExportProblem::Broken(broken.to_string()))?;
+            }
+            (Line::Block { hash, text }, Some(_)) => {
+                if Hash::of(text.as_bytes()) != hash {
+                    return Err(ExportProblem::Broken(format!("the content {hash} was changed")));
+                }
+                blocks.insert(hash, text.len());
+            }
+            (Line::Event { .. } | Line::Block { .. }, None) => {
+                return Err(malformed("the beginning is missing".to_owned()));
+            }
+        }
+    }
+    let (stream, expected) =
+        start.ok_or_else(|| ExportProblem::Malformed { line: 1, why: "the file is empty".to_owned() })?;
+    if head != expected {
+        return Err(ExportProblem::Broken(format!(
+            "it ends at event {}, but its first line says {}",
+            head.seq, expected.seq
+        )));
+    }
+    Ok(Verified { stream, head, events: head.seq, erased, blocks: blocks.len() as u64 })
+}

@@ -1,0 +1,240 @@
+//! A run's log in memory: what is durable, what is about to be written, and the state they fold to.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use adjutant_core::content::{Content, Hash};
+use adjutant_core::id::{RunId, WorkspaceId};
+use adjutant_core::run::chain::{Entry, Head, StreamId};
+use adjutant_core::run::event::{Class, Event};
+use adjutant_core::run::state::State;
+use adjutant_core::time::Time;
+use adjutant_store::row::{Append, Block, RunChange, Writer};
+use adjutant_store::{Store, StoreError};
+
+use crate::env::Env;
+use crate::error::EngineError;
+use crate::projection;
+
+/// Events read from the store at a time.
+const PAGE: u32 = 512;
+
+/// One event with its place and time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recorded {
+    /// Its place in the log.
+    pub seq: u64,
+    /// When it was recorded.
+    pub at: Time,
+    /// What happened.
+    pub event: Event,
+}
+
+/// What became of a flush.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flushed {
+    /// Everything is durable.
+    Written,
+    /// A command came in between: the facts are kept, what was concluded has to be concluded again.
+    Rebased,
+    /// Somebody else drives the run now.
+    Fenced,
+}
+
+/// The log of one run.
+pub(crate) struct RunLog {
+    store: Store,
+    env: Env,
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) run: RunId,
+    /// The fold of everything durable and everything pending.
+    pub(crate) state: State,
+    /// The durable head.
+    pub(crate) head: Head,
+    pending: Vec<(Event, Time)>,
+    blocks: HashMap<Hash, Vec<u8>>,
+}
+
+impl RunLog {
+    /// Reads a whole log.
+    pub(crate) async fn load(
+        store: &Store,
+        env: &Env,
+        workspace: WorkspaceId,
+        run: RunId,
+    ) -> Result<Self, EngineError> {
+        let mut log = Self {
+            store: store.clone(),
+            env: env.clone(),
+            workspace,
+            run,
+            state: State::default(),
+            head: Head::START,
+            pending: Vec::new(),
+            blocks: HashMap::new(),
+        };
+        log.catch_up().await?;
+        Ok(log)
+    }
+
+    /// Reads what others have appended. Only right while nothing is pending.
+    pub(crate) async fn catch_up(&mut self) -> Result<(), EngineError> {
+        loop {
+            let entries = self.store.events(self.workspace, StreamId::Run(self.run), self.head.seq, PAGE).await?;
+            let last = entries.len() < PAGE as usize;
+            for entry in entries {
+                self.head = entry
+                    .follows(self.head)
+                    .map_err(|broken| EngineError::BadLog { run: self.run, why: broken.to_string() })?;
+                let event = decode(self.run, &entry)?;
+                self.state
+                    .apply(&event, entry.seq, entry.time)
+                    .map_err(|bad| EngineError::impossible(self.run, &bad))?;
+            }
+            if last {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Adds an event to what will be written next.
+    pub(crate) fn push(&mut self, event: impl Into<Event>) -> Result<(), EngineError> {
+        let at = self.env.now();
+        self.push_at(event.into(), at)
+    }
+
+    fn push_at(&mut self, event: Event, at: Time) -> Result<(), EngineError> {
+        let seq = self.head.seq + self.pending.len() as u64 + 1;
+        self.state.apply(&event, seq, at).map_err(|bad| EngineError::impossible(self.run, &bad))?;
+        self.pending.push((event, at));
+        Ok(())
+    }
+
+    /// Keeps a content that the next events refer to.
+    pub(crate) fn keep(&mut self, bytes: Vec<u8>) {
+        self.blocks.insert(Hash::of(&bytes), bytes);
+    }
+
+    /// Whether everything is durable.
+    pub(crate) fn is_flushed(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    /// Writes what is pending, in one transaction. `release` also gives the run back.
+    pub(crate) async fn flush(&mut self, writer: Writer, release: bool) -> Result<Flushed, EngineError> {
+        if self.pending.is_empty() && !release {
+            return Ok(Flushed::Written);
+        }
+        let entries = self.entries()?;
+        let expected = entries.last().map_or(self.head, Entry::head);
+        let append = Append {
+            workspace: self.workspace,
+            stream: StreamId::Run(self.run),
+            expected: self.head,
+            writer,
+            blocks: self.take_blocks(),
+            run: Some(RunChange::Update { state: projection::run_state(&self.state), release }),
+            approvals: projection::approval_rows(&self.state, self.pending.iter().map(|(event, _)| event)),
+            calls: projection::call_rows(&self.state, self.pending.iter().map(|(event, _)| event)),
+            entries,
+        };
+        match self.store.append(append.clone()).await {
+            Ok(head) => {
+                self.head = head;
+                self.pending.clear();
+                Ok(Flushed::Written)
+            }
+            Err(StoreError::Stale { fenced }) => self.after_stale(append, expected, fenced).await,
+            Err(other) => {
+                self.restore_blocks(append.blocks);
+                Err(other.into())
+            }
+        }
+    }
+
+    /// An append was refused. Either it had been written after all (its answer was lost), or somebody was faster.
+    async fn after_stale(&mut self, append: Append, expected: Head, fenced: bool) -> Result<Flushed, EngineError> {
+        let entries = self.store.events(self.workspace, StreamId::Run(self.run), self.head.seq, PAGE).await?;
+        if !append.entries.is_empty() && entries.iter().any(|entry| entry.head() == expected) {
+            // The hash covers a random salt, so an equal head is this very append: only its answer was lost.
+            self.pending.clear();
+            self.head = expected;
+            self.catch_up().await?;
+            return Ok(if fenced { Flushed::Fenced } else { Flushed::Written });
+        }
+        if fenced {
+            return Ok(Flushed::Fenced);
+        }
+        let pending = std::mem::take(&mut self.pending);
+        let mut fresh = Self::load(&self.store, &self.env, self.workspace, self.run).await?;
+        fresh.restore_blocks(append.blocks);
+        for (event, at) in pending {
+            if event.class() == Class::Fact {
+                fresh.push_at(event, at)?;
+            }
+        }
+        *self = fresh;
+        Ok(Flushed::Rebased)
+    }
+
+    fn entries(&self) -> Result<Vec<Entry>, EngineError> {
+        let mut head = self.head;
+        let mut entries = Vec::with_capacity(self.pending.len());
+        for (event, at) in &self.pending {
+            let body = event
+                .encode(self.env.random())
+                .map_err(|bad| EngineError::BadLog { run: self.run, why: bad.to_string() })?;
+            let entry = Entry::next(StreamId::Run(self.run), head, event.kind(), *at, body);
+            head = entry.head();
+            entries.push(entry);
+        }
+        Ok(entries)
+    }
+
+    fn take_blocks(&mut self) -> Vec<Block> {
+        let texts = self.pending.iter().flat_map(|(event, _)| event.contents());
+        let mut blocks = blocks_of(texts);
+        let known: HashSet<_> = blocks.iter().map(|block| block.hash).collect();
+        blocks.extend(
+            self.blocks.drain().filter(|(hash, _)| !known.contains(hash)).map(|(hash, bytes)| Block { hash, bytes }),
+        );
+        blocks
+    }
+
+    fn restore_blocks(&mut self, blocks: Vec<Block>) {
+        self.blocks.extend(blocks.into_iter().map(|block| (block.hash, block.bytes)));
+    }
+}
+
+/// The blocks that these texts live in, each once.
+pub(crate) fn blocks_of<'a>(texts: impl IntoIterator<Item = &'a Content>) -> Vec<Block> {
+    let mut seen = HashSet::new();
+    texts
+        .into_iter()
+        .filter_map(|content| Some((content.block()?, content.loaded()?)))
+        .filter(|(hash, _)| seen.insert(*hash))
+        .map(|(hash, text)| Block { hash, bytes: text.as_bytes().to_vec() })
+        .collect()
+}
+
+/// Reads one stored event. An erased body leaves nothing to read.
+pub(crate) fn decode(run: RunId, entry: &Entry) -> Result<Event, EngineError> {
+    let body = entry
+        .body
+        .as_deref()
+        .ok_or_else(|| EngineError::BadLog { run, why: format!("the body of event {} was erased", entry.seq) })?;
+    Event::decode(&entry.kind, body).map_err(|bad| EngineError::bad_event(run, &bad))
+}
+
+/// Loads the texts of blocks.
+pub(crate) async fn texts(
+    store: &Store,
+    workspace: WorkspaceId,
+    hashes: &[Hash],
+) -> Result<HashMap<Hash, Arc<str>>, EngineError> {
+    if hashes.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let blocks = store.blocks(workspace, hashes).await?;
+    Ok(blocks.into_iter().filter_map(|(hash, bytes)| Some((hash, Arc::from(String::from_utf8(bytes).ok()?)))).collect())
+}

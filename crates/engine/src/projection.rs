@@ -1,0 +1,254 @@
+//! The rows that follow from a run's state. Pure: the log is the truth, and these can be made again at any time.
+
+use std::collections::BTreeSet;
+
+use adjutant_core::id::{ApprovalId, CallId};
+use adjutant_core::run::event::{Actor, ApprovalKind, Decision, Event};
+use adjutant_core::run::state::{Approval, Call, State};
+use adjutant_store::row::{ApprovalRow, CallEnd, CallRow, RunState};
+use serde::{Deserialize, Serialize};
+
+/// Characters of a message or result that lists show.
+const PREVIEW: usize = 160;
+
+/// What lists show of a run beyond its columns.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct RunSummary {
+    /// What the person said, cut short.
+    pub title: String,
+    /// What went wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The answer, cut short.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+}
+
+/// The inbox item as a person sees it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Card {
+    /// One line: what would happen, or what is known.
+    pub summary: String,
+    /// `low`, `medium` or `high`.
+    pub risk: String,
+    /// Why it asks.
+    pub reason: String,
+    /// The rule that asks.
+    pub rule: String,
+    /// What was decided: `approve`, `reject`, …
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<String>,
+    /// Who decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided_by: Option<String>,
+}
+
+/// The columns of the run's row that change.
+pub(crate) fn run_state(state: &State) -> RunState {
+    let title = state
+        .start
+        .as_ref()
+        .and_then(|start| start.user_message.as_ref())
+        .map(|text| preview(&text.text()))
+        .unwrap_or_default();
+    let summary = RunSummary {
+        title,
+        error: state.error.as_ref().map(|error| error.message.clone()),
+        result: state.end.as_ref().map(|(end, _)| preview(&end.result.text())).filter(|text| !text.is_empty()),
+    };
+    RunState {
+        status: state.status().word().to_owned(),
+        due: state.due(),
+        updated_at: state.updated_at,
+        ended_at: state.end.as_ref().map(|(_, at)| *at),
+        turns: u32::try_from(state.turns.len()).unwrap_or(u32::MAX),
+        calls: u32::try_from(state.calls().count()).unwrap_or(u32::MAX),
+        usage: state.usage,
+        cost: state.cost,
+        summary: serde_json::to_string(&summary).unwrap_or_default(),
+    }
+}
+
+/// The first line of a text, cut to what a list shows.
+pub(crate) fn preview(text: &str) -> String {
+    let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    if line.chars().count() <= PREVIEW {
+        line.to_owned()
+    } else {
+        line.chars().take(PREVIEW - 1).chain(['…']).collect()
+    }
+}
+
+/// The inbox rows that these events make or change.
+pub(crate) fn approval_rows<'a>(state: &State, events: impl IntoIterator<Item = &'a Event>) -> Vec<ApprovalRow> {
+    let mut touched: BTreeSet<ApprovalId> = BTreeSet::new();
+    for event in events {
+        match event {
+            Event::ApprovalAsked(body) => {
+                // A newer item replaces the older ones of its call.
+                touched.extend(state.approvals.iter().filter(|(_, other)| other.call == body.call).map(|(id, _)| *id));
+            }
+            Event::ApprovalDecided(body) => {
+                touched.insert(body.approval);
+            }
+            Event::CallInDoubt(body) => {
+                touched.insert(body.approval);
+            }
+            Event::InDoubtResolved(body) => {
+                touched.insert(body.approval);
+            }
+            Event::CallEnded(body) => {
+                touched.extend(state.approvals.iter().filter(|(_, other)| other.call == body.call).map(|(id, _)| *id));
+            }
+            Event::RunEnded(_) => touched.extend(state.approvals.keys()),
+            Event::RunStarted(_)
+            | Event::ModelRequested(_)
+            | Event::Thought(_)
+            | Event::Said(_)
+            | Event::ModelAnswered(_)
+            | Event::ModelFailed(_)
+            | Event::CallProposed(_)
+            | Event::CallJudged(_)
+            | Event::CallStarted(_)
+            | Event::LabelsRaised(_)
+            | Event::Paused(_)
+            | Event::Resumed(_)
+            | Event::CancelAsked(_)
+            | Event::Cancelled(_)
+            | Event::Errored(_) => {}
+        }
+    }
+    touched.into_iter().filter_map(|id| approval_row(state, id)).collect()
+}
+
+/// Every inbox row of a run.
+pub(crate) fn all_approval_rows(state: &State) -> Vec<ApprovalRow> {
+    state.approvals.keys().filter_map(|id| approval_row(state, *id)).collect()
+}
+
+fn approval_row(state: &State, id: ApprovalId) -> Option<ApprovalRow> {
+    let start = state.start.as_ref()?;
+    let approval = state.approvals.get(&id)?;
+    let call = state.call(&approval.call);
+    let kind = match approval.kind {
+        ApprovalKind::Call => "call",
+        ApprovalKind::InDoubt => "in_doubt",
+        ApprovalKind::Budget => "budget",
+    };
+    Some(ApprovalRow {
+        id,
+        workspace: start.workspace,
+        run: start.run,
+        chat: start.chat,
+        agent: start.agent,
+        call: Some(approval.call.clone()),
+        kind: kind.to_owned(),
+        status: approval_status(approval, call).to_owned(),
+        tool: call.map(|call| call.tool.clone()),
+        created_at: approval.asked_at,
+        expires_at: approval.expires_at(),
+        decided_at: approval.decided.as_ref().map(|(_, at)| *at),
+        card: serde_json::to_string(&card(approval, call)).unwrap_or_default(),
+    })
+}
+
+fn approval_status(approval: &Approval, call: Option<&Call>) -> &'static str {
+    match &approval.decided {
+        Some((decided, _)) => match (decided.decision, &decided.by) {
+            (Decision::Approve | Decision::Edit, _) => "approved",
+            (_, Actor::Clock) => "expired",
+            (Decision::Respond | Decision::Reject | Decision::Stop, Actor::User(_) | Actor::Rule(_)) => "rejected",
+        },
+        None if approval.is_pending() => "pending",
+        None => match call.and_then(|call| call.doubt.as_ref()?.resolved.as_ref()) {
+            Some(_) if approval.kind == ApprovalKind::InDoubt => "approved",
+            Some(_) | None => "superseded",
+        },
+    }
+}
+
+fn card(approval: &Approval, call: Option<&Call>) -> Card {
+    let decided = approval.decided.as_ref().map(|(decided, _)| decided);
+    let doubt = call.and_then(|call| call.doubt.as_ref());
+    Card {
+        summary: match (&approval.asked, doubt) {
+            (Some(asked), _) => asked.summary.clone(),
+            (None, Some(doubt)) => doubt.message.clone(),
+            (None, None) => String::new(),
+        },
+        risk: approval.asked.as_ref().map_or_else(|| "high".to_owned(), |asked| word(&asked.risk)),
+        reason: approval.asked.as_ref().map_or_else(
+            || "The process ended before its result was recorded.".to_owned(),
+            |asked| asked.reason.clone(),
+        ),
+        rule: approval.asked.as_ref().map_or_else(|| "in_doubt".to_owned(), |asked| asked.rule.clone()),
+        decision: decided.map(|decided| word(&decided.decision)),
+        decided_by: decided.map(|decided| actor(&decided.by)),
+    }
+}
+
+/// Who did something, as text.
+pub(crate) fn actor(actor: &Actor) -> String {
+    match actor {
+        Actor::User(id) => id.to_string(),
+        Actor::Clock => "clock".to_owned(),
+        Actor::Rule(name) => format!("rule {name}"),
+    }
+}
+
+/// The stored word of a unit enum.
+pub(crate) fn word(value: &impl Serialize) -> String {
+    serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+/// The call rows that these events make or change.
+pub(crate) fn call_rows<'a>(state: &State, events: impl IntoIterator<Item = &'a Event>) -> Vec<CallRow> {
+    let touched: BTreeSet<&CallId> = events
+        .into_iter()
+        .filter_map(|event| match event {
+            Event::CallProposed(body) => Some(&body.call),
+            Event::CallJudged(body) => Some(&body.call),
+            Event::CallStarted(body) => Some(&body.call),
+            Event::CallEnded(body) => Some(&body.call),
+            Event::CallInDoubt(_)
+            | Event::InDoubtResolved(_)
+            | Event::RunStarted(_)
+            | Event::ModelRequested(_)
+            | Event::Thought(_)
+            | Event::Said(_)
+            | Event::ModelAnswered(_)
+            | Event::ModelFailed(_)
+            | Event::ApprovalAsked(_)
+            | Event::ApprovalDecided(_)
+            | Event::LabelsRaised(_)
+            | Event::Paused(_)
+            | Event::Resumed(_)
+            | Event::CancelAsked(_)
+            | Event::Cancelled(_)
+            | Event::Errored(_)
+            | Event::RunEnded(_) => None,
+        })
+        .collect();
+    state.calls().filter(|call| touched.contains(&call.id)).filter_map(|call| call_row(state, call)).collect()
+}
+
+/// Every call row of a run.
+pub(crate) fn all_call_rows(state: &State) -> Vec<CallRow> {
+    state.calls().filter_map(|call| call_row(state, call)).collect()
+}
+
+fn call_row(state: &State, call: &Call) -> Option<CallRow> {
+    let start = state.start.as_ref()?;
+    Some(CallRow {
+        run: start.run,
+        workspace: start.workspace,
+        call: call.id.clone(),
+        tool: call.tool.clone(),
+        target: call.target().and_then(|target| target.0.keys().next().cloned()),
+        verdict: call.judged.as_ref().map(|judged| judged.verdict.decision.word().to_owned()),
+        attempts: call.started.as_ref().map_or(0, |started| started.attempt),
+        proposed_at: call.proposed_at,
+        started_at: call.started_at,
+        ended: call.ended.as_ref().map(|(ended, seq, at)| CallEnd { seq: *seq, at: *at, is_error: ended.is_error }),
+    })
+}

@@ -1,0 +1,188 @@
+//! Strict replay: the recorded log is walked again with the present code and no effects. Requests, verdicts and results must
+//! come out as they were recorded; anything else is a divergence, named by its event.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use adjutant_core::content::Hash;
+use adjutant_core::guard::arguments;
+use adjutant_core::guard::judge::{Question, Verdict, judge};
+use adjutant_core::guard::policy::AgentConfig;
+use adjutant_core::guard::scope::Scope;
+use adjutant_core::id::{RunId, WorkspaceId};
+use adjutant_core::message::Message;
+use adjutant_core::run::event::{CallJudged, Event};
+use adjutant_core::run::state::State;
+use adjutant_core::run::status::Status;
+use adjutant_core::run::transcript;
+use adjutant_core::tool::ToolDefinition;
+use serde::Serialize;
+
+use crate::asking::{base_messages, tool_definitions};
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::log::{Recorded, RunLog};
+
+/// What a replay found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Replay {
+    /// The run.
+    pub run_id: RunId,
+    /// The events that were walked.
+    pub events: usize,
+    /// Model requests that were built again and compared.
+    pub requests: usize,
+    /// Verdicts that were given again and compared.
+    pub verdicts: usize,
+    /// Where the run ended up.
+    pub status: Status,
+    /// What came out differently.
+    pub divergences: Vec<Divergence>,
+}
+
+/// Something that came out differently.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Divergence {
+    /// The event.
+    pub seq: u64,
+    /// Its kind.
+    pub kind: String,
+    /// What is recorded.
+    pub recorded: String,
+    /// What came out.
+    pub found: String,
+}
+
+/// What is read once before the walk; after that nothing outside is touched.
+struct Material {
+    base: Vec<Message>,
+    tools: Arc<Vec<ToolDefinition>>,
+    policies: HashMap<Hash, (AgentConfig, Scope)>,
+}
+
+impl Engine {
+    /// Walks a recorded run again.
+    ///
+    /// # Errors
+    /// When there is no such run, or its log cannot be followed.
+    pub async fn replay(&self, workspace: WorkspaceId, run: RunId) -> Result<Replay, EngineError> {
+        let log = RunLog::load(self.store(), self.env(), workspace, run).await?;
+        let start = log.state.start.as_ref().ok_or_else(|| EngineError::not_found("run", run))?;
+        let material = Material {
+            base: base_messages(self, workspace, start.base, start.limits.context_bytes).await?,
+            tools: Arc::new(tool_definitions(self, &log).await?),
+            policies: self.policies(workspace, start.agent).await?,
+        };
+        let recorded = self.recorded(workspace, run, 0, None).await?;
+        let mut walk = Walk {
+            engine: self,
+            material: &material,
+            state: State::default(),
+            requests: 0,
+            verdicts: 0,
+            divergences: Vec::new(),
+        };
+        for item in &recorded {
+            walk.step(item).map_err(|bad| EngineError::impossible(run, &bad))?;
+        }
+        let Walk { state, requests, verdicts, mut divergences, .. } = walk;
+        if state != log.state {
+            divergences.push(Divergence {
+                seq: log.head.seq,
+                kind: "state".to_owned(),
+                recorded: "the folded log".to_owned(),
+                found: "another state".to_owned(),
+            });
+        }
+        Ok(Replay { run_id: run, events: recorded.len(), requests, verdicts, status: state.status(), divergences })
+    }
+
+    /// Every configuration the agent has had, by its hash.
+    async fn policies(
+        &self,
+        workspace: WorkspaceId,
+        agent: adjutant_core::id::AgentId,
+    ) -> Result<HashMap<Hash, (AgentConfig, Scope)>, EngineError> {
+        let mut policies = HashMap::new();
+        let current = self.store().agent(workspace, agent).await?.map_or(0, |row| row.version);
+        for version in 1..=current {
+            let Some(row) = self.store().agent_version(workspace, agent, version).await? else { continue };
+            let Ok(config) = serde_json::from_str::<AgentConfig>(&row.spec) else { continue };
+            let scope = config.compile_scope();
+            policies.insert(config.hash(), (config, scope));
+        }
+        Ok(policies)
+    }
+}
+
+struct Walk<'a> {
+    engine: &'a Engine,
+    material: &'a Material,
+    state: State,
+    requests: usize,
+    verdicts: usize,
+    divergences: Vec<Divergence>,
+}
+
+impl Walk<'_> {
+    fn step(&mut self, item: &Recorded) -> Result<(), adjutant_core::run::state::Impossible> {
+        match &item.event {
+            Event::ModelRequested(body) => {
+                let found = match transcript::request(&self.state, &self.material.base, &self.material.tools) {
+                    Ok((request, _)) => request.hash().to_string(),
+                    Err(overflow) => overflow.to_string(),
+                };
+                self.requests += 1;
+                self.compare(item, body.request.to_string(), found);
+            }
+            Event::CallJudged(body) => {
+                if let Some(verdict) = self.judge_again(body) {
+                    self.verdicts += 1;
+                    self.compare(item, in_words(&body.verdict), in_words(&verdict));
+                }
+            }
+            Event::RunEnded(body) => {
+                self.compare(item, body.result.hash().to_string(), self.state.last_text().hash().to_string());
+                self.compare(item, format!("{:?}", body.usage), format!("{:?}", self.state.usage));
+            }
+            _ => {}
+        }
+        self.state.apply(&item.event, item.seq, item.at)
+    }
+
+    fn compare(&mut self, item: &Recorded, recorded: String, found: String) {
+        if recorded != found {
+            self.divergences.push(Divergence { seq: item.seq, kind: item.event.kind().to_owned(), recorded, found });
+        }
+    }
+
+    /// The verdict under the recorded policy. None where it was not the guard's alone: limits of the turn, a target that
+    /// changed, an equal call.
+    fn judge_again(&self, body: &CallJudged) -> Option<Verdict> {
+        const NOT_THE_GUARDS: [&str; 6] =
+            ["calls_per_turn", "cut_off", "max_tool_calls", "same_call", "target_changed", "not_possible"];
+        if NOT_THE_GUARDS.contains(&body.verdict.rule.as_str()) || body.verdict.rule == "arguments" {
+            return None;
+        }
+        let (config, scope) = self.material.policies.get(&body.policy)?;
+        let call = self.state.call(&body.call)?;
+        let tool = self.engine.tools().get(&call.tool);
+        let parsed = arguments::parse(&call.arguments.text());
+        let problem = "the arguments cannot be used";
+        Some(judge(&Question {
+            agent: config,
+            scope,
+            tool: &call.tool,
+            spec: tool.map(|tool| tool.spec()),
+            arguments: parsed.as_ref().map_err(|_| problem),
+            prepared: body.prepared.as_ref(),
+            effects: self.state.start.as_ref()?.effects,
+            grants: &self.state.grants,
+            answered: call.answered.is_some(),
+        }))
+    }
+}
+
+fn in_words(verdict: &Verdict) -> String {
+    format!("{} by {}", verdict.decision.word(), verdict.rule)
+}

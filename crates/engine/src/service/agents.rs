@@ -1,0 +1,54 @@
+//! Agents: saving and finding them.
+
+use adjutant_core::guard::policy::AgentSpec;
+use adjutant_core::id::{AgentId, WorkspaceId};
+use adjutant_store::StoreError;
+use adjutant_store::row::AgentRow;
+
+use crate::engine::Engine;
+use crate::error::EngineError;
+
+impl Engine {
+    /// Saves an agent: a new one when `expected` is 0, else the version after `expected`.
+    ///
+    /// # Errors
+    /// When the configuration cannot be used, or somebody saved another version meanwhile.
+    pub async fn save_agent(
+        &self,
+        workspace: WorkspaceId,
+        spec: AgentSpec,
+        expected: u64,
+    ) -> Result<AgentRow, EngineError> {
+        let config = spec.complete().map_err(EngineError::InvalidAgent)?;
+        let known = self.store().agent_by_slug(workspace, &config.slug).await?;
+        let id: AgentId = known.map_or_else(|| self.env().id(), |row| row.id);
+        let row = AgentRow {
+            id,
+            workspace,
+            slug: config.slug.clone(),
+            version: expected + 1,
+            active: config.is_active,
+            spec: serde_json::to_string(&config).map_err(|bad| EngineError::Invalid(bad.to_string()))?,
+            saved_at: self.env().now(),
+        };
+        match self.store().save_agent(&row, expected).await {
+            Ok(_) => Ok(row),
+            Err(StoreError::Stale { .. }) => {
+                Err(EngineError::Invalid(format!("the agent `{}` was changed meanwhile; read it again", row.slug)))
+            }
+            Err(other) => Err(other.into()),
+        }
+    }
+
+    /// Finds an agent by its id or short name.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub async fn find_agent(&self, workspace: WorkspaceId, name: &str) -> Result<AgentRow, EngineError> {
+        let row = match name.parse::<AgentId>() {
+            Ok(id) => self.store().agent(workspace, id).await?,
+            Err(_) => self.store().agent_by_slug(workspace, name).await?,
+        };
+        row.ok_or_else(|| EngineError::not_found("agent", name))
+    }
+}

@@ -1,0 +1,113 @@
+//! The first start: workspace `home` with notebook `welcome` and agent `guide`, owned by the first user.
+
+use adjutant_core::guard::policy::{AgentSpec, Autonomy};
+use adjutant_core::guard::scope::{FolderEntry, ScopeSpec};
+use adjutant_core::id::{NotebookId, UserId, WorkspaceId};
+use adjutant_models::demo::sample_files;
+use adjutant_store::StoreError;
+use adjutant_store::row::{NotebookRow, UserRow, WorkspaceRow};
+
+use crate::engine::Engine;
+use crate::error::EngineError;
+
+/// Where a person without any set-up works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Home {
+    /// The owner.
+    pub user: UserId,
+    /// The workspace `home`.
+    pub workspace: WorkspaceId,
+}
+
+impl Engine {
+    /// The home workspace; made, with its samples, at the first start.
+    ///
+    /// # Errors
+    /// When the store or the notebook's folder cannot be used.
+    pub async fn home(&self) -> Result<Home, EngineError> {
+        let user = match self.store().user_by_name("admin").await? {
+            Some(user) => user.id,
+            None => {
+                let row = UserRow { id: self.env().id(), name: "admin".to_owned(), created_at: self.env().now() };
+                self.store().create_user(&row).await?;
+                row.id
+            }
+        };
+        let workspace = match self.store().workspace_by_slug("home").await? {
+            Some(workspace) => workspace.id,
+            None => self.make_home().await?,
+        };
+        Ok(Home { user, workspace })
+    }
+
+    async fn make_home(&self) -> Result<WorkspaceId, EngineError> {
+        let workspace = WorkspaceRow {
+            id: self.env().id(),
+            slug: "home".to_owned(),
+            name: "Home".to_owned(),
+            time_zone: "UTC".to_owned(),
+            created_at: self.env().now(),
+        };
+        self.store().create_workspace(&workspace).await?;
+        let notebook = self.create_notebook(workspace.id, "welcome").await?;
+        self.fill_samples(workspace.id, notebook).await?;
+        self.save_agent(workspace.id, guide(), 0).await?;
+        Ok(workspace.id)
+    }
+
+    /// Makes a managed notebook with its folder.
+    ///
+    /// # Errors
+    /// When the name is taken or the folder cannot be made.
+    pub async fn create_notebook(&self, workspace: WorkspaceId, slug: &str) -> Result<NotebookId, EngineError> {
+        let row = NotebookRow {
+            id: self.env().id(),
+            workspace,
+            slug: slug.to_owned(),
+            linked: None,
+            created_at: self.env().now(),
+        };
+        let folder = self.notebook_folder(row.id);
+        std::fs::create_dir_all(&folder)
+            .map_err(|why| EngineError::Notebook { name: slug.to_owned(), why: why.to_string() })?;
+        self.store().create_notebook(&row).await.map_err(|error| match error {
+            StoreError::Conflict(_) => EngineError::Invalid(format!("there is a notebook `{slug}` already")),
+            other => other.into(),
+        })?;
+        Ok(row.id)
+    }
+
+    async fn fill_samples(&self, workspace: WorkspaceId, id: NotebookId) -> Result<(), EngineError> {
+        let notebook = self.notebook(workspace, id).await?;
+        for (path, text) in sample_files() {
+            let failed = |why: String| EngineError::Notebook { name: "welcome".to_owned(), why };
+            let path = adjutant_core::guard::path::NotePath::parse(path).map_err(|why| failed(why.to_string()))?;
+            notebook.create(&path, text.as_bytes()).map_err(|why| failed(why.to_string()))?;
+        }
+        Ok(())
+    }
+}
+
+/// The agent everybody starts with.
+fn guide() -> AgentSpec {
+    AgentSpec {
+        name: "Guide".to_owned(),
+        slug: Some("guide".to_owned()),
+        emoji: Some("🧭".to_owned()),
+        description: Some("Shows what Adjutant can do with the notes of the welcome notebook.".to_owned()),
+        system_prompt: Some(
+            "You are Guide. You help people with the notes in their notebook, and you show what Adjutant can do."
+                .to_owned(),
+        ),
+        scope: Some(ScopeSpec {
+            notebooks: Some(vec!["*".to_owned()]),
+            folders: Some(vec![FolderEntry::Pattern("/".to_owned())]),
+            ..ScopeSpec::default()
+        }),
+        can_write: Some(true),
+        can_create: Some(true),
+        toolsets: Some(["files", "kv"].map(str::to_owned).into()),
+        autonomy: Some(Autonomy::Low),
+        ..AgentSpec::default()
+    }
+}

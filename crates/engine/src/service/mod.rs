@@ -1,0 +1,12 @@
+//! Use cases: what a person or a program can ask of Adjutant. Each takes who asks; none of them speaks HTTP or SQL.
+
+mod agents;
+mod home;
+mod report;
+mod runs;
+mod start;
+
+pub use home::Home;
+pub use report::{ActionReport, ModelCallReport, RunReport};
+pub use runs::RunRef;
+pub use start::{Fork, StartRun};

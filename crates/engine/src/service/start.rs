@@ -1,0 +1,365 @@
+//! Starting runs: from a message, from an edit, from a fork. Everything a request will need is recorded in the first event.
+
+use std::collections::BTreeMap;
+
+use adjutant_core::content::Content;
+use adjutant_core::id::{AgentId, ChatId, NotebookId, RunId, UserId, WorkspaceId};
+use adjutant_core::label::Labels;
+use adjutant_core::limits;
+use adjutant_core::run::chain::{Entry, Head, StreamId};
+use adjutant_core::run::event::{Base, Effects, Event, RunLimits, RunStarted};
+use adjutant_core::run::state::State;
+use adjutant_core::run::status::Status;
+use adjutant_store::StoreError;
+use adjutant_store::row::{Append, ChatRow, RunChange, RunRow, Tip, Writer};
+
+use crate::asking::state_at;
+use crate::engine::{CurrentAgent, Engine};
+use crate::error::EngineError;
+use crate::log::blocks_of;
+use crate::projection::{self, preview};
+use crate::prompt;
+
+/// How often a start that lost a race is tried again.
+const RACES: usize = 8;
+
+/// A request to start a run.
+#[derive(Debug, Clone)]
+pub struct StartRun {
+    /// Who asks.
+    pub user: UserId,
+    /// The agent.
+    pub agent: AgentId,
+    /// The chat; a new one when none.
+    pub chat: Option<ChatId>,
+    /// The notebook of a new chat; chosen by the agent's scope when none.
+    pub notebook: Option<NotebookId>,
+    /// What the person says.
+    pub message: String,
+    /// Another model than the agent's.
+    pub model: Option<String>,
+    /// Free fields.
+    pub metadata: BTreeMap<String, String>,
+}
+
+/// A request to go on from a point of another run.
+#[derive(Debug, Clone, Default)]
+pub struct Fork {
+    /// The event to go on from; the beginning when none.
+    pub at: Option<u64>,
+    /// Another model.
+    pub model: Option<String>,
+    /// Whether effects are real.
+    pub effects: Effects,
+}
+
+/// What the first event is made from.
+struct Plan<'a> {
+    workspace: WorkspaceId,
+    user: UserId,
+    agent: &'a CurrentAgent,
+    chat: ChatRow,
+    message: Option<&'a str>,
+    base: Option<Base>,
+    labels: Labels,
+    supersedes: Option<RunId>,
+    model: Option<String>,
+    effects: Effects,
+    metadata: BTreeMap<String, String>,
+}
+
+impl Engine {
+    /// Starts a run.
+    ///
+    /// # Errors
+    /// When the agent is off, the chat is busy, or the message cannot be used.
+    pub async fn start_run(&self, workspace: WorkspaceId, ask: StartRun) -> Result<RunId, EngineError> {
+        check_message(&ask.message)?;
+        let agent = self.active_agent(workspace, ask.agent).await?;
+        let mut chat = match ask.chat {
+            Some(id) => self.store().chat(workspace, id).await?.ok_or_else(|| EngineError::not_found("chat", id))?,
+            None => self.new_chat(workspace, ask.user, &agent, ask.notebook, preview(&ask.message), None).await?,
+        };
+        for _ in 0..RACES {
+            let (base, labels) = self.branch_end(workspace, &chat).await?;
+            let plan = Plan {
+                workspace,
+                user: ask.user,
+                agent: &agent,
+                chat: chat.clone(),
+                message: Some(&ask.message),
+                base,
+                labels,
+                supersedes: None,
+                model: ask.model.clone(),
+                effects: Effects::Live,
+                metadata: ask.metadata.clone(),
+            };
+            match self.begin(plan).await {
+                Err(EngineError::Store(StoreError::Stale { .. })) => {
+                    chat = self
+                        .store()
+                        .chat(workspace, chat.id)
+                        .await?
+                        .ok_or_else(|| EngineError::not_found("chat", chat.id))?;
+                }
+                other => return other,
+            }
+        }
+        Err(EngineError::Store(StoreError::Stale { fenced: false }))
+    }
+
+    /// Says something else in place of an earlier message: the run and what followed it are kept, marked superseded.
+    ///
+    /// # Errors
+    /// When there is no such run, or the message cannot be used.
+    pub async fn edit_run(
+        &self,
+        workspace: WorkspaceId,
+        user: UserId,
+        run: RunId,
+        message: &str,
+    ) -> Result<RunId, EngineError> {
+        check_message(message)?;
+        let row = self.run_row(workspace, run).await?;
+        if Status::parse(&row.state.status).is_some_and(|status| !status.is_end()) {
+            self.cancel_and_wait(workspace, user, run).await?;
+        }
+        let state = state_at(self, workspace, run, u64::MAX).await?;
+        let start = state.start.as_ref().ok_or_else(|| EngineError::not_found("run", run))?;
+        let agent = self.active_agent(workspace, row.agent).await?;
+        let chat =
+            self.store().chat(workspace, row.chat).await?.ok_or_else(|| EngineError::not_found("chat", row.chat))?;
+        let plan = Plan {
+            workspace,
+            user,
+            agent: &agent,
+            chat,
+            message: Some(message),
+            base: start.base,
+            labels: start.labels,
+            supersedes: Some(run),
+            model: None,
+            effects: Effects::Live,
+            metadata: start.metadata.clone(),
+        };
+        self.begin(plan).await
+    }
+
+    /// Goes on from a point of another run, in a chat of its own. The other run is left as it is.
+    ///
+    /// # Errors
+    /// When there is no such run or point.
+    pub async fn fork_run(
+        &self,
+        workspace: WorkspaceId,
+        user: UserId,
+        run: RunId,
+        fork: Fork,
+    ) -> Result<RunId, EngineError> {
+        let row = self.run_row(workspace, run).await?;
+        let (at, state) = self.turn_end(workspace, run, fork.at.unwrap_or(1)).await?;
+        let start = state.start.as_ref().ok_or_else(|| EngineError::not_found("run", run))?;
+        let agent = self.active_agent(workspace, row.agent).await?;
+        let title = format!(
+            "Fork of {}",
+            preview(&start.user_message.as_ref().map(|text| text.text().into_owned()).unwrap_or_default())
+        );
+        let chat = self.new_chat(workspace, user, &agent, row.notebook, title, Some(run)).await?;
+        let plan = Plan {
+            workspace,
+            user,
+            agent: &agent,
+            chat,
+            message: None,
+            base: Some(Base { run, seq: at }),
+            labels: state.labels,
+            supersedes: None,
+            model: Some(fork.model.unwrap_or_else(|| start.model.clone())),
+            effects: fork.effects,
+            metadata: start.metadata.clone(),
+        };
+        self.begin(plan).await
+    }
+
+    /// The last event, up to `at`, after which no call is open and no answer given; and the state there.
+    async fn turn_end(&self, workspace: WorkspaceId, run: RunId, at: u64) -> Result<(u64, State), EngineError> {
+        let mut state = State::default();
+        let mut best = None;
+        for recorded in self.recorded(workspace, run, 0, None).await? {
+            if recorded.seq > at {
+                break;
+            }
+            state
+                .apply(&recorded.event, recorded.seq, recorded.at)
+                .map_err(|bad| EngineError::impossible(run, &bad))?;
+            let open = state.turns.last().is_some_and(|turn| !turn.is_complete() || turn.calls.is_empty());
+            if !open && state.asking.is_none() && state.end.is_none() {
+                best = Some((recorded.seq, state.clone()));
+            }
+        }
+        best.ok_or_else(|| EngineError::Invalid(format!("{run} has no event {at} to go on from")))
+    }
+
+    async fn active_agent(&self, workspace: WorkspaceId, id: AgentId) -> Result<CurrentAgent, EngineError> {
+        let agent = self.current_agent(workspace, id).await?;
+        if agent.config.is_active { Ok(agent) } else { Err(EngineError::AgentInactive(agent.config.slug.clone())) }
+    }
+
+    async fn new_chat(
+        &self,
+        workspace: WorkspaceId,
+        user: UserId,
+        agent: &CurrentAgent,
+        notebook: Option<NotebookId>,
+        title: String,
+        forked_from: Option<RunId>,
+    ) -> Result<ChatRow, EngineError> {
+        let notebook = self.choose_notebook(workspace, agent, notebook).await?;
+        let created_at = self.env().now();
+        let chat = ChatRow {
+            id: self.env().id(),
+            workspace,
+            agent: agent.id,
+            notebook,
+            owner: user,
+            title,
+            tip: None,
+            forked_from,
+            created_at,
+        };
+        self.store().create_chat(&chat).await?;
+        Ok(chat)
+    }
+
+    /// The notebook that was asked for, if the scope allows it; else the oldest that it allows; else none.
+    async fn choose_notebook(
+        &self,
+        workspace: WorkspaceId,
+        agent: &CurrentAgent,
+        asked: Option<NotebookId>,
+    ) -> Result<Option<NotebookId>, EngineError> {
+        let mut rows = self.store().notebooks(workspace).await?;
+        rows.retain(|row| agent.scope.admits_notebook(&row.id.to_string(), &row.slug));
+        rows.sort_by_key(|row| row.id);
+        match asked {
+            None => Ok(rows.first().map(|row| row.id)),
+            Some(id) if rows.iter().any(|row| row.id == id) => Ok(Some(id)),
+            Some(id) => Err(EngineError::not_found("notebook in the agent's scope", id)),
+        }
+    }
+
+    /// What a new run of a chat is built on. A chat whose last run goes on is busy.
+    async fn branch_end(&self, workspace: WorkspaceId, chat: &ChatRow) -> Result<(Option<Base>, Labels), EngineError> {
+        let Some(tip) = chat.tip else { return Ok((None, Labels::NONE)) };
+        let row = self.run_row(workspace, tip).await?;
+        if Status::parse(&row.state.status).is_none_or(|status| !status.is_end()) {
+            return Err(EngineError::Busy(tip));
+        }
+        let state = state_at(self, workspace, tip, u64::MAX).await?;
+        Ok((Some(Base { run: tip, seq: row.head.seq }), state.labels))
+    }
+
+    async fn begin(&self, plan: Plan<'_>) -> Result<RunId, EngineError> {
+        let (run, now) = (self.env().id::<RunId>(), self.env().now());
+        let config = &plan.agent.config;
+        let zone = self.store().workspace(plan.workspace).await?.map_or_else(|| "UTC".to_owned(), |row| row.time_zone);
+        let tools = self.granted_tools(config);
+        let prompt = prompt::compose(config, &tools, now, &zone);
+        let asked_model = plan.model.unwrap_or_else(|| config.model.clone());
+        let model = if asked_model == "default" { self.default_model().to_owned() } else { asked_model };
+        self.model(&model).map_err(|bad| EngineError::Invalid(bad.to_string()))?;
+        let started = Event::RunStarted(RunStarted {
+            run,
+            workspace: plan.workspace,
+            chat: plan.chat.id,
+            agent: plan.agent.id,
+            agent_version: plan.agent.version,
+            policy: config.hash(),
+            notebook: plan.chat.notebook,
+            initiator: plan.user,
+            trigger: "message".to_owned(),
+            base: plan.base,
+            supersedes: plan.supersedes,
+            user_message: plan.message.map(Content::from),
+            model,
+            temperature: config.temperature,
+            system_prompt: Content::new(prompt),
+            tools: Content::new(serde_json::to_string(&tools).map_err(|bad| EngineError::Invalid(bad.to_string()))?),
+            labels: plan.labels,
+            limits: RunLimits {
+                turns: config.max_turns,
+                tool_calls: config.max_tool_calls,
+                output_tokens: config.max_tokens_per_request,
+                context_bytes: limits::CONTEXT_BYTES,
+            },
+            effects: plan.effects,
+            time_zone: zone,
+            metadata: plan.metadata,
+        });
+        let body = started.encode(self.env().random()).map_err(|bad| EngineError::Invalid(bad.to_string()))?;
+        let entry = Entry::next(StreamId::Run(run), Head::START, started.kind(), now, body);
+        let mut state = State::default();
+        state.apply(&started, 1, now).map_err(|bad| EngineError::impossible(run, &bad))?;
+        let row = RunRow {
+            id: run,
+            workspace: plan.workspace,
+            chat: plan.chat.id,
+            agent: plan.agent.id,
+            agent_version: plan.agent.version,
+            notebook: plan.chat.notebook,
+            base: plan.base.map(|base| (base.run, base.seq)),
+            parent: None,
+            initiator: plan.user,
+            trigger: "message".to_owned(),
+            created_at: now,
+            superseded_by: None,
+            head: entry.head(),
+            owner: None,
+            epoch: 0,
+            state: projection::run_state(&state),
+        };
+        let append = Append {
+            workspace: plan.workspace,
+            stream: StreamId::Run(run),
+            expected: Head::START,
+            writer: Writer::Command,
+            entries: vec![entry],
+            blocks: blocks_of(started.contents()),
+            run: Some(RunChange::Start {
+                row: Box::new(row),
+                tip: Tip { expected: plan.chat.tip, supersedes: plan.supersedes, advance: true },
+            }),
+            approvals: Vec::new(),
+            calls: Vec::new(),
+        };
+        self.store().append(append).await?;
+        Ok(run)
+    }
+
+    fn granted_tools(
+        &self,
+        config: &adjutant_core::guard::policy::AgentConfig,
+    ) -> Vec<adjutant_core::tool::ToolDefinition> {
+        self.tools()
+            .iter()
+            .map(|tool| tool.spec())
+            .filter(|spec| {
+                config.grants_tool(spec.name(), spec.toolset)
+                    && spec.level <= config.permission_level
+                    && config.categories.contains(&spec.category)
+            })
+            .map(|spec| spec.definition.clone())
+            .collect()
+    }
+}
+
+fn check_message(message: &str) -> Result<(), EngineError> {
+    if message.trim().is_empty() {
+        return Err(EngineError::Invalid("the message is empty".to_owned()));
+    }
+    if message.len() > limits::MESSAGE_BYTES {
+        return Err(EngineError::Invalid(format!("the message is longer than {} bytes", limits::MESSAGE_BYTES)));
+    }
+    Ok(())
+}

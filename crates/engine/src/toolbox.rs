@@ -1,0 +1,383 @@
+//! Judging and running tool calls: the surroundings a tool sees, the guard's question, and the task a call runs in.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use adjutant_core::content::Content;
+use adjutant_core::guard::arguments;
+use adjutant_core::guard::judge::{Decision, Question, Verdict, fingerprint, judge, risk};
+use adjutant_core::guard::permit::Permit;
+use adjutant_core::id::CallId;
+use adjutant_core::label::Labels;
+use adjutant_core::limits;
+use adjutant_core::message::FinishReason;
+use adjutant_core::run::event::{ApprovalAsked, ApprovalKind, CallEnded, CallInDoubt, CallJudged, Effects};
+use adjutant_core::run::state::{Call, State};
+use adjutant_core::tool::{Done, Prepared, Probe, Recovery, ToolOutcome};
+use adjutant_models::retry::backoff;
+use adjutant_tools::{Tool, World};
+use futures::future::{FutureExt, select_all};
+use serde_json::Value;
+use tokio::task::JoinHandle;
+
+use crate::driver::Driver;
+use crate::engine::CurrentAgent;
+use crate::error::EngineError;
+use crate::handles;
+use crate::log::Flushed;
+
+/// How often a call whose process died is taken up again before it counts as what kills the process.
+const RESTARTS: u32 = 5;
+
+/// What calls are judged and run with. Made when it is first needed, and again for each judgement: the policy may change.
+#[derive(Default)]
+pub(crate) struct Toolbox {
+    agent: Option<CurrentAgent>,
+}
+
+/// A call that runs.
+pub(crate) struct Work {
+    task: JoinHandle<(ToolOutcome, u64)>,
+    recovery: Recovery,
+}
+
+/// How a call's task ended.
+pub(crate) struct WorkEnded {
+    outcome: ToolOutcome,
+    ms: u64,
+    recovery: Recovery,
+}
+
+impl Work {
+    pub(crate) async fn ended(&mut self) -> WorkEnded {
+        let recovery = self.recovery;
+        match (&mut self.task).await {
+            Ok((outcome, ms)) => WorkEnded { outcome, ms, recovery },
+            // The task panicked: what it did before is not known.
+            Err(_) => WorkEnded {
+                outcome: ToolOutcome::InDoubt { message: "The tool stopped unexpectedly.".to_owned() },
+                ms: 0,
+                recovery,
+            },
+        }
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// The next of these calls that ends.
+pub(crate) async fn next_ended(running: &mut HashMap<CallId, Work>) -> Option<(CallId, WorkEnded)> {
+    if running.is_empty() {
+        return None;
+    }
+    let waits = running.iter_mut().map(|(id, work)| async move { (id.clone(), work.ended().await) }.boxed());
+    let ((id, ended), _, _) = select_all(waits).await;
+    running.remove(&id);
+    Some((id, ended))
+}
+
+/// The arguments of a call, strictly parsed and checked against the tool's schema; or what is wrong, with help.
+fn checked(driver: &Driver, tool: Option<&Arc<dyn Tool>>, call: &Call) -> Result<Value, String> {
+    let value =
+        arguments::parse(&call.arguments.text()).map_err(|bad| format!("The arguments cannot be used: {bad}."))?;
+    let Some(tool) = tool else { return Ok(value) };
+    let Some(schema) = driver.engine.schema(&call.tool) else { return Err("This tool has no schema.".to_owned()) };
+    schema.validate(&value).map_err(|problems| {
+        let list: Vec<_> = problems.iter().map(ToString::to_string).collect();
+        format!("The arguments do not fit: {}.\n{}", list.join("; "), adjutant_tools::help(tool.spec()))
+    })?;
+    Ok(value)
+}
+
+/// A reason to refuse a call before the guard is asked: the turn or the run is full, or the call was cut off.
+fn over_limit(state: &State, call: &Call) -> Option<Verdict> {
+    let turn = state.turns.last()?;
+    let index = turn.calls.iter().position(|other| other.id == call.id)?;
+    if index >= limits::CALLS_PER_TURN {
+        let reason = format!("A turn holds at most {} calls.", limits::CALLS_PER_TURN);
+        return Some(Verdict::deny("calls_per_turn", reason, None));
+    }
+    let cut = turn.answered.as_ref().is_some_and(|answered| answered.finish == FinishReason::Length);
+    if cut && index + 1 == turn.calls.len() {
+        return Some(Verdict::deny("cut_off", "The model ran out of output tokens while it wrote this call.", None));
+    }
+    let most = state.start.as_ref().map_or(0, |start| start.limits.tool_calls) as usize;
+    if call.answered.is_none() && state.calls_spent() >= most {
+        return Some(Verdict::deny("max_tool_calls", format!("The run has used up its {most} tool calls."), None));
+    }
+    None
+}
+
+impl Driver {
+    async fn world(&self, agent: &CurrentAgent) -> Result<World, EngineError> {
+        let (workspace, start) = (self.log.workspace, self.state().start.as_ref());
+        let notebook_id = start.and_then(|start| start.notebook);
+        let notebook = match notebook_id {
+            Some(id) => Some(self.engine.notebook(workspace, id).await?),
+            None => None,
+        };
+        let zone =
+            start.and_then(|start| jiff::tz::TimeZone::get(&start.time_zone).ok()).unwrap_or(jiff::tz::TimeZone::UTC);
+        Ok(World {
+            notebook,
+            scope: Arc::clone(&agent.scope),
+            kv: handles::keys(self.engine.store(), workspace, agent.id),
+            index: handles::index(self.engine.store(), workspace, notebook_id),
+            now: self.now(),
+            zone,
+        })
+    }
+
+    async fn agent(&mut self) -> Result<CurrentAgent, EngineError> {
+        let id = self.state().start.as_ref().map(|start| start.agent);
+        let Some(id) = id else {
+            return Err(EngineError::BadLog { run: self.log.run, why: "it has no start".to_owned() });
+        };
+        let agent = self.engine.current_agent(self.log.workspace, id).await?;
+        self.toolbox.agent = Some(agent.clone());
+        Ok(agent)
+    }
+
+    /// Asks the guard about calls, in order, and records each verdict. Whatever asks gets an inbox item.
+    pub(crate) async fn judge(&mut self, calls: &[CallId]) -> Result<Flushed, EngineError> {
+        let agent = self.agent().await?;
+        let world = self.world(&agent).await?;
+        for id in calls {
+            let Some(call) = self.state().call(id).cloned() else { continue };
+            let (verdict, prepared) = self.verdict(&agent, &world, &call).await;
+            let asks = verdict.decision == Decision::Ask;
+            let diff = prepared.as_ref().and_then(|prepared| prepared.diff.clone());
+            // The diff is for the person who is asked; it is kept with the question, not with the verdict.
+            let kept = prepared.map(|prepared| Prepared { diff: None, ..prepared });
+            let asked = asks.then(|| self.question_for(&agent, &call, &verdict, kept.as_ref(), diff)).flatten();
+            self.log.push(CallJudged { call: id.clone(), verdict, policy: agent.config.hash(), prepared: kept })?;
+            if let Some(asked) = asked {
+                self.log.push(asked)?;
+            }
+        }
+        Ok(Flushed::Written)
+    }
+
+    async fn verdict(&self, agent: &CurrentAgent, world: &World, call: &Call) -> (Verdict, Option<Prepared>) {
+        if let Some(refused) = over_limit(self.state(), call) {
+            return (refused, None);
+        }
+        let tool = self.engine.tools().get(&call.tool);
+        let checked = checked(self, tool, call);
+        let effects = self.state().start.as_ref().map_or(Effects::Dry, |start| start.effects);
+        let question = Question {
+            agent: &agent.config,
+            scope: &agent.scope,
+            tool: &call.tool,
+            spec: tool.map(|tool| tool.spec()),
+            arguments: checked.as_ref().map_err(String::as_str),
+            prepared: None,
+            effects,
+            grants: &self.state().grants,
+            answered: call.answered.is_some(),
+        };
+        // Nothing is looked at before the guard has said that it may be.
+        let first = judge(&question);
+        let (Some(tool), Ok(value)) = (tool, &checked) else { return (first, None) };
+        if first.decision == Decision::Deny {
+            return (first, None);
+        }
+        let prepared = match tool.prepare(value, world).await {
+            Ok(prepared) => prepared,
+            Err(outcome) => return (Verdict::deny("not_possible", said(&outcome), None), None),
+        };
+        let mut verdict = judge(&Question { prepared: Some(&prepared), ..question });
+        let seen = call.answered.as_ref().and_then(|answered| answered.target.as_ref());
+        if verdict.decision == Decision::Allow && seen.is_some_and(|seen| *seen != prepared.target) {
+            // What the person saw is not what is there now: ask again, with a new preview (rule A2).
+            verdict = Verdict {
+                decision: Decision::Ask,
+                rule: "target_changed".to_owned(),
+                reason: "What it touches has changed since it was approved.".to_owned(),
+                smallest_grant: None,
+                scopes: vec![adjutant_core::run::event::GrantScope::Once],
+            };
+        }
+        if verdict.decision == Decision::Ask
+            && let Some(twin) = self.twin(call, value)
+        {
+            return (
+                Verdict::deny("same_call", format!("This is the same as call {twin}; it is not run again."), None),
+                None,
+            );
+        }
+        (verdict, Some(prepared))
+    }
+
+    /// An earlier call of the turn that asks for the very same thing.
+    fn twin(&self, call: &Call, arguments: &Value) -> Option<CallId> {
+        let turn = self.state().turns.last()?;
+        let earlier = turn.calls.iter().take_while(|other| other.id != call.id);
+        earlier
+            .filter(|other| other.tool == call.tool && other.approval.is_some())
+            .find(|other| {
+                serde_json::from_str::<Value>(&other.arguments.text()).is_ok_and(|theirs| theirs == *arguments)
+            })
+            .map(|other| other.id.clone())
+    }
+
+    fn question_for(
+        &self,
+        agent: &CurrentAgent,
+        call: &Call,
+        verdict: &Verdict,
+        prepared: Option<&Prepared>,
+        diff: Option<String>,
+    ) -> Option<ApprovalAsked> {
+        let spec = self.engine.tools().get(&call.tool)?.spec();
+        let arguments: Value = serde_json::from_str(&call.arguments.text()).ok()?;
+        let prepared = prepared.cloned().unwrap_or_default();
+        Some(ApprovalAsked {
+            approval: self.engine.env().id(),
+            kind: ApprovalKind::Call,
+            call: call.id.clone(),
+            tool: call.tool.clone(),
+            arguments: call.arguments.clone(),
+            summary: prepared.summary,
+            diff: diff.map(Content::new),
+            fingerprint: fingerprint(self.log.run, &call.id, spec, &arguments, &prepared.target),
+            target: prepared.target,
+            risk: risk(spec),
+            reason: verdict.reason.clone(),
+            rule: verdict.rule.clone(),
+            labels: self.state().labels,
+            allowed_scopes: verdict.scopes.clone(),
+            expires_at: self.now().after(Duration::from_secs(agent.config.approval_expires_secs)),
+        })
+    }
+
+    /// Runs a call in a task of its own. The permit is spent by it.
+    pub(crate) async fn run(&mut self, permit: Permit) -> Result<(), EngineError> {
+        let agent = match self.toolbox.agent.clone() {
+            Some(agent) => agent,
+            None => self.agent().await?,
+        };
+        let world = self.world(&agent).await?;
+        let call = permit.call().clone();
+        let Some(tool) = self.engine.tools().get(permit.tool()).cloned() else {
+            return Err(EngineError::not_found("tool", permit.tool()));
+        };
+        let (recovery, timeout) = (tool.spec().recovery, tool.spec().timeout);
+        let env = self.engine.env().clone();
+        let pause = match permit.attempt() {
+            1 => Duration::ZERO,
+            again => backoff(again - 1, None, env.fraction()),
+        };
+        let task = tokio::spawn(async move {
+            tokio::time::sleep(pause).await;
+            let from = env.now();
+            let outcome = tokio::time::timeout(timeout, tool.run(permit, &world)).await;
+            let late =
+                || ToolOutcome::InDoubt { message: format!("The tool did not end within {} s.", timeout.as_secs()) };
+            let ms = u64::try_from(env.now().since(from).as_millis()).unwrap_or(u64::MAX);
+            (outcome.unwrap_or_else(|_| late()), ms)
+        });
+        self.running.insert(call, Work { task, recovery });
+        Ok(())
+    }
+
+    /// Records how a call ended, or starts it again where that is right.
+    pub(crate) async fn record(&mut self, call: CallId, ended: WorkEnded) -> Result<Flushed, EngineError> {
+        let attempts =
+            self.state().call(&call).and_then(|call| call.started.as_ref()).map_or(0, |started| started.attempt);
+        match &ended.outcome {
+            ToolOutcome::Failed { retriable: true, .. } if attempts < limits::TOOL_ATTEMPTS => {
+                self.start(&[call]).await
+            }
+            ToolOutcome::InDoubt { .. } if ended.recovery != Recovery::Pure => self.recover(&[call]).await,
+            ToolOutcome::Done(_) | ToolOutcome::Failed { .. } | ToolOutcome::InDoubt { .. } => {
+                self.record_final(call, ended)?;
+                Ok(Flushed::Written)
+            }
+        }
+    }
+
+    /// Records how a call ended.
+    pub(crate) fn record_final(&mut self, call: CallId, ended: WorkEnded) -> Result<(), EngineError> {
+        let name = self.state().call(&call).map(|call| call.tool.clone()).unwrap_or_default();
+        let declared = self.engine.tools().get(&name).map_or(Labels::NONE, |tool| tool.spec().labels);
+        let WorkEnded { outcome, ms, .. } = ended;
+        let is_error = !matches!(outcome, ToolOutcome::Done(_));
+        let text = said(&outcome);
+        let (labels, resources) = match outcome {
+            ToolOutcome::Done(Done { labels, resources, keep, .. }) => {
+                for bytes in keep {
+                    self.log.keep(bytes);
+                }
+                (labels.join(declared), resources)
+            }
+            ToolOutcome::Failed { .. } | ToolOutcome::InDoubt { .. } => (Labels::NONE, Vec::new()),
+        };
+        self.log.push(CallEnded {
+            call,
+            tool: name,
+            output: Content::new(text),
+            is_error,
+            allowed: true,
+            rule: None,
+            ms,
+            labels,
+            resources,
+        })
+    }
+
+    /// Takes up calls that were started and whose end is not in the log: by their recovery class, never by a guess.
+    pub(crate) async fn recover(&mut self, calls: &[CallId]) -> Result<Flushed, EngineError> {
+        let mut again = Vec::new();
+        for id in calls {
+            let Some(started) = self.state().call(id).and_then(|call| call.started.clone()) else { continue };
+            let worn_out = started.attempt >= RESTARTS;
+            match started.recovery {
+                Recovery::Pure | Recovery::Idempotent if !worn_out => again.push(id.clone()),
+                Recovery::Pure => {
+                    let outcome = ToolOutcome::failed("The process ended each time this was tried. It was given up.");
+                    self.record_final(id.clone(), WorkEnded { outcome, ms: 0, recovery: Recovery::Pure })?;
+                }
+                Recovery::Reconcile => match self.probe(id).await? {
+                    Probe::Happened(outcome) => {
+                        self.record_final(id.clone(), WorkEnded { outcome, ms: 0, recovery: Recovery::Reconcile })?
+                    }
+                    Probe::NotHappened if !worn_out => again.push(id.clone()),
+                    Probe::NotHappened | Probe::Unknown => self.doubt(id)?,
+                },
+                Recovery::Idempotent | Recovery::AskHuman => self.doubt(id)?,
+            }
+        }
+        if again.is_empty() { Ok(Flushed::Written) } else { self.start(&again).await }
+    }
+
+    async fn probe(&mut self, id: &CallId) -> Result<Probe, EngineError> {
+        let agent = self.agent().await?;
+        let world = self.world(&agent).await?;
+        let Some(started) = self.state().call(id).and_then(|call| call.started.clone()) else {
+            return Ok(Probe::Unknown);
+        };
+        let Ok(arguments) = serde_json::from_str::<Value>(&started.arguments.text()) else { return Ok(Probe::Unknown) };
+        let Some(tool) = self.engine.tools().get(&started.tool) else { return Ok(Probe::Unknown) };
+        Ok(tool.reconcile(&arguments, &started.target, started.intended.as_ref(), &world).await)
+    }
+
+    fn doubt(&mut self, id: &CallId) -> Result<(), EngineError> {
+        let tool = self.state().call(id).map(|call| call.tool.clone()).unwrap_or_default();
+        let message = format!("`{tool}` was started and its end was never recorded: it may or may not have happened.");
+        self.log.push(CallInDoubt { call: id.clone(), approval: self.engine.env().id(), tool, message })
+    }
+}
+
+/// What the model reads of an outcome.
+fn said(outcome: &ToolOutcome) -> String {
+    match outcome {
+        ToolOutcome::Done(done) => done.output.clone(),
+        ToolOutcome::Failed { message, .. } | ToolOutcome::InDoubt { message } => message.clone(),
+    }
+}

@@ -1,0 +1,3 @@
+//! Stories of whole runs through the embeddable door: scripted model, real SQLite, real files.
+
+mod story;

@@ -1,0 +1,3 @@
+//! The stories, by what they are about.
+
+mod approvals;
