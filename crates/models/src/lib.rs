@@ -53,8 +53,8 @@ impl DeltaSink {
         Self(Some(Arc::new(listen)))
     }
 
-    /// A sink and the end it flows to. The queue needs no bound of its own because one answer is bounded; a receiver that
-    /// is gone is no reason to stop the answer.
+    /// A sink and the end it flows to. The queue needs no bound of its own because one answer is bounded; a receiver
+    /// that is gone is no reason to stop the answer.
     #[must_use]
     pub fn channel() -> (Self, mpsc::UnboundedReceiver<Delta>) {
         let (sender, receiver) = mpsc::unbounded_channel();

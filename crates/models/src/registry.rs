@@ -115,7 +115,8 @@ impl Models {
     }
 }
 
-/// A name is the first part of a model's name, so it holds no slash, and it is typed by people, so it holds no surprise.
+/// A name is the first part of a model's name, so it holds no slash, and it is typed by people, so it holds no
+/// surprise.
 fn check_name(name: &str) -> Result<(), ModelError> {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_' | b'.');
     if name.is_empty() || name.len() > 64 || !name.bytes().all(plain) {

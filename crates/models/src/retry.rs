@@ -7,8 +7,8 @@ use adjutant_core::limits::{BACKOFF_FIRST, BACKOFF_MOST};
 /// The wait after the failed attempt number `attempt` (the first is 1). `jitter` is a random number from 0 to 1.
 ///
 /// Without word from the provider the wait doubles from [`BACKOFF_FIRST`] to [`BACKOFF_MOST`], and chance takes up to
-/// half of it away. A provider that said when to come back is obeyed: chance then only adds, up to [`BACKOFF_FIRST`], so
-/// that all who were told the same moment do not return in the same instant.
+/// half of it away. A provider that said when to come back is obeyed: chance then only adds, up to [`BACKOFF_FIRST`],
+/// so that all who were told the same moment do not return in the same instant.
 #[must_use]
 pub fn backoff(attempt: u32, retry_after: Option<Duration>, jitter: f64) -> Duration {
     let jitter = if jitter.is_finite() { jitter.clamp(0.0, 1.0) } else { 1.0 };

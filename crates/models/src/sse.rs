@@ -1,5 +1,5 @@
-//! Server-sent events: from bytes as they come off the wire, cut anywhere, to the data of whole events. Knows nothing of
-//! what the data means. Only `data` is kept: names, ids and retry times have no use for us.
+//! Server-sent events: from bytes as they come off the wire, cut anywhere, to the data of whole events. Knows nothing
+//! of what the data means. Only `data` is kept: names, ids and retry times have no use for us.
 
 /// A line or an event is longer than it may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,8 +44,8 @@ impl Decoder {
         Ok(events)
     }
 
-    /// The stream has ended. Servers forget the empty line after the last event, so what is there counts as one; whether
-    /// it is whole is for its reader to see.
+    /// The stream has ended. Servers forget the empty line after the last event, so what is there counts as one;
+    /// whether it is whole is for its reader to see.
     pub(crate) fn finish(mut self) -> Result<Option<Vec<u8>>, TooLong> {
         if !self.line.is_empty() {
             self.end_line()?;

@@ -1,5 +1,5 @@
-//! A rough count of tokens, for models that have no tokenizer of their own. Good enough to make counters move; never used
-//! where a provider said what it counted.
+//! A rough count of tokens, for models that have no tokenizer of their own. Good enough to make counters move; never
+//! used where a provider said what it counted.
 
 use adjutant_core::message::{ModelAnswer, ModelRequest, Part};
 use adjutant_core::money::TokenUsage;

@@ -49,7 +49,7 @@ impl<'a> View<'a> {
     pub(crate) fn of(request: &'a ModelRequest) -> Self {
         let messages = &request.messages;
         let start = messages.iter().rposition(|message| message.role == Role::User);
-        let user = start.map(|at| messages[at].plain()).unwrap_or_default();
+        let user = start.map(|at| said(&messages[at])).unwrap_or_default();
         let earlier = messages[..start.unwrap_or(0)].iter().rev().filter(|message| message.role == Role::Assistant);
         let before = earlier.map(Message::plain).find(|text| !text.is_empty()).unwrap_or_default();
         let mut view = Self { request, user, before, turn: 1, steps: Vec::new() };
@@ -90,6 +90,16 @@ impl<'a> View<'a> {
             Part::Result { .. } | Part::Text { .. } | Part::Thinking { .. } | Part::Call { .. } => None,
         })
     }
+}
+
+/// What a person said, without the note that a long conversation has at its beginning: it is not theirs.
+fn said(message: &Message) -> String {
+    let note = |text: &str| text.starts_with('[') && text.ends_with("were left out to fit the window.]");
+    let texts = message.parts.iter().filter_map(|part| match part {
+        Part::Text { text, .. } => Some(text.text()).filter(|text| !note(text)),
+        Part::Thinking { .. } | Part::Call { .. } | Part::Result { .. } => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
@@ -163,6 +173,14 @@ pub(crate) mod tests {
         if !parts.is_empty() {
             request.messages.push(Message { role: Role::Tool, parts });
         }
+    }
+
+    #[test]
+    fn a_note_about_what_was_left_out_is_not_what_a_person_said() {
+        let mut request = request(&["hello"]);
+        let text = "[4 earlier messages were left out to fit the window.]".into();
+        request.messages[0].parts.insert(0, Part::Text { text, labels: Labels::NONE });
+        assert_eq!(View::of(&request).user, "hello");
     }
 
     #[test]

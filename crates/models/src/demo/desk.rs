@@ -1,5 +1,5 @@
-//! The demo model's hands: which tools it has, what it already asked them, and what they said. Tolerant in reading, strict
-//! in calling: a tool or an argument the request does not show is never used.
+//! The demo model's hands: which tools it has, what it already asked them, and what they said. Tolerant in reading,
+//! strict in calling: a tool or an argument the request does not show is never used.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,8 @@ use crate::view::{Outcome, Step, View};
 
 /// Folders looked into when a listing cannot look into all of them by itself.
 const FOLDERS: usize = 8;
-/// Bytes of a note the model works on. Tools cut longer outputs, and writing back half a file would lose the other half.
+/// Bytes of a note the model works on. Tools cut longer outputs, and writing back half a file would lose the other
+/// half.
 const NOTE_BYTES: usize = 32 * 1024;
 
 /// A request and its tools.
@@ -117,7 +118,7 @@ impl<'a> Desk<'a> {
             return if calls.is_empty() { Progress::Stuck(missing("read_file")) } else { Progress::Call(calls) };
         }
         let texts = files.iter().filter_map(|path| Some((path.clone(), text_of(path, &output(read(path)?)?))));
-        let notes: Vec<_> = texts.filter(|(_, text)| text.len() <= NOTE_BYTES).collect();
+        let notes: Vec<_> = texts.filter(|(_, text)| text.len() <= NOTE_BYTES && !is_cut(text)).collect();
         if notes.is_empty() && !files.is_empty() {
             return Progress::Stuck(explain(files.first().and_then(read)));
         }
@@ -127,13 +128,17 @@ impl<'a> Desk<'a> {
 
 /// The output of a call that did what was asked.
 pub(super) fn output<'s>(step: &'s Step<'_>) -> Option<Cow<'s, str>> {
-    let Outcome { output, is_error } = step.result.as_ref()?;
-    (!is_error).then_some(Cow::Borrowed(output.as_ref()))
+    let outcome = step.result.as_ref().filter(|_| trouble(step).is_none())?;
+    Some(Cow::Borrowed(outcome.output.as_ref()))
 }
 
 /// What went wrong with a call, if it did.
 pub(super) fn trouble<'s>(step: &'s Step<'_>) -> Option<Trouble<'s>> {
     let Some(Outcome { output, is_error }) = &step.result else { return Some(Trouble::Failed("there was no answer")) };
+    // A person may answer in place of the tool; that is no error, but nothing was done either.
+    if output.starts_with("Not run") {
+        return Some(Trouble::Rejected(output));
+    }
     if !is_error {
         return None;
     }
@@ -141,7 +146,7 @@ pub(super) fn trouble<'s>(step: &'s Step<'_>) -> Option<Trouble<'s>> {
     let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
     Some(if says(&["reject", "declined", "said no"]) {
         Trouble::Rejected(output)
-    } else if says(&["denied", "not allowed", "not granted", "outside", "scope", "permission", "policy"]) {
+    } else if says(&["denied", "refused", "not allowed", "not granted", "outside", "scope", "permission", "policy"]) {
         Trouble::Denied(output)
     } else {
         Trouble::Failed(output)
@@ -201,8 +206,20 @@ fn gather(value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// The text of a file: the output itself, or the field of an object that holds it.
+/// Whether this is not the whole text: a tool left out the rest, which its last line then says, or all of it has left
+/// the conversation and a note stands in its place.
+fn is_cut(text: &str) -> bool {
+    let note = text.starts_with('[')
+        && ["bytes dropped]", "bytes, erased]", "[no output]", "[no result yet]"].iter().any(|end| text.ends_with(end));
+    note || text.lines().next_back().is_some_and(|line| line.starts_with('…') && line.contains("not shown"))
+}
+
+/// The text of a file: the output itself, or the field of an object that holds it. A tool that has nothing to show says
+/// so in words, which must not end up in the file.
 fn text_of(path: &str, output: &str) -> String {
+    if output == "(the file is empty)" {
+        return String::new();
+    }
     let wrapped = !path.ends_with(".json") && output.starts_with('{');
     let field = |value: Value| ["content", "text"].iter().find_map(|name| value.get(name)?.as_str().map(str::to_owned));
     let inner = wrapped.then(|| serde_json::from_str(output).ok().and_then(field)).flatten();
@@ -226,6 +243,8 @@ mod tests {
     fn a_file_is_read_as_it_is_or_out_of_its_wrapping() {
         assert_eq!(text_of("/a.md", "plain\n"), "plain\n");
         assert_eq!(text_of("/a.md", r#"{"content": "plain\n"}"#), "plain\n");
+        assert_eq!(text_of("/a.md", "(the file is empty)"), "");
+        assert!(is_cut("one\n… 7 of 9 lines are not shown; continue with offset_line 3") && !is_cut("… one\ntwo"));
         assert_eq!(text_of("/a.json", r#"{"content": 1}"#), r#"{"content": 1}"#);
     }
 }

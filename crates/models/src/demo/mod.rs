@@ -1,6 +1,6 @@
-//! The demo model `demo/guide`: free, scripted, and with real tool calls over whatever notebook it is given. What it says
-//! follows from the request alone: what it lists, reads and rewrites is what its tools really answered. It calls only tools
-//! that the request shows, and it never claims to be more than it is.
+//! The demo model `demo/guide`: free, scripted, and with real tool calls over whatever notebook it is given. What it
+//! says follows from the request alone: what it lists, reads and rewrites is what its tools really answered. It calls
+//! only tools that the request shows, and it never claims to be more than it is.
 
 mod desk;
 mod digest;

@@ -1,5 +1,5 @@
-//! The notes of the sample notebook. They and the demo model belong together: the model's tour is about these files, and
-//! a test keeps it so.
+//! The notes of the sample notebook. They and the demo model belong together: the model's tour is about these files,
+//! and a test keeps it so.
 
 /// The sample notebook: each file's path and text.
 #[must_use]

@@ -1,5 +1,5 @@
-//! Words that are often misspelt, and how to write them. A short list on purpose: a wrong correction in somebody's notes is
-//! worse than a slip that stays.
+//! Words that are often misspelt, and how to write them. A short list on purpose: a wrong correction in somebody's
+//! notes is worse than a slip that stays.
 
 /// Slips and corrections, both in lower case. No slip is a word of its own.
 const SLIPS: &[(&str, &str)] = &[

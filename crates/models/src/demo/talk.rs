@@ -1,5 +1,5 @@
-//! What the demo model says and does next. Each task is a chain: what the tools have not said yet is asked for, and when
-//! all is known the answer is made of it.
+//! What the demo model says and does next. Each task is a chain: what the tools have not said yet is asked for, and
+//! when all is known the answer is made of it.
 
 use adjutant_core::message::{ModelRequest, RawCall};
 use serde_json::Value;
@@ -94,50 +94,61 @@ fn notes(desk: &Desk<'_>) -> Progress<Vec<(String, String)>> {
 }
 
 fn tidy_notes(desk: &Desk<'_>, extent: Extent) -> Reply {
+    let written = desk.calls("write_file").next().is_some();
     let notes = match notes(desk) {
+        Progress::Ready(notes) => notes,
+        // Old outputs leave a long conversation; what was written is still to be told.
+        Progress::Call(_) | Progress::Stuck(_) if written => Vec::new(),
         Progress::Call(calls) => return act(looking(&calls), calls),
         Progress::Stuck(why) => return Reply::say(why),
-        Progress::Ready(notes) => notes,
     };
-    let tidied = notes.iter().map(|(path, text)| (path, tidy(text, extent)));
-    let mut work: Vec<_> = tidied.filter(|(_, tidied)| tidied.changed).collect();
+    let tidied = notes.iter().map(|(path, text)| (path.as_str(), tidy(text, extent)));
+    let work: Vec<_> = tidied.filter(|(_, tidied)| tidied.changed).collect();
+    if written { tidy_report(desk, notes.len(), &work) } else { tidy_plan(desk, notes.len(), &work) }
+}
+
+/// What is to be changed, and the calls that do it.
+fn tidy_plan(desk: &Desk<'_>, notes: usize, work: &[(&str, Tidied)]) -> Reply {
+    let work = &work[..work.len().min(CHANGED_NOTES)];
     if work.is_empty() {
-        return Reply::say(match notes.len() {
+        return Reply::say(match notes {
             0 => "There are no notes here that I could tidy.".to_owned(),
             count => format!("I read {} and found nothing to tidy.", counted(count, "note")),
         });
     }
-    let left = work.len().saturating_sub(CHANGED_NOTES);
-    work.truncate(CHANGED_NOTES);
-    let writes: Vec<_> = desk.calls("write_file").collect();
-    if writes.is_empty() {
-        let plan: Vec<_> =
-            work.iter().map(|(path, tidied)| format!("`{path}`: {}", changes(tidied).join("; "))).collect();
-        let plan = plan.join("\n");
-        let write = |(path, tidied): &(&String, Tidied)| {
-            desk.call("write_file", &[("path", path.as_str().into()), ("content", tidied.text.as_str().into())])
-        };
-        let calls: Vec<_> = work.iter().filter_map(write).collect();
-        return if calls.is_empty() {
-            Reply::say(format!("This is what I would do:\n\n{plan}\n\n{}", missing("write_file")))
-        } else {
-            act(format!("I read {}. I would change this:\n{plan}", counted(notes.len(), "note")), calls)
-        };
+    let plan = work.iter().map(|(path, tidied)| format!("`{path}`: {}", changes(tidied).join("; ")));
+    let plan = plan.collect::<Vec<_>>().join("\n");
+    let write = |(path, tidied): &(&str, Tidied)| {
+        desk.call("write_file", &[("path", (*path).into()), ("content", tidied.text.as_str().into())])
+    };
+    let calls: Vec<_> = work.iter().filter_map(write).collect();
+    if calls.is_empty() {
+        Reply::say(format!("This is what I would do:\n\n{plan}\n\n{}", missing("write_file")))
+    } else {
+        act(format!("I read {}. I would change this:\n{plan}", counted(notes, "note")), calls)
     }
+}
+
+/// What became of the changes.
+fn tidy_report(desk: &Desk<'_>, notes: usize, work: &[(&str, Tidied)]) -> Reply {
     let mut text = String::new();
-    for step in &writes {
+    for step in desk.calls("write_file") {
         let path = argument_of(step, "path");
-        let ours = work.iter().find(|(known, _)| **known == path).map(|(_, tidied)| tidied);
+        let ours = work.iter().find(|(known, _)| *known == path).map(|(_, tidied)| tidied);
         match (trouble(step), ours) {
-            (None, Some(ours)) if ours.text == argument_of(step, "content") => {
+            (Some(trouble), _) => text.push_str(&not_written(&path, &trouble)),
+            (None, None) => text.push_str(&format!("`{path}` is written.\n")),
+            (None, Some(ours)) if ours.text != argument_of(step, "content") => {
+                text.push_str(&format!("`{path}` is written, with your own changes to my draft.\n"));
+            }
+            (None, Some(ours)) => {
                 text.push_str(&format!("`{path}` is tidy now:\n"));
                 changes(ours).iter().for_each(|change| text.push_str(&format!("- {change}\n")));
             }
-            (None, _) => text.push_str(&format!("`{path}` is written, with your own changes to my draft.\n")),
-            (Some(trouble), _) => text.push_str(&not_written(&path, &trouble)),
         }
     }
-    let untouched = notes.len() - work.len() - left;
+    let left = work.len().saturating_sub(CHANGED_NOTES);
+    let untouched = notes - work.len();
     if untouched > 0 {
         text.push_str(&format!("\nI also read {} that needed nothing.", counted(untouched, "other note")));
     }
@@ -158,7 +169,7 @@ fn not_written(path: &str, trouble: &Trouble<'_>) -> String {
             format!("The rules do not let me write `{path}`, so it is as it was. They say: {}\n", quote(words))
         }
         Trouble::Failed(words) => {
-            format!("Writing `{path}` did not work, so nothing changed. It said: {}\n", quote(words))
+            format!("Writing `{path}` did not work. It said: {}\n", quote(words))
         }
     }
 }
@@ -241,7 +252,7 @@ fn search(desk: &Desk<'_>, what: &str) -> Reply {
         return act_once(desk, &format!("I search for \"{what}\"."), tool, &[(name, what.into())]);
     };
     let Some(found) = output(step) else { return Reply::say(explain(Some(step))) };
-    let lines: Vec<_> = found.lines().filter(|line| !line.trim().is_empty()).collect();
+    let lines: Vec<_> = found.lines().filter(|line| !line.trim().is_empty() && *line != "Nothing found.").collect();
     let shown = lines.iter().take(HITS).copied().collect::<Vec<_>>().join("\n");
     Reply::say(match lines.len() {
         0 => format!("I found nothing about \"{what}\"."),

@@ -42,10 +42,11 @@ impl World {
         match (call.name.as_str(), self.refusal) {
             ("list_files", _) => (self.list(&path, arguments["recursive"] == true), false),
             ("read_file", _) => match self.files.get(&path) {
+                Some(text) if text.is_empty() => ("(the file is empty)".to_owned(), false),
                 Some(text) => (text.clone(), false),
                 None => ("no such file".to_owned(), true),
             },
-            ("write_file" | "create_file", Some(why)) => (why.to_owned(), true),
+            ("write_file" | "create_file", Some(why)) => (why.to_owned(), !why.starts_with("Not run")),
             ("create_file", None) if self.files.contains_key(&path) => ("it is there already".to_owned(), true),
             ("write_file" | "create_file", None) => {
                 self.files.insert(path, text("content"));
@@ -54,7 +55,8 @@ impl World {
             ("search_content", _) => {
                 let query = text("query").to_lowercase();
                 let hits = self.files.iter().filter(|(_, text)| text.to_lowercase().contains(&query));
-                (hits.map(|(path, _)| format!("{path}: …\n")).collect(), false)
+                let found: String = hits.map(|(path, _)| format!("{path}: …\n")).collect();
+                (if found.is_empty() { "Nothing found.".to_owned() } else { found }, false)
             }
             ("kv_get", _) => match self.kept.get(&text("key")) {
                 Some(value) => (value.clone(), false),
@@ -137,7 +139,7 @@ async fn tidying_reads_the_notes_and_rewrites_only_the_list_that_needs_it() {
 #[tokio::test]
 async fn a_rejected_change_is_taken_as_a_no_and_something_smaller_is_offered() {
     let mut world = World::new();
-    world.refusal = Some("The user rejected this call: keep the done ones");
+    world.refusal = Some("A person rejected this call. It was not run. They said: keep the done ones");
     let mut request = with_tools(request(&[]), TOOLS);
     let said = world.ask(&mut request, "tidy the welcome notes").await;
     assert!(said.contains("You said no") && said.contains("keep the done ones"), "{said}");
@@ -151,12 +153,15 @@ async fn a_rejected_change_is_taken_as_a_no_and_something_smaller_is_offered() {
 #[tokio::test]
 async fn a_denied_or_failed_change_is_explained() {
     let mut world = World::new();
-    world.refusal = Some("Denied: /todo.md is outside the scope");
+    world.refusal = Some("Refused: /todo.md is not yours. Nothing was done.");
     let said = world.say("tidy the welcome notes").await;
     assert!(said.contains("The rules do not let me write `/todo.md`"), "{said}");
+    world.refusal = Some("Not run. The person answered instead: leave it");
+    let said = world.say("tidy the welcome notes").await;
+    assert!(said.contains("it is as it was") && said.contains("leave it"), "{said}");
     world.refusal = Some("the disk is full");
     let said = world.say("tidy the welcome notes").await;
-    assert!(said.contains("the disk is full") && said.contains("nothing changed"), "{said}");
+    assert!(said.contains("Writing `/todo.md` did not work. It said: the disk is full"), "{said}");
 }
 
 #[tokio::test]
@@ -170,6 +175,32 @@ async fn it_works_on_whatever_is_in_the_file() {
         world.called,
         ["list_files /", "list_files /lists", "read_file /lists/todo.md", "write_file /lists/todo.md"]
     );
+}
+
+#[tokio::test]
+async fn an_empty_or_cut_file_is_never_written_back() {
+    let mut world = World::new();
+    let cut = "- [x] teh first\n… 90 of 91 lines are not shown; continue with offset_line 2";
+    world.files = BTreeMap::from([("/todo.md".to_owned(), cut.to_owned()), ("/empty.md".to_owned(), String::new())]);
+    assert!(world.say("tidy the notes").await.contains("nothing to tidy"));
+    assert!(!world.called.iter().any(|call| call.starts_with("write_file")), "{:?}", world.called);
+}
+
+#[tokio::test]
+async fn what_was_written_is_told_even_if_what_was_read_has_left_the_conversation() {
+    let mut request = with_tools(request(&["tidy the notes"]), TOOLS);
+    let mut said = crate::view::tests::answer("");
+    let call = |name: &str, arguments: &str| RawCall { id: None, name: name.into(), arguments: arguments.into() };
+    said.calls = vec![call("list_files", r#"{"path":"/"}"#)];
+    continue_with(&mut request, &said, &[("/todo.md", false)]);
+    said.calls = vec![call("read_file", r#"{"path":"/todo.md"}"#)];
+    continue_with(&mut request, &said, &[("[output of 9000 bytes dropped]", false)]);
+    let answer = Demo::default().answer(&request, &DeltaSink::none()).await.unwrap();
+    assert!(answer.calls.is_empty(), "a note about a text is not the text: {answer:?}");
+    said.calls = vec![call("write_file", r#"{"path":"/todo.md","content":"x"}"#)];
+    continue_with(&mut request, &said, &[("Wrote /todo.md (1 lines, 1 bytes).", false)]);
+    let answer = Demo::default().answer(&request, &DeltaSink::none()).await.unwrap();
+    assert_eq!((answer.text.as_str(), answer.calls.len()), ("`/todo.md` is written.", 0));
 }
 
 #[tokio::test]

@@ -1,5 +1,5 @@
-//! Puts an answer together from its pieces. Pure. Arguments of calls are joined as the text they are: nothing here reads
-//! them, so that whoever judges a call sees what the model wrote, doubled keys and all.
+//! Puts an answer together from its pieces. Pure. Arguments of calls are joined as the text they are: nothing here
+//! reads them, so that whoever judges a call sees what the model wrote, doubled keys and all.
 
 use adjutant_core::message::{FinishReason, ModelAnswer, RawCall, Thinking};
 use adjutant_core::money::TokenUsage;
@@ -12,7 +12,8 @@ use crate::{DeltaSink, Detail, ModelError};
 
 /// Bytes of one whole answer: far above what the longest output of any model needs.
 const ANSWER_BYTES: usize = 8 * 1024 * 1024;
-/// Calls of one answer. More than a turn may hold, so that the surplus is seen and refused by name, but not without end.
+/// Calls of one answer. More than a turn may hold, so that the surplus is seen and refused by name, but not without
+/// end.
 const CALLS: usize = 256;
 
 /// What is known of an answer so far.
@@ -189,8 +190,9 @@ impl Assembly {
         Ok(())
     }
 
-    /// The call a piece goes on with. The index tells, where there is one; but servers are known that give every call the
-    /// same index, and others that give every piece of a call a new id, so only a new id with a name begins a new call.
+    /// The call a piece goes on with. The index tells, where there is one; but servers are known that give every call
+    /// the same index, and others that give every piece of a call a new id, so only a new id with a name begins a new
+    /// call.
     fn open_call(&self, index: Option<u64>, id: Option<&str>, name: &str) -> Option<usize> {
         let at = match index {
             Some(index) => self.calls.iter().rposition(|call| call.index == Some(index))?,

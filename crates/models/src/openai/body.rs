@@ -133,8 +133,8 @@ fn push<'a>(message: &'a Message, wire: &mut Vec<WireMessage<'a>>) {
     }
 }
 
-/// The arguments as they are if they are JSON. Servers that read the arguments of past calls fail for good on a text that
-/// is none, so such a text is put into an object: the model still sees what it wrote, and the run can go on.
+/// The arguments as they are if they are JSON. Servers that read the arguments of past calls fail for good on a text
+/// that is none, so such a text is put into an object: the model still sees what it wrote, and the run can go on.
 fn readable(arguments: Cow<'_, str>) -> Cow<'_, str> {
     if arguments.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(&arguments).is_ok() {
         return arguments;

@@ -1,5 +1,5 @@
-//! What a provider says when it does not answer, and which of our errors that is. Pure: no clock is read, so a moment in a
-//! header is measured against the moment the same response names as its own.
+//! What a provider says when it does not answer, and which of our errors that is. Pure: no clock is read, so a moment
+//! in a header is measured against the moment the same response names as its own.
 
 use std::time::Duration;
 

@@ -1,12 +1,12 @@
 //! The chat completions protocol with streaming and tool calls, as the original speaks it and most local servers do.
 //!
-//! Written on the HTTP client itself, not on a library of many providers: such a library reads the arguments of a call into
-//! a JSON value, where of two equal keys one silently disappears, and writes them anew when the call goes back to the model.
-//! A call has to be judged by the text the model wrote. Reading the stream ourselves also keeps the provider's status and
-//! wait on errors, tells a broken-off answer from a finished one, and bounds every line.
+//! Written on the HTTP client itself, not on a library of many providers: such a library reads the arguments of a call
+//! into a JSON value, where of two equal keys one silently disappears, and writes them anew when the call goes back to
+//! the model. A call has to be judged by the text the model wrote. Reading the stream ourselves also keeps the
+//! provider's status and wait on errors, tells a broken-off answer from a finished one, and bounds every line.
 //!
-//! The rules: an answer counts only when the provider gave a reason for its end; anything else is `Truncated`. Nothing of a
-//! provider's free text is shown. The client comes from the caller. Cancelling drops the connection.
+//! The rules: an answer counts only when the provider gave a reason for its end; anything else is `Truncated`. Nothing
+//! of a provider's free text is shown. The client comes from the caller. Cancelling drops the connection.
 
 mod assembly;
 mod body;
@@ -122,7 +122,8 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// Reads a stream of events until its end, whichever way it ends: the assembly knows whether the answer is complete.
+    /// Reads a stream of events until its end, whichever way it ends: the assembly knows whether the answer is
+    /// complete.
     async fn stream<E>(
         &self,
         mut bytes: impl Stream<Item = Result<Bytes, E>> + Unpin,

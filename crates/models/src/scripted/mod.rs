@@ -19,28 +19,30 @@
 //!   text: Good day.
 //! ```
 //!
-//! **Conditions** (`when`; without it a rule always holds):
-//! `user`: the last thing a person said contains this, whatever the case · `matches`: it matches this regular expression ·
-//! `turn`: which answer to it this is, the first is 1 · `result`: one of the results of the previous answer's calls has
-//! this `name`, `contains` this text, and is (or is not) an error (`is_error`), each only if given.
+//! **Conditions** (`when`; without it a rule always holds): `user`: the last thing a person said contains this,
+//! whatever the case · `matches`: it matches this regular expression · `turn`: which answer to it this is, the first is
+//! 1 · `result`: one of the results of the previous answer's calls has this `name`, `contains` this text, and is (or is
+//! not) an error (`is_error`), each only if given.
 //!
 //! **Answers**: `thinking`, `text`, `calls` (each with `name`, `arguments` as any value or `arguments_raw` as the very
-//! text, and optionally `id`), `usage` (`input`, `output`, `cached`, `reasoning`; `null` for a provider that does not say;
-//! estimated when omitted), `finish` (`stop`, `tool_calls`, `length`, `content_filter`, `refusal`, `error`). In their place
-//! `error`: `class` (see [`ModelError::class`]), `retry_after` in seconds, `status`. With both, the text is streamed before
-//! the error comes. `truncate: true` streams the answer and then breaks off.
+//! text, and optionally `id`), `usage` (`input`, `output`, `cached`, `reasoning`; `null` for a provider that does not
+//! say; estimated when omitted), `finish` (`stop`, `tool_calls`, `length`, `content_filter`, `refusal`, `error`). In
+//! their place `error`: `class` (see [`ModelError::class`]), `retry_after` in seconds, `status`. With both, the text is
+//! streamed before the error comes. `truncate: true` streams the answer and then breaks off.
 //!
-//! **Pace**: `delay_ms` waits before the first piece; `chunk: n` streams in pieces of n characters (otherwise text is one
-//! piece); `pace_ms` waits after each of them.
+//! **Pace**: `delay_ms` waits before the first piece; `chunk: n` streams in pieces of n characters (otherwise text is
+//! one piece); `pace_ms` waits after each of them.
 //!
-//! **Templates** in `thinking`, `text`, `arguments` and `arguments_raw`: `${user}` (the last thing a person said), `${turn}`,
-//! `${last_result}` (the newest tool result), `${result:NAME}` (the newest result of that tool), `${0}` and `${1}`… (what
-//! `matches` found). What is inserted is never read for templates again; what is not there is empty; `$${` writes `${`. In
-//! `arguments` the text is inserted into JSON strings and escaped by itself, in `arguments_raw` it is inserted as it is.
+//! **Templates** in `thinking`, `text`, `arguments` and `arguments_raw`: `${user}` (the last thing a person said),
+//! `${turn}`, `${last_result}` (the newest tool result), `${result:NAME}` (the newest result of that tool), `${0}` and
+//! `${1}`… (what `matches` found). What is inserted is never read for templates again; what is not there is empty;
+//! `$${` writes `${`. In `arguments` the text is inserted into JSON strings and escaped by itself, in `arguments_raw`
+//! it is inserted as it is.
 //!
-//! **The answer is a function of the request**: turns are counted in the transcript, so a run that was interrupted, resumed
-//! or replayed hears the same again. The one exception is `times: n`: such a rule holds n times and is then skipped, which
-//! is counted in memory for as long as the script is loaded. It is meant for errors that go away.
+//! **The answer is a function of the request**: turns are counted in the transcript (as far as it is still shown), so a
+//! run that was interrupted, resumed or replayed hears the same again. The one exception is `times: n`: such a rule
+//! holds n times and is then skipped, which is counted in memory for as long as the script is loaded. It is meant for
+//! errors that go away.
 
 mod script;
 mod template;
