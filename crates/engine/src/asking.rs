@@ -31,7 +31,7 @@ impl Driver {
     pub(crate) async fn ask_model(&mut self, turn: u32, attempt: u32) -> Result<Flushed, EngineError> {
         let Some(request) = self.request(turn, attempt).await? else { return Ok(Flushed::Written) };
         let flushed = self.flush(Hold::Keep).await?;
-        if flushed != Flushed::Written {
+        if flushed != Flushed::Written || self.state().cancel.is_some() {
             return Ok(flushed);
         }
         let from = self.now();
