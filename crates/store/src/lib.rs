@@ -83,7 +83,7 @@ struct Inner {
 enum Backend {
     Sql(Sql),
     #[cfg(feature = "sim")]
-    Memory(memory::Memory),
+    Memory(Box<memory::Memory>),
 }
 
 struct Sql {
@@ -137,7 +137,7 @@ impl Store {
     #[must_use]
     pub fn memory(sim: MemoryConfig) -> Self {
         let (changes, _) = broadcast::channel(FEED_BACKLOG);
-        let backend = Backend::Memory(memory::Memory::new(sim, changes.clone()));
+        let backend = Backend::Memory(Box::new(memory::Memory::new(sim, changes.clone())));
         Self { inner: Arc::new(Inner { backend, changes }) }
     }
 

@@ -32,7 +32,7 @@ impl Store {
     pub async fn claim(&self, node: NodeId, now: Time, limit: u32) -> Result<Vec<Claim>, StoreError> {
         let sql = sql!(self, memory => memory.claim(node, now, limit));
         // Most polls find nothing; they must not stand in the way of the writer.
-        if limit == 0 || !self.next_due().await?.is_some_and(|due| due <= now) {
+        if limit == 0 || self.next_due().await?.is_none_or(|due| due > now) {
             return Ok(Vec::new());
         }
         let mut tx = sql.db.begin().await?;

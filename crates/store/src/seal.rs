@@ -32,7 +32,7 @@ pub enum Sealing {
 }
 
 /// Whose key seals something: a tenant's, or the instance's own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Scope {
     Workspace(WorkspaceId),
     System,

@@ -1,1 +1,0 @@
-//! The in-memory back end for simulation.

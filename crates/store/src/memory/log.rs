@@ -1,0 +1,192 @@
+//! The log in memory: all or nothing, guarded like the databases' appends.
+
+use std::collections::{BTreeSet, HashMap};
+
+use adjutant_core::content::Hash;
+use adjutant_core::id::WorkspaceId;
+use adjutant_core::run::chain::{Entry, Head, StreamId};
+
+use super::{Fault, FaultPoint, Memory, State};
+use crate::StoreError;
+use crate::prepare::{check, makes_due};
+use crate::row::{Append, Block, CallRow, Change, RunChange, RunRow, Writer};
+use crate::runs::ERASED;
+use crate::seal::Scope;
+
+impl Memory {
+    pub(crate) async fn append(&self, append: Append) -> Result<Head, StoreError> {
+        // As with a real database, others may get in between the call and the commit.
+        tokio::task::yield_now().await;
+        let scope = Scope::of(append.workspace, append.stream).ok_or(StoreError::NotFound)?;
+        let head = check(&append)?;
+        let (stream, due) = (append.stream, makes_due(&append));
+        let point = FaultPoint { stream, after: append.expected.seq, events: append.entries.len() };
+        let fault = (self.config.faults)(&point);
+        if fault == Fault::FailBefore {
+            return Err(StoreError::unavailable("simulated: nothing was written"));
+        }
+        {
+            let mut state = self.state();
+            guard(&state, scope, &append)?;
+            write(&mut state, scope, head, append);
+        }
+        self.tell(Change::Stream(stream));
+        if due {
+            self.tell(Change::Due);
+        }
+        match fault {
+            Fault::None | Fault::FailBefore => Ok(head),
+            Fault::LostReply => Err(StoreError::unavailable("simulated: the reply was lost")),
+        }
+    }
+
+    pub(crate) fn events(
+        &self,
+        workspace: WorkspaceId,
+        stream: StreamId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<Entry>, StoreError> {
+        let scope = Scope::of(workspace, stream).ok_or(StoreError::NotFound)?;
+        let state = self.state();
+        let entries = state.events.get(&(scope, stream)).map_or(&[][..], Vec::as_slice);
+        let rest = usize::try_from(after).ok().and_then(|after| entries.get(after..)).unwrap_or_default();
+        Ok(rest.iter().take(limit as usize).cloned().collect())
+    }
+
+    pub(crate) fn blocks(&self, workspace: WorkspaceId, hashes: &[Hash]) -> Result<HashMap<Hash, Vec<u8>>, StoreError> {
+        let state = self.state();
+        let block = |hash: &Hash| state.blocks.get(&(Scope::Workspace(workspace), *hash)).map(|b| (*hash, b.clone()));
+        Ok(hashes.iter().filter_map(block).collect())
+    }
+
+    pub(crate) fn put_blocks(&self, workspace: WorkspaceId, blocks: Vec<Block>) -> Result<(), StoreError> {
+        let mut state = self.state();
+        if !state.workspaces.contains_key(&workspace) {
+            return Err(StoreError::NotFound);
+        }
+        state.put_blocks(Scope::Workspace(workspace), blocks);
+        Ok(())
+    }
+
+    pub(crate) fn erase_bodies(&self, workspace: WorkspaceId, stream: StreamId) -> Result<u64, StoreError> {
+        let scope = Scope::of(workspace, stream).ok_or(StoreError::NotFound)?;
+        let mut state = self.state();
+        let bodies = state.events.get_mut(&(scope, stream)).into_iter().flatten();
+        let erased = bodies.filter_map(|entry| entry.body.take()).count();
+        let mine: Vec<_> = state.refs.iter().filter(|key| key.0 == scope && key.2 == stream).copied().collect();
+        for key in mine {
+            state.refs.remove(&key);
+            if !state.refs.iter().any(|other| (other.0, other.1) == (key.0, key.1)) {
+                state.blocks.remove(&(key.0, key.1));
+            }
+        }
+        if let StreamId::Run(run) = stream {
+            if let Some(row) = state.runs.get_mut(&run).filter(|row| row.workspace == workspace) {
+                ERASED.clone_into(&mut row.state.summary);
+            }
+            for row in state.approvals.values_mut().filter(|row| row.workspace == workspace && row.run == run) {
+                ERASED.clone_into(&mut row.card);
+            }
+        }
+        Ok(erased as u64)
+    }
+}
+
+/// Refuses what the databases refuse, before anything is changed.
+fn guard(state: &State, scope: Scope, append: &Append) -> Result<(), StoreError> {
+    let stale = StoreError::Stale { fenced: false };
+    match (append.stream, &append.run) {
+        (StreamId::Run(run), Some(RunChange::Start { row, tip })) => {
+            if state.runs.contains_key(&run) {
+                return Err(stale);
+            }
+            let chat = state.chats.get(&(append.workspace, row.chat));
+            if tip.advance && chat.is_none_or(|chat| chat.tip != tip.expected) {
+                return Err(stale);
+            }
+        }
+        (StreamId::Run(run), Some(RunChange::Update { .. })) => {
+            let row = state.runs.get(&run).filter(|row| row.workspace == append.workspace);
+            let row = row.ok_or(StoreError::NotFound)?;
+            let fenced = match append.writer {
+                Writer::Owner { node, epoch } => row.owner != Some(node) || row.epoch != epoch,
+                Writer::Command => false,
+            };
+            if fenced || row.head != append.expected {
+                return Err(StoreError::Stale { fenced });
+            }
+        }
+        (stream, _) => {
+            let head = state.streams.get(&(scope, stream)).copied().unwrap_or(Head::START);
+            if head != append.expected {
+                return Err(stale);
+            }
+        }
+    }
+    let mut ended = BTreeSet::new();
+    for row in new_results(append) {
+        let key = (row.run, row.call.clone());
+        if state.results.contains_key(&key) || !ended.insert(key) {
+            return Err(StoreError::Conflict(format!("call {} has its result", row.call)));
+        }
+    }
+    Ok(())
+}
+
+/// The results that this append's own events bring.
+fn new_results(append: &Append) -> impl Iterator<Item = &CallRow> {
+    let expected = append.expected.seq;
+    append.calls.iter().filter(move |row| row.ended.is_some_and(|end| end.seq > expected))
+}
+
+fn write(state: &mut State, scope: Scope, head: Head, append: Append) {
+    for row in new_results(&append) {
+        if let Some(end) = row.ended {
+            state.results.insert((row.run, row.call.clone()), end);
+        }
+    }
+    for row in append.calls {
+        state.calls.insert((row.run, row.call.clone()), CallRow { ended: None, ..row });
+    }
+    for row in append.approvals {
+        state.approvals.insert((row.workspace, row.id), row);
+    }
+    match (append.stream, append.run) {
+        (StreamId::Run(run), Some(RunChange::Start { row, tip })) => {
+            if let Some(first) = tip.supersedes {
+                let old = state.runs.range_mut(first..).map(|(_, old)| old);
+                for old in old.filter(|old| old.workspace == row.workspace && old.chat == row.chat) {
+                    old.superseded_by.get_or_insert(run);
+                }
+            }
+            if let Some(chat) = state.chats.get_mut(&(row.workspace, row.chat)).filter(|_| tip.advance) {
+                chat.tip = Some(run);
+            }
+            state.runs.insert(run, RunRow { head, owner: None, epoch: 0, superseded_by: None, ..*row });
+        }
+        (StreamId::Run(run), Some(RunChange::Update { state: new, release })) => {
+            if let Some(row) = state.runs.get_mut(&run) {
+                row.head = head;
+                row.state = new;
+                row.owner = row.owner.filter(|_| !release);
+            }
+        }
+        (stream, _) => {
+            state.streams.insert((scope, stream), head);
+        }
+    }
+    for block in &append.blocks {
+        state.refs.insert((scope, block.hash, append.stream));
+    }
+    state.put_blocks(scope, append.blocks);
+    state.events.entry((scope, append.stream)).or_default().extend(append.entries);
+}
+
+impl State {
+    fn put_blocks(&mut self, scope: Scope, blocks: Vec<Block>) {
+        for block in blocks {
+            self.blocks.entry((scope, block.hash)).or_insert(block.bytes);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The projections in memory: runs, calls and the inbox.
+
+use adjutant_core::id::{ApprovalId, RunId, WorkspaceId};
+
+use super::Memory;
+use crate::StoreError;
+use crate::row::{ApprovalFilter, ApprovalRow, CallRow, RunFilter, RunRow};
+
+impl Memory {
+    pub(crate) fn run(&self, workspace: WorkspaceId, run: RunId) -> Result<Option<RunRow>, StoreError> {
+        Ok(self.state().runs.get(&run).filter(|row| row.workspace == workspace).cloned())
+    }
+
+    pub(crate) fn find_run(&self, run: RunId) -> Result<Option<WorkspaceId>, StoreError> {
+        Ok(self.state().runs.get(&run).map(|row| row.workspace))
+    }
+
+    pub(crate) fn runs(
+        &self,
+        workspace: WorkspaceId,
+        filter: &RunFilter,
+        limit: u32,
+    ) -> Result<Vec<RunRow>, StoreError> {
+        let wanted = |row: &&RunRow| {
+            row.workspace == workspace
+                && filter.agent.is_none_or(|agent| row.agent == agent)
+                && filter.chat.is_none_or(|chat| row.chat == chat)
+                && filter.status.as_ref().is_none_or(|status| row.state.status == *status)
+                && filter.before.is_none_or(|before| row.id < before)
+                && (filter.superseded || row.superseded_by.is_none())
+        };
+        Ok(self.state().runs.values().rev().filter(wanted).take(limit as usize).cloned().collect())
+    }
+
+    pub(crate) fn calls(&self, workspace: WorkspaceId, run: RunId) -> Result<Vec<CallRow>, StoreError> {
+        let state = self.state();
+        let calls = state.calls.values().filter(|row| row.run == run && row.workspace == workspace);
+        let ended = |row: &CallRow| state.results.get(&(run, row.call.clone())).copied();
+        let mut calls: Vec<_> = calls.map(|row| CallRow { ended: ended(row), ..row.clone() }).collect();
+        calls.sort_by(|a, b| (a.proposed_at, &a.call).cmp(&(b.proposed_at, &b.call)));
+        Ok(calls)
+    }
+
+    pub(crate) fn approval(&self, workspace: WorkspaceId, id: ApprovalId) -> Result<Option<ApprovalRow>, StoreError> {
+        Ok(self.state().approvals.get(&(workspace, id)).cloned())
+    }
+
+    pub(crate) fn approvals(
+        &self,
+        workspace: WorkspaceId,
+        filter: &ApprovalFilter,
+        limit: u32,
+    ) -> Result<Vec<ApprovalRow>, StoreError> {
+        let wanted = |row: &&ApprovalRow| {
+            row.workspace == workspace
+                && filter.status.as_ref().is_none_or(|status| row.status == *status)
+                && filter.run.is_none_or(|run| row.run == run)
+                && filter.agent.is_none_or(|agent| row.agent == agent)
+                && filter.after.is_none_or(|after| row.id > after)
+        };
+        Ok(self.state().approvals.values().filter(wanted).take(limit as usize).cloned().collect())
+    }
+
+    pub(crate) fn rebuild_run(
+        &self,
+        row: RunRow,
+        approvals: Vec<ApprovalRow>,
+        calls: Vec<CallRow>,
+    ) -> Result<(), StoreError> {
+        let mut state = self.state();
+        let run = row.id;
+        state.approvals.retain(|_, old| old.run != run);
+        state.calls.retain(|key, _| key.0 != run);
+        state.results.retain(|key, _| key.0 != run);
+        let owned = state.runs.get(&run).map(|old| (old.owner, old.epoch));
+        let (owner, epoch) = owned.unwrap_or((row.owner, row.epoch));
+        state.runs.insert(run, RunRow { owner, epoch, ..row });
+        for row in approvals {
+            state.approvals.insert((row.workspace, row.id), row);
+        }
+        for row in calls {
+            if let Some(end) = row.ended {
+                state.results.insert((run, row.call.clone()), end);
+            }
+            state.calls.insert((run, row.call.clone()), CallRow { ended: None, ..row });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,247 @@
+//! The plain tables in memory: tenants, chats, agents, values, marks.
+
+use adjutant_core::content::Hash;
+use adjutant_core::id::{AgentId, ChatId, NotebookId, WorkspaceId};
+
+use super::{Memory, State};
+use crate::row::{AgentRow, ChatRow, NotebookRow, UserRow, WorkspaceRow};
+use crate::{Health, StoreError};
+
+fn taken(what: &str) -> StoreError {
+    StoreError::Conflict(format!("this {what} is taken"))
+}
+
+impl State {
+    fn assert_workspace(&self, workspace: WorkspaceId) -> Result<(), StoreError> {
+        self.workspaces.get(&workspace).map(drop).ok_or(StoreError::NotFound)
+    }
+}
+
+impl Memory {
+    pub(crate) fn create_workspace(&self, row: &WorkspaceRow) -> Result<(), StoreError> {
+        let mut state = self.state();
+        if state.workspaces.values().any(|old| old.id == row.id || old.slug == row.slug) {
+            return Err(taken("workspace"));
+        }
+        state.workspaces.insert(row.id, row.clone());
+        Ok(())
+    }
+
+    pub(crate) fn workspaces(&self) -> Result<Vec<WorkspaceRow>, StoreError> {
+        Ok(self.state().workspaces.values().cloned().collect())
+    }
+
+    pub(crate) fn workspace(&self, id: WorkspaceId) -> Result<Option<WorkspaceRow>, StoreError> {
+        Ok(self.state().workspaces.get(&id).cloned())
+    }
+
+    pub(crate) fn workspace_by_slug(&self, slug: &str) -> Result<Option<WorkspaceRow>, StoreError> {
+        Ok(self.state().workspaces.values().find(|row| row.slug == slug).cloned())
+    }
+
+    pub(crate) fn create_user(&self, row: &UserRow) -> Result<(), StoreError> {
+        let mut state = self.state();
+        if state.users.values().any(|old| old.id == row.id || old.name == row.name) {
+            return Err(taken("user"));
+        }
+        state.users.insert(row.id, row.clone());
+        Ok(())
+    }
+
+    pub(crate) fn users(&self) -> Result<Vec<UserRow>, StoreError> {
+        Ok(self.state().users.values().cloned().collect())
+    }
+
+    pub(crate) fn user_by_name(&self, name: &str) -> Result<Option<UserRow>, StoreError> {
+        Ok(self.state().users.values().find(|row| row.name == name).cloned())
+    }
+
+    pub(crate) fn create_notebook(&self, row: &NotebookRow) -> Result<(), StoreError> {
+        let mut state = self.state();
+        state.assert_workspace(row.workspace)?;
+        let mut others = state.notebooks.values().filter(|old| old.workspace == row.workspace);
+        if others.any(|old| old.id == row.id || old.slug == row.slug) {
+            return Err(taken("notebook"));
+        }
+        state.notebooks.insert((row.workspace, row.id), row.clone());
+        Ok(())
+    }
+
+    pub(crate) fn notebooks(&self, workspace: WorkspaceId) -> Result<Vec<NotebookRow>, StoreError> {
+        let state = self.state();
+        Ok(state.notebooks.values().filter(|row| row.workspace == workspace).cloned().collect())
+    }
+
+    pub(crate) fn notebook(&self, workspace: WorkspaceId, id: NotebookId) -> Result<Option<NotebookRow>, StoreError> {
+        Ok(self.state().notebooks.get(&(workspace, id)).cloned())
+    }
+
+    pub(crate) fn notebook_by_slug(
+        &self,
+        workspace: WorkspaceId,
+        slug: &str,
+    ) -> Result<Option<NotebookRow>, StoreError> {
+        let state = self.state();
+        Ok(state.notebooks.values().find(|row| row.workspace == workspace && row.slug == slug).cloned())
+    }
+
+    pub(crate) fn create_chat(&self, row: &ChatRow) -> Result<(), StoreError> {
+        let mut state = self.state();
+        state.assert_workspace(row.workspace)?;
+        if state.chats.contains_key(&(row.workspace, row.id)) {
+            return Err(taken("chat"));
+        }
+        state.chats.insert((row.workspace, row.id), row.clone());
+        Ok(())
+    }
+
+    pub(crate) fn chat(&self, workspace: WorkspaceId, id: ChatId) -> Result<Option<ChatRow>, StoreError> {
+        Ok(self.state().chats.get(&(workspace, id)).cloned())
+    }
+
+    pub(crate) fn chats(
+        &self,
+        workspace: WorkspaceId,
+        agent: Option<AgentId>,
+        limit: u32,
+    ) -> Result<Vec<ChatRow>, StoreError> {
+        let wanted = |row: &&ChatRow| row.workspace == workspace && agent.is_none_or(|agent| row.agent == agent);
+        Ok(self.state().chats.values().rev().filter(wanted).take(limit as usize).cloned().collect())
+    }
+
+    pub(crate) fn save_agent(&self, row: &AgentRow, expected_version: u64) -> Result<u64, StoreError> {
+        let mut state = self.state();
+        state.assert_workspace(row.workspace)?;
+        let current = state.agents.get(&(row.workspace, row.id)).map_or(0, |versions| versions.len() as u64);
+        if current != expected_version {
+            return Err(StoreError::Stale { fenced: false });
+        }
+        let mut others = state.agents.values().filter_map(|versions| versions.last());
+        if others.any(|old| old.workspace == row.workspace && old.slug == row.slug && old.id != row.id) {
+            return Err(taken("slug"));
+        }
+        let version = expected_version + 1;
+        let versions = state.agents.entry((row.workspace, row.id)).or_default();
+        versions.push(AgentRow { version, ..row.clone() });
+        Ok(version)
+    }
+
+    pub(crate) fn agent(&self, workspace: WorkspaceId, id: AgentId) -> Result<Option<AgentRow>, StoreError> {
+        Ok(self.state().agents.get(&(workspace, id)).and_then(|versions| versions.last()).cloned())
+    }
+
+    pub(crate) fn agent_by_slug(&self, workspace: WorkspaceId, slug: &str) -> Result<Option<AgentRow>, StoreError> {
+        let found = self.agents(workspace)?.into_iter().find(|row| row.slug == slug);
+        Ok(found)
+    }
+
+    pub(crate) fn agents(&self, workspace: WorkspaceId) -> Result<Vec<AgentRow>, StoreError> {
+        let state = self.state();
+        let current = state.agents.values().filter_map(|versions| versions.last());
+        Ok(current.filter(|row| row.workspace == workspace).cloned().collect())
+    }
+
+    pub(crate) fn agent_version(
+        &self,
+        workspace: WorkspaceId,
+        id: AgentId,
+        version: u64,
+    ) -> Result<Option<AgentRow>, StoreError> {
+        let state = self.state();
+        let mut versions = state.agents.get(&(workspace, id)).into_iter().flatten();
+        Ok(versions.find(|row| row.version == version).cloned())
+    }
+
+    pub(crate) fn kv_set(
+        &self,
+        workspace: WorkspaceId,
+        agent: AgentId,
+        key: &str,
+        value: &str,
+    ) -> Result<(), StoreError> {
+        let mut state = self.state();
+        state.assert_workspace(workspace)?;
+        state.kv.insert((workspace, agent, key.to_owned()), value.to_owned());
+        Ok(())
+    }
+
+    pub(crate) fn kv_get(
+        &self,
+        workspace: WorkspaceId,
+        agent: AgentId,
+        key: &str,
+    ) -> Result<Option<String>, StoreError> {
+        Ok(self.state().kv.get(&(workspace, agent, key.to_owned())).cloned())
+    }
+
+    pub(crate) fn kv_delete(&self, workspace: WorkspaceId, agent: AgentId, key: &str) -> Result<bool, StoreError> {
+        Ok(self.state().kv.remove(&(workspace, agent, key.to_owned())).is_some())
+    }
+
+    pub(crate) fn kv_list(
+        &self,
+        workspace: WorkspaceId,
+        agent: AgentId,
+        prefix: &str,
+        limit: u32,
+    ) -> Result<Vec<(String, String)>, StoreError> {
+        let state = self.state();
+        let from = state.kv.range((workspace, agent, prefix.to_owned())..);
+        let mine = from.take_while(|(key, _)| (key.0, key.1) == (workspace, agent) && key.2.starts_with(prefix));
+        Ok(mine.take(limit as usize).map(|(key, value)| (key.2.clone(), value.clone())).collect())
+    }
+
+    pub(crate) fn mark_file(
+        &self,
+        workspace: WorkspaceId,
+        notebook: NotebookId,
+        path: &str,
+        hash: Hash,
+    ) -> Result<(), StoreError> {
+        self.state().marks.insert((workspace, notebook, path.to_owned()), hash);
+        Ok(())
+    }
+
+    pub(crate) fn file_marks(
+        &self,
+        workspace: WorkspaceId,
+        notebook: NotebookId,
+        path: &str,
+    ) -> Result<Option<Hash>, StoreError> {
+        Ok(self.state().marks.get(&(workspace, notebook, path.to_owned())).copied())
+    }
+
+    pub(crate) fn clear_mark(
+        &self,
+        workspace: WorkspaceId,
+        notebook: NotebookId,
+        path: &str,
+    ) -> Result<(), StoreError> {
+        self.state().marks.remove(&(workspace, notebook, path.to_owned()));
+        Ok(())
+    }
+
+    pub(crate) fn meta_get(&self, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.state().instance.get(key).cloned())
+    }
+
+    pub(crate) fn meta_set_if_absent(&self, key: &str, value: &[u8]) -> Result<Vec<u8>, StoreError> {
+        Ok(self.state().instance.entry(key.to_owned()).or_insert_with(|| value.to_vec()).clone())
+    }
+
+    pub(crate) fn meta_set(&self, key: &str, value: &[u8]) -> Result<(), StoreError> {
+        self.state().instance.insert(key.to_owned(), value.to_vec());
+        Ok(())
+    }
+
+    #[allow(clippy::unused_self, reason = "it stands beside the databases' own")]
+    pub(crate) fn health(&self) -> Result<Health, StoreError> {
+        let (version, journal) = ("sim".to_owned(), "none".to_owned());
+        Ok(Health { backend: "memory", version, schema: 0, journal, bytes: 0, sealed: false })
+    }
+
+    #[allow(clippy::unused_self, reason = "it stands beside the databases' own")]
+    pub(crate) const fn check_integrity(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,22 @@
+//! One suite for every back end: what holds on SQLite holds on PostgreSQL and in the simulation, word for word.
+//!
+//! PostgreSQL takes part when `ADJUTANT_TEST_POSTGRES` names a server on which databases may be made and dropped.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
+
+#[macro_use]
+mod world;
+mod fixture;
+
+mod agents;
+mod erase;
+mod faults;
+mod group;
+mod inbox;
+mod log;
+mod nodes;
+mod open;
+mod queue;
+mod search;
+mod start;
+mod tables;

@@ -1,0 +1,70 @@
+//! The life of a node: it joins, renews, is taken for dead, leaves.
+
+use adjutant_store::StoreError;
+
+use crate::fixture::*;
+use crate::world::{World, sealed};
+
+stories! {
+    async fn a_node_that_was_taken_for_dead_must_join_again(world: &World) {
+        let home = Home::new(&world.store).await;
+        let (late, other) = (node_id(), node_id());
+        assert!(!world.store.renew(late).await.unwrap(), "it never joined");
+        world.store.join(late).await.unwrap();
+        assert!(world.store.renew(late).await.unwrap());
+        let run = home.started(&world.store).await;
+        world.store.claim_run(late, at(10), run.id).await.unwrap().unwrap();
+
+        world.expire(late).await;
+        let due = home.started(&world.store).await;
+        assert!(matches!(world.store.claim_run(late, at(10), due.id).await, Err(StoreError::Stale { fenced: true })));
+        assert!(world.store.renew(late).await.unwrap(), "nobody noticed: late is not too late");
+
+        world.expire(late).await;
+        world.store.join(other).await.unwrap();
+        assert_eq!(world.store.claim(other, at(10), 9).await.unwrap().len(), 2);
+        assert!(!world.store.renew(late).await.unwrap());
+        world.store.join(late).await.unwrap();
+        assert!(world.store.renew(late).await.unwrap());
+        assert_eq!(run.row(&world.store).await.owner, Some(other));
+    }
+
+    async fn a_node_that_leaves_or_joins_anew_gives_back_what_it_owned(world: &World) {
+        let home = Home::new(&world.store).await;
+        let (one, two) = (node_id(), node_id());
+        world.store.join(one).await.unwrap();
+        world.store.join(two).await.unwrap();
+        let run = home.started(&world.store).await;
+        for node in [one, two] {
+            world.store.claim_run(node, at(10), run.id).await.unwrap().unwrap();
+            let mut changes = world.store.changes();
+            world.store.leave(node).await.unwrap();
+            assert_eq!(changes.recv().await.unwrap(), adjutant_store::row::Change::Due);
+            assert_eq!(run.row(&world.store).await.owner, None);
+            assert!(!world.store.renew(node).await.unwrap());
+        }
+        world.store.join(one).await.unwrap();
+        world.store.claim_run(one, at(10), run.id).await.unwrap().unwrap();
+        world.store.join(one).await.unwrap();
+        assert_eq!(run.row(&world.store).await.owner, None, "a new life starts with nothing");
+    }
+}
+
+database_stories! {
+    async fn the_runs_of_a_process_that_died_are_free_once_its_lease_is_over(world: &World) {
+        let home = Home::new(&world.store).await;
+        let (dead, alive) = (node_id(), node_id());
+        world.store.join(dead).await.unwrap();
+        let run = home.started(&world.store).await;
+        world.store.claim_run(dead, at(10), run.id).await.unwrap().unwrap();
+        let store = world.reopen(sealed()).await.unwrap();
+        if world.is_postgres() {
+            // Others may be alive there: only the clock says who is not. On SQLite the lock of the directory says it.
+            assert_eq!(store.next_due().await.unwrap(), None);
+            world.expire(dead).await;
+        }
+        store.join(alive).await.unwrap();
+        assert_eq!(store.claim(alive, at(10), 9).await.unwrap()[0].epoch, 2);
+        store.close().await;
+    }
+}

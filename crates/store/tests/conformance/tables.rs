@@ -1,0 +1,122 @@
+//! The plain tables: tenants, chats, values, marks.
+
+use adjutant_core::content::Hash;
+use adjutant_store::StoreError;
+use adjutant_store::row::{ChatRow, NotebookRow, UserRow, WorkspaceRow};
+
+use crate::fixture::*;
+use crate::world::World;
+
+stories! {
+    async fn workspaces_users_and_notebooks_are_found_by_id_and_by_name(world: &World) {
+        let store = &world.store;
+        let ws = WorkspaceRow {
+            id: workspace_id(), slug: "home".into(), name: "Home".into(), time_zone: "Europe/Berlin".into(), created_at: at(1),
+        };
+        store.create_workspace(&ws).await.unwrap();
+        let twin = WorkspaceRow { id: workspace_id(), ..ws.clone() };
+        assert!(matches!(store.create_workspace(&twin).await, Err(StoreError::Conflict(_))));
+        assert_eq!(store.workspaces().await.unwrap(), [ws.clone()]);
+        assert_eq!(store.workspace(ws.id).await.unwrap(), Some(ws.clone()));
+        assert_eq!(store.workspace_by_slug("home").await.unwrap(), Some(ws.clone()));
+        assert_eq!(store.workspace_by_slug("Home").await.unwrap(), None);
+
+        let user = UserRow { id: user_id(), name: "ada".into(), created_at: at(1) };
+        store.create_user(&user).await.unwrap();
+        assert!(matches!(store.create_user(&UserRow { id: user_id(), ..user.clone() }).await, Err(StoreError::Conflict(_))));
+        assert_eq!(store.users().await.unwrap(), [user.clone()]);
+        assert_eq!(store.user_by_name("ada").await.unwrap(), Some(user));
+
+        let book = NotebookRow { id: notebook_id(), workspace: ws.id, slug: "welcome".into(), linked: None, created_at: at(1) };
+        let linked = NotebookRow { id: notebook_id(), slug: "src".into(), linked: Some("/srv/src".into()), ..book.clone() };
+        store.create_notebook(&book).await.unwrap();
+        store.create_notebook(&linked).await.unwrap();
+        let twin = NotebookRow { id: notebook_id(), ..book.clone() };
+        assert!(matches!(store.create_notebook(&twin).await, Err(StoreError::Conflict(_))));
+        let nowhere = NotebookRow { workspace: workspace_id(), ..twin };
+        assert!(matches!(store.create_notebook(&nowhere).await, Err(StoreError::NotFound)));
+        assert_eq!(store.notebooks(ws.id).await.unwrap(), [book.clone(), linked.clone()]);
+        assert_eq!(store.notebook(ws.id, linked.id).await.unwrap(), Some(linked));
+        assert_eq!(store.notebook_by_slug(ws.id, "welcome").await.unwrap(), Some(book.clone()));
+        assert_eq!(store.notebook(workspace_id(), book.id).await.unwrap(), None);
+    }
+
+    async fn chats_are_listed_newest_first(world: &World) {
+        let home = Home::new(&world.store).await;
+        let chat = ChatRow {
+            id: chat_id(), workspace: home.workspace, agent: agent_id(), notebook: Some(notebook_id()), owner: user_id(),
+            title: "Über die Reise".into(), tip: None, forked_from: Some(run_id()), created_at: at(1),
+        };
+        world.store.create_chat(&chat).await.unwrap();
+        assert!(matches!(world.store.create_chat(&chat).await, Err(StoreError::Conflict(_))));
+        let nowhere = ChatRow { workspace: workspace_id(), ..chat.clone() };
+        assert!(matches!(world.store.create_chat(&nowhere).await, Err(StoreError::NotFound)));
+        assert_eq!(world.store.chat(home.workspace, chat.id).await.unwrap(), Some(chat.clone()));
+        let all = world.store.chats(home.workspace, None, 10).await.unwrap();
+        assert_eq!(all.iter().map(|row| row.id).collect::<Vec<_>>(), [chat.id, home.chat]);
+        assert_eq!(world.store.chats(home.workspace, None, 1).await.unwrap(), [chat.clone()]);
+        assert_eq!(world.store.chats(home.workspace, Some(chat.agent), 10).await.unwrap(), [chat]);
+    }
+
+    async fn an_agents_values_are_its_own_and_keys_are_text(world: &World) {
+        let home = Home::new(&world.store).await;
+        let (store, ws, me, other) = (&world.store, home.workspace, home.agent, agent_id());
+        for (key, value) in [("a", "1"), ("a%", "2"), ("a%b", "3"), ("ab", "4"), ("a_", "5"), ("é", "6"), ("éa", "7")] {
+            store.kv_set(ws, me, key, value).await.unwrap();
+        }
+        store.kv_set(ws, me, "a", "changed").await.unwrap();
+        store.kv_set(ws, other, "a", "the other's").await.unwrap();
+        assert_eq!(store.kv_get(ws, me, "a").await.unwrap().as_deref(), Some("changed"));
+        assert_eq!(store.kv_get(ws, other, "a").await.unwrap().as_deref(), Some("the other's"));
+        assert_eq!(store.kv_get(ws, me, "A").await.unwrap(), None);
+
+        let keys = async |prefix: &str, limit| {
+            let found = store.kv_list(ws, me, prefix, limit).await.unwrap();
+            found.into_iter().map(|(key, _)| key).collect::<Vec<_>>()
+        };
+        assert_eq!(keys("a%", 9).await, ["a%", "a%b"]);
+        assert_eq!(keys("a_", 9).await, ["a_"]);
+        assert_eq!(keys("é", 9).await, ["é", "éa"]);
+        assert_eq!(keys("", 3).await, ["a", "a%", "a%b"]);
+        assert_eq!(keys("zzz", 9).await, [""; 0]);
+        assert_eq!(store.kv_list(ws, me, "é", 1).await.unwrap(), [("é".to_owned(), "6".to_owned())]);
+
+        assert!(store.kv_delete(ws, me, "a").await.unwrap());
+        assert!(!store.kv_delete(ws, me, "a").await.unwrap());
+        assert_eq!(store.kv_get(ws, me, "a").await.unwrap(), None);
+        assert!(store.kv_set(workspace_id(), me, "a", "1").await.is_err(), "no such workspace");
+    }
+
+    async fn the_first_value_of_the_instance_stays_when_two_set_it(world: &World) {
+        let store = &world.store;
+        assert_eq!(store.meta_get("signing_key").await.unwrap(), None);
+        assert_eq!(store.meta_set_if_absent("signing_key", b"first").await.unwrap(), b"first");
+        assert_eq!(store.meta_set_if_absent("signing_key", b"second").await.unwrap(), b"first");
+        store.meta_set("signing_key", b"\0third\xff").await.unwrap();
+        assert_eq!(store.meta_get("signing_key").await.unwrap().as_deref(), Some(&b"\0third\xff"[..]));
+    }
+
+    async fn a_mark_is_about_one_content_of_one_file(world: &World) {
+        let home = Home::new(&world.store).await;
+        let (store, ws, book) = (&world.store, home.workspace, notebook_id());
+        store.mark_file(ws, book, "/a.md", Hash::of(b"1")).await.unwrap();
+        store.mark_file(ws, book, "/a.md", Hash::of(b"2")).await.unwrap();
+        assert_eq!(store.file_marks(ws, book, "/a.md").await.unwrap(), Some(Hash::of(b"2")));
+        assert_eq!(store.file_marks(ws, notebook_id(), "/a.md").await.unwrap(), None);
+        store.clear_mark(ws, book, "/a.md").await.unwrap();
+        assert_eq!(store.file_marks(ws, book, "/a.md").await.unwrap(), None);
+    }
+
+    async fn a_healthy_store_says_so(world: &World) {
+        let health = world.store.health().await.unwrap();
+        world.store.check_integrity().await.unwrap();
+        if world.is_sqlite() {
+            assert_eq!((health.backend, health.journal.as_str(), health.sealed), ("sqlite", "wal", true));
+            assert!(health.bytes > 0 && health.schema > 0);
+        }
+        if world.is_postgres() {
+            assert_eq!((health.backend, health.sealed), ("postgres", true));
+            assert!(health.bytes > 0 && health.schema > 0);
+        }
+    }
+}
