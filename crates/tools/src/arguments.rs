@@ -1,5 +1,6 @@
 //! Typed arguments: one struct is the schema the model sees, the form the guard checks, and what the tool parses.
 
+use adjutant_core::guard::permit::Permit;
 use adjutant_core::tool::{ToolDefinition, ToolOutcome, ToolSpec};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -17,7 +18,7 @@ pub(crate) fn definition<T: JsonSchema>(name: &str, description: &str) -> ToolDe
     ToolDefinition { name: name.to_owned(), description: description.to_owned(), schema }
 }
 
-/// Removes what says nothing to a model: Rust's names for types and numbers.
+/// Removes what says nothing to a model: Rust's names for types and numbers, and that something left out is nothing.
 fn trim(schema: &mut Value) {
     if let Value::Object(object) = schema {
         if object.get("title").is_some_and(Value::is_string) {
@@ -26,6 +27,9 @@ fn trim(schema: &mut Value) {
         if object.get("format").is_some_and(Value::is_string) {
             object.remove("format");
         }
+        if object.get("default").is_some_and(Value::is_null) {
+            object.remove("default");
+        }
         object.values_mut().for_each(trim);
     }
 }
@@ -33,6 +37,14 @@ fn trim(schema: &mut Value) {
 /// Reads the arguments of a call; a mismatch becomes an answer from which the model can correct itself.
 pub(crate) fn parse<T: DeserializeOwned>(spec: &ToolSpec, arguments: &Value) -> Result<T, ToolOutcome> {
     T::deserialize(arguments).map_err(|error| refuse(spec, &error.to_string()))
+}
+
+/// The arguments a permit was given for, if it was given for this tool.
+pub(crate) fn permitted<'a>(spec: &ToolSpec, permit: &'a Permit) -> Result<&'a Value, ToolOutcome> {
+    if permit.tool() == spec.name() {
+        return Ok(permit.arguments());
+    }
+    Err(ToolOutcome::failed(format!("The permit is for {}, not for {}. Nothing was done.", permit.tool(), spec.name())))
 }
 
 /// An answer that names what is wrong with the arguments and lists the parameters.
@@ -75,5 +87,26 @@ fn kind_of(property: &Value) -> String {
         },
         Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" or "),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => "any".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use adjutant_core::tool::Target;
+    use serde_json::json;
+
+    use super::*;
+    use crate::Registry;
+    use crate::testing::{Stage, message};
+
+    #[tokio::test]
+    async fn a_permit_for_another_tool_opens_nothing() {
+        let stage = Stage::with(&[("/a.md", "x")]);
+        for tool in Registry::builtin().iter() {
+            let permit = Permit::for_test("another_tool", json!({"path": "/a.md", "key": "k"}), Target::default());
+            let answer = message(tool.run(permit, &stage.world).await);
+            assert!(answer.starts_with("The permit is for another_tool, not for "), "{answer}");
+        }
+        assert_eq!(stage.get("/a.md").unwrap(), "x");
     }
 }

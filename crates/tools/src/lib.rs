@@ -9,6 +9,8 @@ pub mod memory;
 pub mod notebook;
 mod output;
 mod registry;
+#[cfg(test)]
+mod testing;
 mod tool;
 mod world;
 

@@ -68,3 +68,94 @@ fn builtin() -> Vec<Arc<dyn Tool>> {
         Arc::new(kv::KvSet::new()),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use adjutant_core::label::Labels;
+    use adjutant_core::tool::{Category, Effect, Recovery};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn every_tool_is_in_a_toolset_under_its_own_name() {
+        let registry = Registry::builtin();
+        let files = [
+            "create_file",
+            "delete_file",
+            "get_file_metadata",
+            "list_files",
+            "read_file",
+            "search_content",
+            "update_file_properties",
+            "write_file",
+        ];
+        assert_eq!(registry.names_of_toolset("files"), files);
+        assert_eq!(registry.names_of_toolset("kv"), ["kv_delete", "kv_get", "kv_list", "kv_set"]);
+        assert_eq!(registry.iter().count(), 12);
+        assert!(registry.get("read_file").is_some() && registry.get("Read_File").is_none());
+    }
+
+    #[test]
+    fn every_tool_declares_itself_honestly() {
+        for tool in Registry::builtin().iter() {
+            let spec = tool.spec();
+            let reads = spec.effect == Effect::Read;
+            let expected = match (reads, spec.category) {
+                (true, _) => Recovery::Pure,
+                (false, Category::Memory) => Recovery::Idempotent,
+                (false, _) => Recovery::Reconcile,
+            };
+            assert_eq!(spec.recovery, expected, "{}", spec.name());
+            assert_eq!(spec.labels.covers(Labels::PRIVATE), reads, "{}", spec.name());
+            assert!(!spec.egress && spec.per_minute.is_none(), "{}", spec.name());
+            for argument in spec.paths.keys() {
+                assert_eq!(spec.definition.schema["properties"][argument]["type"], "string", "{}", spec.name());
+            }
+        }
+    }
+
+    #[test]
+    fn every_schema_is_closed_described_and_free_of_references() {
+        for tool in Registry::builtin().iter() {
+            let schema = &tool.spec().definition.schema;
+            assert_eq!(schema["type"], "object");
+            assert_eq!(schema["additionalProperties"], false, "{}", tool.spec().name());
+            assert!(!schema.to_string().contains("$ref") && !schema.to_string().contains("$schema"));
+            for (name, property) in schema["properties"].as_object().unwrap() {
+                assert!(property["description"].is_string(), "{}.{name}", tool.spec().name());
+                assert!(!matches!(property["type"], Value::Array(_)), "{}.{name} takes null", tool.spec().name());
+            }
+        }
+    }
+
+    #[test]
+    fn a_schema_says_what_the_guard_checks() {
+        let registry = Registry::builtin();
+        let schema = |name: &str| registry.get(name).unwrap().spec().definition.schema.clone();
+        let list = json!({
+            "type": "object",
+            "additionalProperties": false,
+            "properties": {
+                "path": {
+                    "type": "string", "default": "/", "minLength": 1, "maxLength": 4096,
+                    "description": "Path of the folder, from the root of the notebook.",
+                },
+                "pattern": {
+                    "type": "string", "minLength": 1, "maxLength": 256,
+                    "description": "Only what matches this pattern: *.md for names, or with a slash a path below the \
+                                    folder, for example **/2026-*.md.",
+                },
+                "recursive": {"type": "boolean", "default": false, "description": "Also what lies in the folders below."},
+                "limit": {
+                    "type": "integer", "default": 500, "minimum": 1, "maximum": 500,
+                    "description": "How many entries to return.",
+                },
+            },
+        });
+        assert_eq!(schema("list_files"), list);
+        assert_eq!(schema("kv_set")["properties"]["key"]["pattern"], "^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$");
+        assert_eq!(schema("kv_set")["required"], json!(["key", "value"]));
+        assert_eq!(schema("write_file")["properties"]["properties"]["maxProperties"], 64);
+    }
+}

@@ -18,7 +18,8 @@ use crate::world::World;
 ///   one line and a diff for a person. The approval is bound to the target.
 /// - `run` acts. It takes the permit by value: one permit, one call. It looks again whether the world still is what the
 ///   permit says (`permit.target()`) and does nothing when it is not. A failure is an answer to the model, in words that
-///   say what happened and what to do next; it never holds a host path or a secret.
+///   say what happened and what to do next; it never holds a host path or a secret. A caller that drops the future (a
+///   timeout, a cancelled run) does not take back what was begun: the call is then in doubt, and `reconcile` is asked.
 /// - `reconcile` says whether a call that was started took place. Only a tool of class `Reconcile` is asked.
 /// - Whatever opens a path checks the scope itself as well, and filters what it returns item by item (F7). The guard has
 ///   done so before, but it judged the arguments; only the tool knows what they lead to.

@@ -194,7 +194,29 @@ impl Report {
 fn describe(content: Option<&[u8]>) -> String {
     let bytes = content.unwrap_or_default();
     match text_of(bytes) {
-        Ok(text) => format!("{} lines, {} bytes", text.lines().count(), bytes.len()),
-        Err(_) => format!("{} bytes", bytes.len()),
+        Ok(text) => format!("{}, {}", counted(text.lines().count(), "line"), counted(bytes.len(), "byte")),
+        Err(_) => counted(bytes.len(), "byte"),
+    }
+}
+
+fn counted(number: usize, thing: &str) -> String {
+    if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::message;
+
+    #[test]
+    fn a_change_that_would_give_something_else_than_was_shown_is_not_made() {
+        let path = NotePath::parse("/a.md").unwrap();
+        let shown = Change { path: path.clone(), before: State::Absent, after: Some(b"shown".to_vec()) };
+        let other = Change { path, before: State::Absent, after: Some(b"other".to_vec()) };
+        assert_eq!(shown.still_fits(&shown.target(), Some(&shown.intended())), Ok(()));
+        assert_eq!(other.still_fits(&shown.target(), None), Ok(()));
+        let refused = other.still_fits(&shown.target(), Some(&shown.intended())).unwrap_err();
+        assert!(message(refused).ends_with("Nothing was written."));
+        assert!(shown.still_fits(&Target::default(), None).is_err());
     }
 }

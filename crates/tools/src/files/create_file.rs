@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::change::{self, Change};
 use super::{changing, failed, front_matter, path, template};
-use crate::arguments::{definition, parse, refuse};
+use crate::arguments::{definition, parse, permitted, refuse};
 use crate::limits;
 use crate::notebook::{FileError, State};
 use crate::tool::Tool;
@@ -104,7 +104,11 @@ impl Tool for CreateFile {
     }
 
     async fn run(&self, permit: Permit, world: &World) -> ToolOutcome {
-        match self.plan(permit.arguments(), permit.intended(), world).await {
+        let arguments = match permitted(&self.0, &permit) {
+            Ok(arguments) => arguments,
+            Err(outcome) => return outcome,
+        };
+        match self.plan(arguments, permit.intended(), world).await {
             Ok(change) => change.carry_out(&permit, world).await,
             Err(outcome) => outcome,
         }
@@ -112,5 +116,26 @@ impl Tool for CreateFile {
 
     async fn reconcile(&self, arguments: &Value, target: &Target, intended: Option<&Target>, world: &World) -> Probe {
         change::probe(arguments, target, intended, world).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::Stage;
+
+    #[tokio::test]
+    async fn the_date_is_the_one_that_was_shown_even_after_midnight() {
+        let mut stage = Stage::with(&[("/templates/day.md", "{{date}}\n")]);
+        let tool = CreateFile::new();
+        let arguments = json!({"path": "/a.md", "template": "day.md"});
+        let shown = tool.prepare(&arguments, &stage.world).await.unwrap().intended.unwrap();
+        stage.world.now = "2026-01-31T09:59:00Z".parse().unwrap();
+        let approved = tool.plan(&arguments, Some(&shown), &stage.world).await.unwrap();
+        assert_eq!(approved.after.unwrap(), b"2026-01-30\n");
+        let anew = tool.plan(&arguments, None, &stage.world).await.unwrap();
+        assert_eq!(anew.after.unwrap(), b"2026-01-31\n");
     }
 }

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{Exists, allowed, failed, front_matter, notebook, path, reachable, reading};
-use crate::arguments::{definition, parse};
+use crate::arguments::{definition, parse, permitted};
 use crate::notebook::{Entry, FileContent, FileError};
 use crate::output::capped;
 use crate::tool::Tool;
@@ -38,7 +38,7 @@ impl GetFileMetadata {
     }
 
     async fn describe(&self, permit: &Permit, world: &World) -> Result<String, ToolOutcome> {
-        let arguments: Arguments = parse(&self.0, permit.arguments())?;
+        let arguments: Arguments = parse(&self.0, permitted(&self.0, permit)?)?;
         let path = path(&arguments.path)?;
         reachable(world, Action::Read, &path)?;
         let looked = path.clone();

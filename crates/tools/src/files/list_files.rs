@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use super::pattern::Pattern;
 use super::{Exists, allowed, failed, notebook, path, reading};
-use crate::arguments::{definition, parse, refuse};
+use crate::arguments::{definition, parse, permitted, refuse};
 use crate::notebook::{Entry, FileError, Notebook, Visit, Walked};
 use crate::output::capped;
 use crate::tool::Tool;
@@ -57,7 +57,7 @@ impl ListFiles {
     }
 
     async fn list(&self, permit: &Permit, world: &World) -> Result<String, ToolOutcome> {
-        let arguments: Arguments = parse(&self.0, permit.arguments())?;
+        let arguments: Arguments = parse(&self.0, permitted(&self.0, permit)?)?;
         if !(1..=LIST_ENTRIES).contains(&arguments.limit) {
             return Err(refuse(&self.0, &format!("limit must be from 1 to {LIST_ENTRIES}")));
         }

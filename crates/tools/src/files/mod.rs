@@ -16,6 +16,11 @@ mod update_file_properties;
 mod write_file;
 mod yaml;
 
+#[cfg(test)]
+mod change_tests;
+#[cfg(test)]
+mod read_tests;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Exists, allowed, failed, notebook, path, reading};
-use crate::arguments::{definition, parse};
+use crate::arguments::{definition, parse, permitted};
 use crate::tool::Tool;
 use crate::world::World;
 
@@ -44,7 +44,7 @@ impl ReadFile {
     }
 
     async fn read(&self, permit: &Permit, world: &World) -> Result<String, ToolOutcome> {
-        let arguments: Arguments = parse(&self.0, permit.arguments())?;
+        let arguments: Arguments = parse(&self.0, permitted(&self.0, permit)?)?;
         let path = path(&arguments.path)?;
         allowed(world, Action::Read, &path, Kind::File, Exists::Yes)?;
         let looked = path.clone();

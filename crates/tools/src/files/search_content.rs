@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use super::index::{self, Freshness};
 use super::{notebook, reading};
-use crate::arguments::{definition, parse, refuse};
+use crate::arguments::{definition, parse, permitted, refuse};
 use crate::limits::{HITS, HITS_MOST, HITS_WINDOW, QUERY_CHARS};
 use crate::output::capped;
 use crate::tool::Tool;
@@ -44,7 +44,7 @@ impl SearchContent {
     }
 
     async fn search(&self, permit: &Permit, world: &World) -> Result<String, ToolOutcome> {
-        let arguments: Arguments = parse(&self.0, permit.arguments())?;
+        let arguments: Arguments = parse(&self.0, permitted(&self.0, permit)?)?;
         let query = arguments.query.trim();
         if query.is_empty() || query.chars().count() > QUERY_CHARS {
             return Err(refuse(&self.0, &format!("query needs 1 to {QUERY_CHARS} characters")));

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::change::{self, Change};
 use super::{changing, failed, front_matter, path};
-use crate::arguments::{definition, parse, refuse};
+use crate::arguments::{definition, parse, permitted, refuse};
 use crate::notebook::{FileError, State};
 use crate::tool::Tool;
 use crate::world::World;
@@ -76,7 +76,11 @@ impl Tool for UpdateFileProperties {
     }
 
     async fn run(&self, permit: Permit, world: &World) -> ToolOutcome {
-        match self.plan(permit.arguments(), world).await {
+        let arguments = match permitted(&self.0, &permit) {
+            Ok(arguments) => arguments,
+            Err(outcome) => return outcome,
+        };
+        match self.plan(arguments, world).await {
             Ok(change) => change.carry_out(&permit, world).await,
             Err(outcome) => outcome,
         }

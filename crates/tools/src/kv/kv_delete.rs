@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{changing, check_key, failed};
-use crate::arguments::{definition, parse};
+use crate::arguments::{definition, parse, permitted};
 use crate::tool::Tool;
 use crate::world::World;
 
@@ -48,7 +48,7 @@ impl Tool for KvDelete {
     }
 
     async fn run(&self, permit: Permit, world: &World) -> ToolOutcome {
-        let Arguments { key } = match self.checked(permit.arguments()) {
+        let Arguments { key } = match permitted(&self.0, &permit).and_then(|arguments| self.checked(arguments)) {
             Ok(arguments) => arguments,
             Err(outcome) => return outcome,
         };

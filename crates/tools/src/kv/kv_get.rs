@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{check_key, failed, reading};
-use crate::arguments::{definition, parse};
+use crate::arguments::{definition, parse, permitted};
 use crate::output::capped;
 use crate::tool::Tool;
 use crate::world::World;
@@ -29,7 +29,7 @@ impl KvGet {
     }
 
     async fn get(&self, permit: &Permit, world: &World) -> Result<String, ToolOutcome> {
-        let arguments: Arguments = parse(&self.0, permit.arguments())?;
+        let arguments: Arguments = parse(&self.0, permitted(&self.0, permit)?)?;
         check_key(&self.0, &arguments.key)?;
         match world.kv.get(&arguments.key).await.map_err(|error| failed(&error))? {
             Some(value) => Ok(capped(value, self.0.output_cap)),

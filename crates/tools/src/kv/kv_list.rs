@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{check_key, failed, reading};
-use crate::arguments::{definition, parse};
+use crate::arguments::{definition, parse, permitted};
 use crate::limits::KV_LIST;
 use crate::output::capped;
 use crate::tool::Tool;
@@ -31,7 +31,7 @@ impl KvList {
     }
 
     async fn list(&self, permit: &Permit, world: &World) -> Result<String, ToolOutcome> {
-        let arguments: Arguments = parse(&self.0, permit.arguments())?;
+        let arguments: Arguments = parse(&self.0, permitted(&self.0, permit)?)?;
         if !arguments.prefix.is_empty() {
             check_key(&self.0, &arguments.prefix)?;
         }

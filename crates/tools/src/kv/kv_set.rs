@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{changing, check_key, failed};
-use crate::arguments::{definition, parse, refuse};
+use crate::arguments::{definition, parse, permitted, refuse};
 use crate::limits::KV_VALUE_BYTES;
 use crate::tool::Tool;
 use crate::world::World;
@@ -56,7 +56,7 @@ impl Tool for KvSet {
     }
 
     async fn run(&self, permit: Permit, world: &World) -> ToolOutcome {
-        let Arguments { key, value } = match self.checked(permit.arguments()) {
+        let Arguments { key, value } = match permitted(&self.0, &permit).and_then(|arguments| self.checked(arguments)) {
             Ok(arguments) => arguments,
             Err(outcome) => return outcome,
         };

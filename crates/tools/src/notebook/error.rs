@@ -49,8 +49,8 @@ pub enum FileError {
     /// The file system takes no changes.
     #[error("the notebook is on a read-only file system")]
     ReadOnly,
-    /// The operating system does not let the server do it.
-    #[error("the operating system does not let the server do this")]
+    /// The operating system or the disk does not let the server do it.
+    #[error("the operating system or the disk does not let the server do this")]
     Denied,
     /// A name the file layer keeps for itself.
     #[error("this name is reserved")]
@@ -112,7 +112,10 @@ impl From<Errno> for FileError {
             Errno::NOTEMPTY => Self::NotEmpty,
             Errno::NOSPC | Errno::DQUOT => Self::Full,
             Errno::ROFS => Self::ReadOnly,
-            Errno::ACCESS | Errno::PERM => Self::Denied,
+            // The last four are names or features that this file system does not have; asking again does not help.
+            Errno::ACCESS | Errno::PERM | Errno::NAMETOOLONG | Errno::INVAL | Errno::OPNOTSUPP | Errno::MLINK => {
+                Self::Denied
+            }
             other => Self::Io(other.into()),
         }
     }

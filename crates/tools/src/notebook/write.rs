@@ -209,22 +209,27 @@ fn expect(content: &FileContent, expected: Hash) -> Result<(), FileError> {
 
 /// Writes a synced file under a name of our own, with the rights of the file it will replace.
 fn write_temp<'a>(folder: BorrowedFd<'a>, bytes: &[u8], like: Option<&Stat>) -> Result<Temp<'a>, FileError> {
-    let mut temp = new_temp(folder)?;
+    let mut temp = match like {
+        // The rights come before the content: nobody reads the new text who could not read the old.
+        Some(like) => {
+            let temp = new_temp(folder, Mode::from_raw_mode(0o600))?;
+            take_rights(&temp.file, like)?;
+            temp
+        }
+        None => new_temp(folder, Mode::from_raw_mode(0o666))?,
+    };
     temp.file.write_all(bytes)?;
-    if let Some(like) = like {
-        take_rights(&temp.file, like)?;
-    }
     temp.file.sync_all()?;
     Ok(temp)
 }
 
-fn new_temp(folder: BorrowedFd<'_>) -> Result<Temp<'_>, FileError> {
+fn new_temp(folder: BorrowedFd<'_>, mode: Mode) -> Result<Temp<'_>, FileError> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     for _ in 0..NAME_ATTEMPTS {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}{:x}-{number:x}", super::TEMP_PREFIX, std::process::id());
-        match rustix::fs::openat(folder, &name, flags, Mode::from_raw_mode(0o666)) {
+        match rustix::fs::openat(folder, &name, flags, mode) {
             Ok(handle) => return Ok(Temp { folder, name, file: File::from(handle), placed: false }),
             // Another node on the same disk may have the same process number.
             Err(Errno::EXIST) => {}
