@@ -8,11 +8,10 @@ use adjutant_core::guard::path::NotePath;
 use adjutant_core::guard::permit::Permit;
 use adjutant_core::guard::scope::{Action, Kind};
 use adjutant_core::tool::{Done, Prepared, Probe, Resource, ResourceAction, Target, ToolOutcome};
-
 use serde_json::Value;
 
 use super::{Exists, allowed, diff, failed, front_matter, notebook, reachable};
-use crate::notebook::{FileError, State, folder_hash, text_of};
+use crate::notebook::{FileError, Notebook, State, folder_hash, text_of};
 use crate::world::World;
 
 /// What is at a path that the scope lets this action reach.
@@ -118,7 +117,7 @@ impl Change {
 }
 
 /// Does it, and gives back what was there before, where something was.
-fn act(notebook: &crate::notebook::Notebook, change: &Change) -> Result<Option<Vec<u8>>, FileError> {
+fn act(notebook: &Notebook, change: &Change) -> Result<Option<Vec<u8>>, FileError> {
     match (&change.before, &change.after) {
         (State::Absent, None) => Err(FileError::NotFound),
         (State::Absent, Some(bytes)) => notebook.create(&change.path, bytes).map(|()| None),

@@ -52,7 +52,11 @@ impl GetFileMetadata {
                 Ok((entry, content))
             })
             .await
-            .map_err(|error| failed(&path, &error))?;
+            // What may not be read as a file is refused in the same words whether it is there or not.
+            .map_err(|error| match allowed(world, Action::Read, &path, Kind::File, Exists::Yes) {
+                Ok(()) => failed(&path, &error),
+                Err(denied) => denied,
+            })?;
         allowed(world, Action::Read, &path, entry.kind, Exists::Yes)?;
         let described = Value::Object(facts(&path, &entry, content));
         Ok(capped(format!("{described:#}"), self.0.output_cap))

@@ -121,25 +121,13 @@ enum Exists {
 
 /// A failure of the file layer as an answer to the model.
 fn failed(path: &NotePath, error: &FileError) -> ToolOutcome {
-    match error {
-        FileError::Unconfirmed(_) => ToolOutcome::InDoubt { message: format!("{path}: {error}.") },
-        FileError::Changed => {
-            ToolOutcome::failed(format!("{path} changed since it was looked at, nothing was written. Read it again."))
-        }
-        FileError::Io(_) => ToolOutcome::Failed { message: format!("{path}: {error}."), retriable: true },
-        FileError::NotFound
-        | FileError::IsFolder
-        | FileError::NotAFolder
-        | FileError::NotAFile
-        | FileError::Symlink
-        | FileError::Escapes
-        | FileError::TooLarge { .. }
-        | FileError::NotText
-        | FileError::Exists
-        | FileError::NotEmpty
-        | FileError::Full
-        | FileError::ReadOnly
-        | FileError::Denied
-        | FileError::Reserved => ToolOutcome::failed(format!("{path}: {error}.")),
+    if matches!(error, FileError::Unconfirmed(_) | FileError::Lost) {
+        return ToolOutcome::InDoubt { message: format!("{path}: {error}.") };
     }
+    let message = if matches!(error, FileError::Changed) {
+        format!("{path} changed since it was looked at, nothing was written. Read it again.")
+    } else {
+        format!("{path}: {error}.")
+    };
+    ToolOutcome::Failed { message, retriable: error.is_retriable() }
 }

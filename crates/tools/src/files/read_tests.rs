@@ -65,6 +65,8 @@ async fn a_file_out_of_scope_is_refused_whether_it_is_there_or_not() {
         assert!(hidden.starts_with("Not allowed: "), "{hidden}");
         let typed = stage.failure(tool, json!({"path": "/drafts/c.txt"})).await;
         assert!(typed.contains("file type"), "{typed}");
+        let untyped = stage.failure(tool, json!({"path": "/drafts/none.txt"})).await;
+        assert_eq!(typed.replace("/c.txt", "/none.txt"), untyped);
     }
 }
 

@@ -58,6 +58,9 @@ pub enum FileError {
     /// The change is in place, but the disk did not confirm that it will survive a power cut.
     #[error("the change was made, but the disk did not confirm it")]
     Unconfirmed(#[source] std::io::Error),
+    /// The job did not come back: it panicked, or the process is ending. Whether it acted is not known.
+    #[error("the file job ended unexpectedly")]
+    Lost,
     /// Anything else the file system said.
     #[error("the file system failed: {0}")]
     Io(#[source] std::io::Error),
@@ -84,18 +87,14 @@ impl FileError {
             | Self::ReadOnly
             | Self::Denied
             | Self::Reserved
-            | Self::Unconfirmed(_) => false,
+            | Self::Unconfirmed(_)
+            | Self::Lost => false,
         }
     }
 
     /// A change that was made but not confirmed by the disk.
     pub(crate) fn unconfirmed(errno: Errno) -> Self {
         Self::Unconfirmed(errno.into())
-    }
-
-    /// A blocking job that did not come back; only a panic or the end of the process does that.
-    pub(crate) fn lost_job() -> Self {
-        Self::Io(std::io::Error::other("the file job ended unexpectedly"))
     }
 }
 

@@ -169,7 +169,7 @@ impl Notebook {
         let notebook = Arc::clone(self);
         match tokio::task::spawn_blocking(move || job(&notebook)).await {
             Ok(result) => result,
-            Err(_) => Err(FileError::lost_job()),
+            Err(_) => Err(FileError::Lost),
         }
     }
 }

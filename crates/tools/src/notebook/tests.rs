@@ -455,8 +455,4 @@ fn only_utf_8_without_nul_is_text() {
 fn no_error_text_names_a_place_on_the_host() {
     let missing = Notebook::open(Path::new("/nonexistent-folder-of-a-host/notebook")).unwrap_err();
     assert!(!missing.to_string().contains('/'), "{missing}");
-    for errno in 1..134 {
-        let error = FileError::from(rustix::io::Errno::from_raw_os_error(errno));
-        assert!(!error.to_string().contains("/work") && !error.to_string().contains("/tmp"), "{error}");
-    }
 }
