@@ -14,7 +14,10 @@ macro_rules! sql {
         match &$store.inner.backend {
             $crate::Backend::Sql(sql) => sql,
             #[cfg(feature = "sim")]
-            $crate::Backend::Memory($memory) => return $answer,
+            $crate::Backend::Memory($memory) => {
+                let passed = $memory.pass().await?;
+                return passed.answer($answer);
+            }
         }
     };
 }
@@ -50,7 +53,7 @@ mod writer;
 pub use error::{Source, StoreError};
 pub use health::Health;
 #[cfg(feature = "sim")]
-pub use memory::{Fault, FaultPoint, MemoryConfig};
+pub use memory::{Fault, FaultPoint, Gate, MemoryConfig};
 pub use seal::{MasterKey, Sealing};
 
 use db::Db;
@@ -137,8 +140,18 @@ impl Store {
     #[must_use]
     pub fn memory(sim: MemoryConfig) -> Self {
         let (changes, _) = broadcast::channel(FEED_BACKLOG);
-        let backend = Backend::Memory(Box::new(memory::Memory::new(sim, changes.clone())));
+        let backend = Backend::Memory(Box::new(memory::Memory::new(sim, &changes)));
         Self { inner: Arc::new(Inner { backend, changes }) }
+    }
+
+    /// Another process on the same tables, for simulation; none for a database.
+    #[cfg(feature = "sim")]
+    #[must_use]
+    pub fn peer(&self, sim: MemoryConfig) -> Option<Self> {
+        let Backend::Memory(memory) = &self.inner.backend else { return None };
+        let (changes, _) = broadcast::channel(FEED_BACKLOG);
+        let backend = Backend::Memory(Box::new(memory.peer(sim, &changes)));
+        Some(Self { inner: Arc::new(Inner { backend, changes }) })
     }
 
     async fn open(db: Db, sealing: &Sealing) -> Result<Self, StoreError> {
@@ -171,7 +184,11 @@ impl Store {
 
     /// Writes what is queued and closes every connection, for all clones of this store.
     pub async fn close(self) {
-        let sql = sql!(self, memory => memory.close());
+        let sql = match &self.inner.backend {
+            Backend::Sql(sql) => sql,
+            #[cfg(feature = "sim")]
+            Backend::Memory(memory) => return memory.close(),
+        };
         sql.writer.close().await;
         if let Some(listener) = &sql.listener {
             listener.abort();

@@ -1,12 +1,13 @@
 //! The log in memory: all or nothing, guarded like the databases' appends.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use adjutant_core::content::Hash;
 use adjutant_core::id::WorkspaceId;
 use adjutant_core::run::chain::{Entry, Head, StreamId};
 
-use super::{Fault, FaultPoint, Memory, State};
+use super::{Fault, FaultPoint, Memory, MemoryConfig, Shared, State, lock};
 use crate::StoreError;
 use crate::prepare::{check, makes_due};
 use crate::row::{Append, Block, CallRow, Change, RunChange, RunRow, Writer};
@@ -17,26 +18,27 @@ impl Memory {
     pub(crate) async fn append(&self, append: Append) -> Result<Head, StoreError> {
         // As with a real database, others may get in between the call and the commit.
         tokio::task::yield_now().await;
-        let scope = Scope::of(append.workspace, append.stream).ok_or(StoreError::NotFound)?;
-        let head = check(&append)?;
-        let (stream, due) = (append.stream, makes_due(&append));
-        let point = FaultPoint { stream, after: append.expected.seq, events: append.entries.len() };
-        let fault = (self.config.faults)(&point);
-        if fault == Fault::FailBefore {
-            return Err(StoreError::unavailable("simulated: nothing was written"));
-        }
-        {
-            let mut state = self.state();
-            guard(&state, scope, &append)?;
-            write(&mut state, scope, head, append);
-        }
-        self.tell(Change::Stream(stream));
-        if due {
-            self.tell(Change::Due);
-        }
+        let commit = Commit::new(append)?;
+        let fault = (self.config.faults)(&commit.point);
+        let unheard = |_| Err(StoreError::unavailable("simulated: the reply was lost"));
         match fault {
-            Fault::None | Fault::FailBefore => Ok(head),
-            Fault::LostReply => Err(StoreError::unavailable("simulated: the reply was lost")),
+            Fault::None => commit.make(&self.shared, &self.config),
+            Fault::FailBefore => Err(StoreError::unavailable("simulated: nothing was written")),
+            Fault::LostReply => commit.make(&self.shared, &self.config).and_then(unheard),
+            Fault::SlowReply(time) => {
+                let answer = commit.make(&self.shared, &self.config);
+                tokio::time::sleep(time).await;
+                answer
+            }
+            Fault::Late(time) => {
+                let (shared, config) = (Arc::clone(&self.shared), self.config.clone());
+                tokio::spawn(async move {
+                    tokio::time::sleep(time).await;
+                    // Nobody waits for the answer any more.
+                    let _ = commit.make(&shared, &config);
+                });
+                Err(StoreError::unavailable("simulated: it may be written later"))
+            }
         }
     }
 
@@ -90,6 +92,47 @@ impl Memory {
             }
         }
         Ok(erased as u64)
+    }
+}
+
+/// An append that was found to be in order.
+struct Commit {
+    append: Append,
+    scope: Scope,
+    head: Head,
+    due: bool,
+    point: FaultPoint,
+}
+
+impl Commit {
+    fn new(append: Append) -> Result<Self, StoreError> {
+        let scope = Scope::of(append.workspace, append.stream).ok_or(StoreError::NotFound)?;
+        let (head, due) = (check(&append)?, makes_due(&append));
+        let point = FaultPoint {
+            stream: append.stream,
+            writer: append.writer,
+            after: append.expected.seq,
+            events: append.entries.len(),
+            release: matches!(append.run, Some(RunChange::Update { release: true, .. })),
+        };
+        Ok(Self { append, scope, head, due, point })
+    }
+
+    fn make(self, shared: &Shared, config: &MemoryConfig) -> Result<Head, StoreError> {
+        let Self { append, scope, head, due, point } = self;
+        let written = {
+            let mut state = lock(&shared.state);
+            guard(&state, scope, &append).map(|()| write(&mut state, scope, head, append))
+        };
+        let answer = written.map(|()| head);
+        (config.seen)(&point, &answer);
+        if answer.is_ok() {
+            shared.tell(Change::Stream(point.stream));
+            if due {
+                shared.tell(Change::Due);
+            }
+        }
+        answer
     }
 }
 

@@ -1,6 +1,7 @@
 //! The back end for simulation: maps behind one lock, with the meaning of the databases, a clock that is handed in and
-//! faults on request. Seals nothing, and is never in the shipped binary.
+//! faults on request. Several processes may share the maps. Seals nothing, and is never in the shipped binary.
 
+mod hooks;
 mod log;
 mod queue;
 mod runs;
@@ -21,49 +22,25 @@ use crate::row::{
 };
 use crate::seal::Scope;
 
-/// What a simulation hands in.
-#[derive(Clone)]
-pub struct MemoryConfig {
-    /// The clock that leases go by.
-    pub clock: Arc<dyn Fn() -> Time + Send + Sync>,
-    /// Asked before each append what shall happen to it.
-    pub faults: Arc<dyn Fn(&FaultPoint) -> Fault + Send + Sync>,
-}
+pub use hooks::{Fault, FaultPoint, Gate, MemoryConfig};
 
-impl MemoryConfig {
-    /// A store without faults.
-    #[must_use]
-    pub fn new(clock: Arc<dyn Fn() -> Time + Send + Sync>) -> Self {
-        Self { clock, faults: Arc::new(|_| Fault::None) }
-    }
-}
-
-/// An append that is about to happen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FaultPoint {
-    /// The log.
-    pub stream: StreamId,
-    /// The sequence number it follows.
-    pub after: u64,
-    /// How many events it adds.
-    pub events: usize,
-}
-
-/// What happens to an append.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
-    /// Nothing unusual.
-    None,
-    /// Nothing is written, and the caller is told that the database is unavailable.
-    FailBefore,
-    /// It is written, and the caller is told that the database is unavailable.
-    LostReply,
-}
-
+/// One process's way to the shared tables.
 pub(crate) struct Memory {
     config: MemoryConfig,
-    changes: broadcast::Sender<Change>,
+    shared: Arc<Shared>,
+}
+
+/// What outlives every process.
+#[derive(Default)]
+struct Shared {
     state: Mutex<State>,
+    peers: Mutex<Vec<Peer>>,
+}
+
+/// A process that hears of changes, until it ends.
+struct Peer {
+    config: MemoryConfig,
+    changes: broadcast::WeakSender<Change>,
 }
 
 /// The tables. Results are apart from calls, as in the databases.
@@ -90,8 +67,18 @@ struct State {
 }
 
 impl Memory {
-    pub(crate) fn new(config: MemoryConfig, changes: broadcast::Sender<Change>) -> Self {
-        Self { config, changes, state: Mutex::default() }
+    pub(crate) fn new(config: MemoryConfig, changes: &broadcast::Sender<Change>) -> Self {
+        Self::on(Arc::default(), config, changes)
+    }
+
+    /// Another process on the same tables.
+    pub(crate) fn peer(&self, config: MemoryConfig, changes: &broadcast::Sender<Change>) -> Self {
+        Self::on(Arc::clone(&self.shared), config, changes)
+    }
+
+    fn on(shared: Arc<Shared>, config: MemoryConfig, changes: &broadcast::Sender<Change>) -> Self {
+        lock(&shared.peers).push(Peer { config: config.clone(), changes: changes.downgrade() });
+        Self { config, shared }
     }
 
     /// Nothing to close: a simulated process that ends leaves its database behind.
@@ -99,7 +86,7 @@ impl Memory {
     pub(crate) const fn close(&self) {}
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.shared.state)
     }
 
     fn now(&self) -> Time {
@@ -107,7 +94,23 @@ impl Memory {
     }
 
     fn tell(&self, change: Change) {
-        // Nobody listening is no error.
-        let _ = self.changes.send(change);
+        self.shared.tell(change);
     }
+}
+
+impl Shared {
+    fn tell(&self, change: Change) {
+        lock(&self.peers).retain(|peer| {
+            let changes = peer.changes.upgrade();
+            if let Some(changes) = changes.as_ref().filter(|_| (peer.config.hears)(&change)) {
+                // Nobody listening is no error.
+                let _ = changes.send(change);
+            }
+            changes.is_some()
+        });
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

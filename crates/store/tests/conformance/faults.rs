@@ -13,7 +13,6 @@ async fn a_failed_append_writes_nothing_and_a_lost_reply_everything() {
     let count = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&count);
     let store = Store::memory(MemoryConfig {
-        clock: Arc::new(|| Time::from_millis(0)),
         faults: Arc::new(move |point| {
             assert_eq!(point.events, 1);
             match seen.fetch_add(1, Ordering::Relaxed) {
@@ -22,6 +21,7 @@ async fn a_failed_append_writes_nothing_and_a_lost_reply_everything() {
                 _ => Fault::None,
             }
         }),
+        ..MemoryConfig::new(Arc::new(|| Time::from_millis(0)))
     });
     let home = Home::new(&store).await;
     let run = home.started(&store).await;
