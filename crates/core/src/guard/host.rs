@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::address::{Network, is_public};
-pub use super::location::Url;
+pub use super::location::{URL_CHARS, Url};
 use super::location::comparable;
 use super::scope::{BadPattern, Denied};
 

@@ -2,9 +2,12 @@
 
 pub mod address;
 pub mod arguments;
+pub mod cron;
 pub mod host;
 pub mod judge;
 mod location;
+mod markdown;
+pub mod mention;
 mod operation;
 pub mod path;
 pub mod pattern;
