@@ -53,7 +53,7 @@ mod writer;
 pub use error::{Source, StoreError};
 pub use health::Health;
 #[cfg(feature = "sim")]
-pub use memory::{Fault, FaultPoint, Gate, MemoryConfig};
+pub use memory::{Fault, FaultPoint, Gate, MemoryConfig, Witness};
 pub use seal::{MasterKey, Sealing};
 
 use db::Db;

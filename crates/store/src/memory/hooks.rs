@@ -22,8 +22,11 @@ pub struct MemoryConfig {
     /// Whether this process hears of a change; a notice may always be lost.
     pub hears: Arc<dyn Fn(&Change) -> bool + Send + Sync>,
     /// Told what really became of each append, whatever its caller hears.
-    pub seen: Arc<dyn Fn(&FaultPoint, &Result<Head, StoreError>) + Send + Sync>,
+    pub seen: Arc<Witness>,
 }
+
+/// Whoever is told what became of an append.
+pub type Witness = dyn Fn(&FaultPoint, &Result<Head, StoreError>) + Send + Sync;
 
 impl MemoryConfig {
     /// A store without faults.

@@ -22,7 +22,7 @@ use crate::row::{
 };
 use crate::seal::Scope;
 
-pub use hooks::{Fault, FaultPoint, Gate, MemoryConfig};
+pub use hooks::{Fault, FaultPoint, Gate, MemoryConfig, Witness};
 
 /// One process's way to the shared tables.
 pub(crate) struct Memory {
