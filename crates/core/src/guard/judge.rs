@@ -1,5 +1,7 @@
 //! The verdict on one call: a pure function of what is recorded. It takes nothing, reads nothing and remembers nothing.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -88,7 +90,8 @@ impl Verdict {
     /// The refusal as the model reads it.
     #[must_use]
     pub fn for_model(&self) -> String {
-        format!("Refused: {} Nothing was done.", self.reason)
+        let stop = if self.reason.ends_with(['.', '!', '?']) { "" } else { "." };
+        format!("Refused: {}{stop} Nothing was done.", self.reason)
     }
 }
 
@@ -96,35 +99,51 @@ impl Verdict {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
     tool: String,
-    folders: Vec<String>,
-    arguments: Option<Hash>,
+    reach: Reach,
+}
+
+/// What a standing yes covers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Reach {
+    /// Calls whose paths all lie directly in these folders.
+    Folders(BTreeSet<String>),
+    /// Calls with the very same arguments; none covers nothing.
+    Arguments(Option<Hash>),
 }
 
 impl Grant {
     /// The grant that an approval "for this run" gives: the folder of each path, or the exact arguments where there is
-    /// no path.
+    /// no path. Arguments that live in a block are too long to be told apart here: such a grant covers nothing.
     #[must_use]
     pub fn from_asked(asked: &ApprovalAsked) -> Self {
-        let arguments = asked.target.is_empty().then(|| arguments_hash(&asked.arguments.text()));
-        Self {
-            tool: asked.tool.clone(),
-            folders: asked.target.0.keys().map(|path| folder_of(path)).collect(),
-            arguments,
-        }
+        let arguments = match asked.arguments.block() {
+            None => serde_json::from_str(&asked.arguments.text()).ok().map(|value: Value| canonical::hash(&value)),
+            Some(_) => None,
+        };
+        let reach = match folders(&asked.target) {
+            Some(folders) => Reach::Folders(folders),
+            None => Reach::Arguments(arguments),
+        };
+        Self { tool: asked.tool.clone(), reach }
     }
 
     fn covers(&self, tool: &str, target: &Target, arguments: &Value) -> bool {
-        let by_folder = !target.is_empty() && target.0.keys().all(|path| self.folders.contains(&folder_of(path)));
-        self.tool == tool && self.arguments.map_or(by_folder, |exact| exact == canonical::hash(arguments))
+        let reached = match &self.reach {
+            Reach::Folders(granted) => folders(target).is_some_and(|wanted| wanted.is_subset(granted)),
+            Reach::Arguments(exact) => *exact == Some(canonical::hash(arguments)),
+        };
+        self.tool == tool && reached
     }
+}
+
+/// The folders of a target that is made of paths; none of any other.
+fn folders(target: &Target) -> Option<BTreeSet<String>> {
+    let folder = |path: &String| path.starts_with('/').then(|| folder_of(path));
+    target.0.keys().map(folder).collect::<Option<BTreeSet<_>>>().filter(|folders| !folders.is_empty())
 }
 
 fn folder_of(path: &str) -> String {
     path.rsplit_once('/').map(|(folder, _)| folder.to_owned()).unwrap_or_default()
-}
-
-fn arguments_hash(text: &str) -> Hash {
-    serde_json::from_str::<Value>(text).map_or(Hash::ZERO, |value| canonical::hash(&value))
 }
 
 /// Everything a verdict depends on.
@@ -142,7 +161,7 @@ pub struct Question<'a> {
     pub arguments: Result<&'a Value, &'a str>,
     /// What the tool saw, once it was allowed to look.
     pub prepared: Option<&'a Prepared>,
-    /// What the person who started the run may do, and whether it acts at all.
+    /// Whether the run acts at all.
     pub effects: Effects,
     /// Standing yeses of this run.
     pub grants: &'a [Grant],
@@ -154,11 +173,10 @@ pub struct Question<'a> {
 #[must_use]
 pub fn judge(question: &Question<'_>) -> Verdict {
     let agent = question.agent;
-    let Some(spec) = question.spec.filter(|spec| agent.is_active && agent.grants_tool(spec.name(), spec.toolset))
-    else {
-        let grant = question.spec.map(|spec| format!("add `{}` to the agent's tools", spec.name()));
-        return Verdict::deny("tool", format!("There is no tool `{}` for this agent.", shown(question.tool)), grant);
-    };
+    if !agent.is_active {
+        return Verdict::deny("agent", "This agent is switched off.", Some("is_active: true".to_owned()));
+    }
+    let Some(spec) = granted(question) else { return unknown(question) };
     let arguments = match question.arguments {
         Ok(arguments) => arguments,
         Err(problem) => return Verdict::deny("arguments", problem, None),
@@ -167,7 +185,7 @@ pub fn judge(question: &Question<'_>) -> Verdict {
         return Verdict::deny(flag, format!("This agent lacks {flag}."), Some(format!("set {flag}")));
     }
     if spec.level > agent.permission_level {
-        let needed = format!("{:?}", spec.level).to_lowercase();
+        let needed = word(&spec.level);
         return Verdict::deny(
             "permission_level",
             format!("`{}` needs the level {needed}.", spec.name()),
@@ -178,7 +196,7 @@ pub fn judge(question: &Question<'_>) -> Verdict {
         return Verdict::deny(
             "categories",
             format!("`{}` is of a category this agent may not use.", spec.name()),
-            None,
+            Some(format!("categories: {}", word(&spec.category))),
         );
     }
     if let Some(denied) = outside_scope(question, spec, arguments) {
@@ -196,13 +214,38 @@ pub fn judge(question: &Question<'_>) -> Verdict {
     by_autonomy(question, spec, arguments)
 }
 
+/// The tool, if the agent has it under exactly the name the model wrote (check 1).
+fn granted<'a>(question: &Question<'a>) -> Option<&'a ToolSpec> {
+    let exact = question.spec.filter(|spec| spec.name() == question.tool);
+    exact.filter(|spec| question.agent.grants_tool(spec.name(), spec.toolset))
+}
+
+/// A tool that is not granted and one that does not exist look alike to the model; the person reads what would help.
+fn unknown(question: &Question<'_>) -> Verdict {
+    let known = question.spec.filter(|spec| spec.name() == question.tool);
+    let grant = known.map(|spec| {
+        if question.agent.denied_tools.contains(spec.name()) {
+            format!("take `{}` off denied_tools", spec.name())
+        } else {
+            format!("add `{}` to the agent's tools", spec.name())
+        }
+    });
+    Verdict::deny("tool", format!("There is no tool `{}` for this agent.", shown(question.tool)), grant)
+}
+
+/// The stored word of a unit enum.
+fn word(value: &impl Serialize) -> String {
+    serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
 /// The capability flag of the tool's category, if the agent lacks it (check 3).
 fn missing_flag(agent: &AgentConfig, spec: &ToolSpec) -> Option<&'static str> {
+    // A write to a file that is not there creates it; the scope check tells the two apart, where there is a path.
+    let creates = agent.can_create && spec.paths.values().any(|action| *action == Action::Write);
     let (held, flag) = match spec.category {
         Category::FileRead => (agent.can_read, "can_read"),
         Category::FileWrite if spec.effect == Effect::Create => (agent.can_create, "can_create"),
-        // A write to a file that is not there creates it; the scope check tells the two apart.
-        Category::FileWrite => (agent.can_write || agent.can_create, "can_write"),
+        Category::FileWrite => (agent.can_write || creates, "can_write"),
         Category::FileDelete => (agent.can_delete, "can_delete"),
         Category::CodeExecute | Category::System => (agent.can_execute_code, "can_execute_code"),
         Category::NetworkRead | Category::NetworkWrite | Category::Custom => {
@@ -215,49 +258,59 @@ fn missing_flag(agent: &AgentConfig, spec: &ToolSpec) -> Option<&'static str> {
 
 /// The first path that is not in scope (check 5).
 fn outside_scope(question: &Question<'_>, spec: &ToolSpec, arguments: &Value) -> Option<Verdict> {
-    for (name, action) in &spec.paths {
-        for text in path_texts(spec, arguments, name) {
-            let path = match NotePath::parse(&text) {
-                Ok(path) => path,
-                Err(invalid) => {
-                    return Some(Verdict::deny(
-                        "invalid_path",
-                        format!("`{}` is not a valid path: {invalid}.", shown(&text)),
-                        None,
-                    ));
-                }
-            };
-            if let Err(denied) = check_path(question, *action, &path) {
-                return Some(denied);
-            }
-        }
+    spec.paths.iter().find_map(|(name, action)| judge_argument(question, spec, arguments, name, *action).err())
+}
+
+fn judge_argument(
+    question: &Question<'_>,
+    spec: &ToolSpec,
+    arguments: &Value,
+    name: &str,
+    action: Action,
+) -> Result<(), Verdict> {
+    let invalid = |reason: String| Verdict::deny("invalid_path", reason, None);
+    let texts = path_texts(spec, arguments, name)
+        .ok_or_else(|| invalid(format!("`{}` must be a path, or a list of paths.", shown(name))))?;
+    for text in texts {
+        let path = NotePath::parse(text)
+            .map_err(|problem| invalid(format!("`{}` is not a valid path: {problem}.", shown(text))))?;
+        check_path(question, action, &path)?;
     }
-    None
+    Ok(())
 }
 
 fn check_path(question: &Question<'_>, action: Action, path: &NotePath) -> Result<(), Verdict> {
     let kind = if action == Action::List { Kind::Dir } else { Kind::File };
-    let state = question.prepared.and_then(|prepared| prepared.target.0.get(path.as_str()));
     let check = |exists: bool| {
         question
             .scope
             .check(action, path, kind, exists)
             .map_err(|denied| Verdict::deny(denied.rule, denied.reason, denied.smallest_grant))
     };
-    match state {
-        Some(content) => check(content.is_some()),
-        // Before anybody has looked, what would be allowed either way may be looked at.
-        None => check(action != Action::Create).or_else(|denied| check(action == Action::Create).map_err(|_| denied)),
+    let seen = question.prepared.map(|prepared| prepared.target.0.get(path.as_str()));
+    match (seen, action) {
+        (Some(Some(content)), _) => check(content.is_some()),
+        // The tool looked and did not say what is there: what would be allowed only one way is not allowed.
+        (Some(None), Action::Write) => check(true).and_then(|()| check(false)),
+        // Before anybody has looked, what would be allowed one way may be looked at.
+        (None, Action::Write) => check(true).or_else(|denied| check(false).map_err(|_| denied)),
+        (Some(None) | None, Action::Create) => check(false),
+        (
+            Some(None) | None,
+            Action::Read | Action::List | Action::Delete | Action::Execute | Action::Move | Action::Copy,
+        ) => check(true),
     }
 }
 
-/// The paths in an argument: a text, each of a list, or the default of the schema.
-fn path_texts(spec: &ToolSpec, arguments: &Value, name: &str) -> Vec<String> {
+/// The paths in an argument: a text, each of a list, or the default of the schema where the model gave none. None where
+/// it is anything else, because what cannot be judged is not allowed.
+fn path_texts<'a>(spec: &'a ToolSpec, arguments: &'a Value, name: &str) -> Option<Vec<&'a str>> {
     let default = || spec.definition.schema.get("properties")?.get(name)?.get("default");
-    match arguments.get(name).or_else(default) {
-        Some(Value::String(text)) => vec![text.clone()],
-        Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
-        Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) | None => Vec::new(),
+    match arguments.get(name).filter(|value| !value.is_null()).or_else(default) {
+        Some(Value::String(text)) => Some(vec![text]),
+        Some(Value::Array(items)) => items.iter().map(Value::as_str).collect(),
+        Some(Value::Null) | None => Some(Vec::new()),
+        Some(Value::Bool(_) | Value::Number(_) | Value::Object(_)) => None,
     }
 }
 
@@ -290,15 +343,16 @@ fn by_autonomy(question: &Question<'_>, spec: &ToolSpec, arguments: &Value) -> V
     if question.grants.iter().any(|grant| grant.covers(spec.name(), target, arguments)) {
         return Verdict::allow("granted_for_run", "A person allowed this for the rest of the run.");
     }
-    let verb = match effect {
-        Effect::Read => "reads",
-        Effect::Create => "creates",
-        Effect::Write => "writes",
-        Effect::Delete => "deletes",
+    let doing = match effect {
+        Effect::Read => "reading",
+        Effect::Create => "creating",
+        Effect::Write => "writing",
+        Effect::Delete => "deleting",
         Effect::Execute => "running code",
         Effect::Send => "sending",
     };
-    Verdict::ask("autonomy", format!("{verb} ask at this agent's autonomy."), &[GrantScope::Once, GrantScope::Run])
+    let reason = format!("At this agent's autonomy, {doing} asks.");
+    Verdict::ask("autonomy", reason, &[GrantScope::Once, GrantScope::Run])
 }
 
 /// How much harm a call can do.
@@ -317,7 +371,7 @@ fn shown(text: &str) -> String {
     text.chars().take(80).flat_map(char::escape_debug).collect()
 }
 
-/// What an approval is bound to (09: fingerprint).
+/// What an approval is bound to: if any of it changes, the approval is void (rule A1).
 #[must_use]
 pub fn fingerprint(
     run: crate::id::RunId,

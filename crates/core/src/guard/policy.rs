@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::canonical;
 use crate::content::Hash;
@@ -102,7 +102,8 @@ pub struct AgentConfig {
     pub emoji: String,
     /// `provider/model`, or `default`.
     pub model: String,
-    /// Sampling temperature.
+    /// Sampling temperature; none is the provider's own.
+    #[serde(deserialize_with = "written_out")]
     pub temperature: Option<f64>,
     /// Its instructions.
     pub system_prompt: String,
@@ -166,7 +167,8 @@ impl AgentSpec {
     pub fn complete(self) -> Result<AgentConfig, Vec<AgentProblem>> {
         let mut problems = Problems::default();
         let slug = self.slug.unwrap_or_else(|| slug_of(&self.name));
-        problems.check(!self.name.trim().is_empty() && self.name.len() <= 100, "name", "give 1 to 100 characters");
+        let named = !self.name.trim().is_empty() && self.name.chars().count() <= 100;
+        problems.check(named, "name", "give 1 to 100 characters");
         problems.check(is_slug(&slug), "slug", "use 1 to 39 of a-z, 0-9, - and _, beginning with a letter or digit");
         let scope = self.scope.unwrap_or_default();
         problems.0.extend(scope.problems().into_iter().map(|bad| AgentProblem {
@@ -181,10 +183,8 @@ impl AgentSpec {
             "approval_expires_in",
             "use 1m to 30d, such as 24h",
         );
-        let turns = self.max_turns.unwrap_or(limits::TURNS);
-        problems.check((1..=limits::TURNS_CEILING).contains(&turns), "max_turns", "use 1 to 200");
-        let calls = self.max_tool_calls.unwrap_or(limits::TOOL_CALLS);
-        problems.check((1..=limits::TOOL_CALLS_CEILING).contains(&calls), "max_tool_calls", "use 1 to 1000");
+        let limits = Limits::new(self.max_turns, self.max_tool_calls, self.max_tokens_per_request);
+        limits.check(&mut problems);
         problems.check(self.temperature.is_none_or(|heat| (0.0..=2.0).contains(&heat)), "temperature", "use 0 to 2");
         let model = self.model.unwrap_or_else(|| "default".to_owned());
         problems.check(model == "default" || model.contains('/'), "model", "write provider/model, or default");
@@ -215,9 +215,9 @@ impl AgentSpec {
             denied_tools: self.denied_tools.unwrap_or_default(),
             autonomy: self.autonomy.unwrap_or(Autonomy::Low),
             requires_approval: self.requires_approval.unwrap_or_default(),
-            max_turns: turns,
-            max_tool_calls: calls,
-            max_tokens_per_request: self.max_tokens_per_request.unwrap_or(limits::OUTPUT_TOKENS),
+            max_turns: limits.turns,
+            max_tool_calls: limits.calls,
+            max_tokens_per_request: limits.tokens,
             approval_expires_secs: expiry.unwrap_or_default(),
             is_active: self.is_active.unwrap_or(true),
             metadata: self.metadata.unwrap_or_default(),
@@ -225,6 +225,34 @@ impl AgentSpec {
         config.permission_level = self.permission_level.unwrap_or_else(|| config.lowest_level());
         if problems.0.is_empty() { Ok(config) } else { Err(problems.0) }
     }
+}
+
+/// The limits of a run of the agent.
+struct Limits {
+    turns: u32,
+    calls: u32,
+    tokens: u32,
+}
+
+impl Limits {
+    fn new(turns: Option<u32>, calls: Option<u32>, tokens: Option<u32>) -> Self {
+        Self {
+            turns: turns.unwrap_or(limits::TURNS),
+            calls: calls.unwrap_or(limits::TOOL_CALLS),
+            tokens: tokens.unwrap_or(limits::OUTPUT_TOKENS),
+        }
+    }
+
+    fn check(&self, problems: &mut Problems) {
+        problems.check((1..=limits::TURNS_CEILING).contains(&self.turns), "max_turns", "use 1 to 200");
+        problems.check((1..=limits::TOOL_CALLS_CEILING).contains(&self.calls), "max_tool_calls", "use 1 to 1000");
+        problems.check(self.tokens > 0, "max_tokens_per_request", "use 1 or more");
+    }
+}
+
+/// Reads a field that may be null but not missing.
+fn written_out<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    Option::deserialize(deserializer)
 }
 
 const ALL_CATEGORIES: [Category; 9] = [
@@ -401,7 +429,7 @@ mod tests {
         let config = AgentSpec { name: "a".to_owned(), ..AgentSpec::default() }.complete().unwrap();
         let whole = serde_json::to_value(&config).unwrap();
         assert_eq!(serde_json::from_value::<AgentConfig>(whole.clone()).unwrap(), config);
-        for key in whole.as_object().unwrap().keys().filter(|key| *key != "temperature") {
+        for key in whole.as_object().unwrap().keys() {
             let mut cut = whole.clone();
             cut.as_object_mut().unwrap().remove(key);
             assert!(serde_json::from_value::<AgentConfig>(cut).is_err(), "{key}");

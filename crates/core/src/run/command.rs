@@ -86,7 +86,10 @@ pub enum Refusal {
     /// It may not reach that far.
     #[error("it can be approved only for this once")]
     ScopeNotOffered,
-    /// An edit needs arguments that are a JSON object.
+    /// Answering in place of the call needs an answer.
+    #[error("a response needs a message")]
+    NoMessage,
+    /// An edit needs arguments that are a JSON object; nothing else takes any.
     #[error("the arguments cannot be used: {0}")]
     BadArguments(String),
     /// The call is not in doubt.
@@ -106,8 +109,8 @@ pub fn accept(state: &State, command: &Command, now: Time) -> Result<Vec<Event>,
     match command {
         Command::Decide(decide) => accept_decision(state, decide, now),
         Command::Resolve { call, outcome, result, by } => {
-            let doubt = state.call(call).filter(|call| call.ended.is_none()).and_then(|call| call.doubt.as_ref());
-            let doubt = doubt.filter(|doubt| doubt.resolved.is_none()).ok_or(Refusal::NotInDoubt)?;
+            let open = state.call(call).filter(|call| call.is_in_doubt());
+            let doubt = open.and_then(|call| call.doubt.as_ref()).ok_or(Refusal::NotInDoubt)?;
             Ok(vec![Event::InDoubtResolved(InDoubtResolved {
                 approval: doubt.approval,
                 call: call.clone(),
@@ -122,7 +125,8 @@ pub fn accept(state: &State, command: &Command, now: Time) -> Result<Vec<Event>,
         }
         Command::Pause => match ended {
             Some(status) => Err(Refusal::Ended(status)),
-            None if state.pause.is_some() => Ok(Vec::new()),
+            // A hold of another kind may end by itself; the person's does not.
+            None if state.pause.as_ref().is_some_and(|pause| pause.reason == PauseReason::Person) => Ok(Vec::new()),
             None => Ok(vec![Event::Paused(Paused { reason: PauseReason::Person, until: None })]),
         },
         Command::Resume { by } => match ended {
@@ -142,20 +146,16 @@ fn accept_decision(state: &State, decide: &Decide, now: Time) -> Result<Vec<Even
     if decide.fingerprint.is_some_and(|seen| seen != asked.fingerprint) {
         return Err(Refusal::StaleFingerprint);
     }
-    if !asked.allowed_scopes.contains(&decide.scope) {
+    // Only a plain yes can reach further than this call.
+    let widest =
+        if decide.decision == Decision::Approve { asked.allowed_scopes.as_slice() } else { &[GrantScope::Once] };
+    if !widest.contains(&decide.scope) {
         return Err(Refusal::ScopeNotOffered);
     }
-    let edited = match decide.decision {
-        Decision::Edit => {
-            let text = decide
-                .arguments
-                .as_deref()
-                .ok_or_else(|| Refusal::BadArguments("an edit needs arguments".to_owned()))?;
-            arguments::parse(text).map_err(|bad| Refusal::BadArguments(bad.to_string()))?;
-            Some(Content::from(text))
-        }
-        Decision::Approve | Decision::Respond | Decision::Reject | Decision::Stop => None,
-    };
+    if decide.decision == Decision::Respond && decide.message.as_deref().is_none_or(str::is_empty) {
+        return Err(Refusal::NoMessage);
+    }
+    let edited = edited(decide)?;
     let mut events = vec![Event::ApprovalDecided(ApprovalDecided {
         approval: decide.approval,
         call: approval.call.clone(),
@@ -170,6 +170,22 @@ fn accept_decision(state: &State, decide: &Decide, now: Time) -> Result<Vec<Even
         events.push(Event::CancelAsked(CancelAsked { by: decide.by.clone(), reason }));
     }
     Ok(events)
+}
+
+/// The arguments of an edit. Arguments with another decision are refused: whoever sent them expects them to be used.
+fn edited(decide: &Decide) -> Result<Option<Content>, Refusal> {
+    let bad = |why: &str| Refusal::BadArguments(why.to_owned());
+    match (decide.decision, decide.arguments.as_deref()) {
+        (Decision::Edit, Some(text)) => {
+            arguments::parse(text).map_err(|problem| bad(&problem.to_string()))?;
+            Ok(Some(Content::from(text)))
+        }
+        (Decision::Edit, None) => Err(bad("an edit needs arguments")),
+        (Decision::Approve | Decision::Respond | Decision::Reject | Decision::Stop, Some(_)) => {
+            Err(bad("only an edit takes arguments"))
+        }
+        (Decision::Approve | Decision::Respond | Decision::Reject | Decision::Stop, None) => Ok(None),
+    }
 }
 
 fn open(approval: &Approval) -> Result<&crate::run::event::ApprovalAsked, Refusal> {

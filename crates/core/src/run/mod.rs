@@ -3,7 +3,9 @@
 pub mod chain;
 pub mod command;
 pub mod event;
+mod settle;
 pub mod state;
 pub mod status;
 pub mod step;
 pub mod transcript;
+mod window;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::run::event::EndStatus;
-use crate::run::state::State;
+use crate::run::state::{Approval, Call, State};
 use crate::run::step::{Step, step};
 use crate::time::Time;
 
@@ -59,10 +59,21 @@ impl Status {
         // A moment before all others: what is asked is where the run is, not whether something has expired.
         match step(state, Time::from_millis(i64::MIN)) {
             Step::Wait(_) if state.pause.is_some() => Self::Paused,
-            Step::Wait(_) if state.calls().any(|call| call.doubt.is_some() && call.ended.is_none()) => Self::InDoubt,
-            Step::Wait(_) if state.approvals.values().any(super::state::Approval::is_pending) => Self::WaitingApproval,
-            _ if state.asking.is_none() && state.turns.is_empty() && state.failures.is_empty() => Self::Queued,
-            _ => Self::Running,
+            Step::Wait(_) if state.calls().any(Call::is_in_doubt) => Self::InDoubt,
+            Step::Wait(_) if state.approvals.values().any(Approval::is_pending) => Self::WaitingApproval,
+            Step::CallModel { turn: 1, attempt: 1 } => Self::Queued,
+            Step::Wait(_) if state.start.is_none() => Self::Queued,
+            Step::Wait(_)
+            | Step::CallModel { .. }
+            | Step::AwaitModel
+            | Step::Judge(_)
+            | Step::Expire(_)
+            | Step::Settle(_)
+            | Step::Start(_)
+            | Step::Await(_)
+            | Step::Cancel
+            | Step::Finish(_)
+            | Step::Done => Self::Running,
         }
     }
 

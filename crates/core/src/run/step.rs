@@ -1,13 +1,19 @@
 //! What comes next: a pure function of the state and the time. It returns effects as data; the driver carries them out.
 
-use crate::content::{Content, Hash};
+use std::collections::BTreeSet;
+
+use super::settle;
+pub use super::settle::Settlement;
 use crate::guard::judge::Decision as Judgement;
 use crate::id::{ApprovalId, CallId};
 use crate::limits::STUCK_REPEATS;
 use crate::message::FinishReason;
-use crate::run::event::{Decision, DoubtOutcome, RunLimits};
-use crate::run::state::{Call, State, Turn};
+use crate::run::event::{Errored, Paused, RunLimits};
+use crate::run::state::{Approval, Call, State, Turn};
 use crate::time::Time;
+
+/// The rule and the error code when the model asks for more calls than the run has.
+pub const MAX_TOOL_CALLS: &str = "max_tool_calls";
 
 /// The next thing to do for a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,21 +47,6 @@ pub enum Step {
     Done,
 }
 
-/// The result of a call that is not run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settlement {
-    /// The call.
-    pub call: CallId,
-    /// What the model reads.
-    pub output: Content,
-    /// Whether the model should take it for a failure.
-    pub is_error: bool,
-    /// Whether it had been allowed (a call in doubt that a person settled).
-    pub allowed: bool,
-    /// The rule that stopped it.
-    pub rule: Option<String>,
-}
-
 /// How to end a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finish {
@@ -80,11 +71,11 @@ pub fn step(state: &State, now: Time) -> Step {
     if state.cancel.is_some() {
         return Step::Cancel;
     }
-    if let Some(error) = &state.error {
-        return Step::Finish(Finish::Failed { code: "error", message: error.message.clone() });
-    }
     if state.asking.is_some() {
         return Step::AwaitModel;
+    }
+    if let Some(error) = &state.error {
+        return after_error(state, error);
     }
     match state.turns.last() {
         Some(turn) if !turn.calls.is_empty() && !turn.is_complete() => within_turn(state, turn, now),
@@ -110,8 +101,28 @@ fn ended_by(turn: &Turn) -> Finish {
     }
 }
 
+/// What is left to do once something went wrong that ends the run: every call gets its result, then the run ends.
+fn after_error(state: &State, error: &Errored) -> Step {
+    let open = || state.calls().filter(|call| call.ended.is_none());
+    let running: Vec<_> = open().filter(|call| call.is_running()).map(|call| call.id.clone()).collect();
+    if !running.is_empty() {
+        return Step::Await(running);
+    }
+    let settled: Vec<_> = open().map(settle::given_up).collect();
+    if settled.is_empty() {
+        Step::Finish(Finish::Failed { code: "error", message: error.message.clone() })
+    } else {
+        Step::Settle(settled)
+    }
+}
+
+/// What holds the run at this moment. A hold that names its end is over then.
+fn held(state: &State, now: Time) -> Option<&Paused> {
+    state.pause.as_ref().filter(|pause| !pause.is_over(now))
+}
+
 fn next_turn(state: &State, limits: RunLimits, now: Time) -> Step {
-    let done = u32::try_from(state.turns.len()).unwrap_or(u32::MAX);
+    let next = state.next_turn();
     let failed = |code, message| Step::Finish(Finish::Failed { code, message });
     if is_stuck(state) {
         return failed(
@@ -121,27 +132,27 @@ fn next_turn(state: &State, limits: RunLimits, now: Time) -> Step {
             ),
         );
     }
-    if state.calls_spent() >= limits.tool_calls as usize && !state.turns.is_empty() {
+    if asked_for_too_many_calls(state) {
         return failed(
-            "max_tool_calls",
+            MAX_TOOL_CALLS,
             format!("The run reached its limit of {} tool calls. What was done so far stays.", limits.tool_calls),
         );
     }
-    if done >= limits.turns {
+    if next > limits.turns {
         return failed(
             "max_turns",
             format!("The run reached its limit of {} turns. What was done so far stays.", limits.turns),
         );
     }
-    if let Some(pause) = &state.pause {
+    if let Some(pause) = held(state, now) {
         return Step::Wait(pause.until);
     }
     match state.failures.last() {
-        None => Step::CallModel { turn: done + 1, attempt: 1 },
+        None => Step::CallModel { turn: next, attempt: 1 },
         Some(failure) => match failure.retry_at {
             None => failed("provider_error", failure.message.clone()),
             Some(at) if at > now => Step::Wait(Some(at)),
-            Some(_) => Step::CallModel { turn: done + 1, attempt: failure.attempt + 1 },
+            Some(_) => Step::CallModel { turn: next, attempt: failure.attempt.saturating_add(1) },
         },
     }
 }
@@ -157,16 +168,19 @@ fn within_turn(state: &State, turn: &Turn, now: Time) -> Step {
     if !expired.is_empty() {
         return Step::Expire(expired);
     }
-    let settled: Vec<_> = open().filter_map(|call| settlement(state, call)).collect();
+    let settled: Vec<_> = open().filter_map(|call| settle::settlement(state, call)).collect();
     if !settled.is_empty() {
         return Step::Settle(settled);
     }
+    let running: Vec<_> = open().filter(|call| call.is_running()).map(|call| call.id.clone()).collect();
+    let pending = || state.approvals.values().filter(|approval| approval.is_pending());
+    let expiry = pending().filter_map(Approval::expires_at).min();
     // A paused run still records what it knows, but starts nothing.
-    if let Some(pause) = &state.pause {
-        let running: Vec<_> = open().filter(|call| call.is_running()).map(|call| call.id.clone()).collect();
-        return if running.is_empty() { Step::Wait(pause.until) } else { Step::Await(running) };
+    if let Some(pause) = held(state, now) {
+        let next = pause.until.into_iter().chain(expiry).min();
+        return if running.is_empty() { Step::Wait(next) } else { Step::Await(running) };
     }
-    let unjudged: Vec<_> = open().filter(|call| call.judged.is_none()).map(|call| call.id.clone()).collect();
+    let unjudged: Vec<_> = open().filter(|call| is_to_be_judged(state, call)).map(|call| call.id.clone()).collect();
     if !unjudged.is_empty() {
         return Step::Judge(unjudged);
     }
@@ -174,62 +188,21 @@ fn within_turn(state: &State, turn: &Turn, now: Time) -> Step {
     if !startable.is_empty() {
         return Step::Start(startable);
     }
-    let running: Vec<_> = open().filter(|call| call.is_running()).map(|call| call.id.clone()).collect();
-    if !running.is_empty() {
-        return Step::Await(running);
-    }
-    let pending = state.approvals.values().filter(|approval| approval.is_pending());
-    Step::Wait(pending.filter_map(super::state::Approval::expires_at).min())
+    if running.is_empty() { Step::Wait(expiry) } else { Step::Await(running) }
 }
 
-/// The result of a call for which nothing is to be run, if that is so.
-fn settlement(state: &State, call: &Call) -> Option<Settlement> {
-    let settle = |output: String, is_error: bool, allowed: bool, rule: Option<String>| {
-        Some(Settlement { call: call.id.clone(), output: Content::new(output), is_error, allowed, rule })
-    };
-    if let Some(resolved) = call.doubt.as_ref().and_then(|doubt| doubt.resolved.as_ref()) {
-        return match resolved.outcome {
-            DoubtOutcome::Run => None,
-            DoubtOutcome::Happened => {
-                let output =
-                    resolved.result.clone().unwrap_or_else(|| Content::from("A person confirmed that it happened."));
-                Some(Settlement { call: call.id.clone(), output, is_error: false, allowed: true, rule: None })
-            }
-            DoubtOutcome::Abandon => settle(
-                "It is not known whether this happened. A person decided to leave it. Do not try it again.".to_owned(),
-                true,
-                true,
-                None,
-            ),
-        };
+/// Whether the guard has to look at a call: it has not yet, or it asked and there is nobody left to answer.
+fn is_to_be_judged(state: &State, call: &Call) -> bool {
+    if call.is_running() || call.is_in_doubt() {
+        return false;
     }
-    if let Some((decided, _)) = call.approval.and_then(|id| state.approvals.get(&id)?.decided.as_ref()) {
-        let said = decided.message.as_deref().map(|message| format!(" They said: {message}")).unwrap_or_default();
-        match decided.decision {
-            Decision::Approve | Decision::Edit => {}
-            Decision::Respond => {
-                let answer = decided.message.clone().unwrap_or_default();
-                return settle(
-                    format!("Not run. The person answered instead: {answer}"),
-                    false,
-                    false,
-                    Some("respond".to_owned()),
-                );
-            }
-            Decision::Reject | Decision::Stop => {
-                let who = match &decided.by {
-                    crate::run::event::Actor::User(_) => "A person rejected this call.",
-                    crate::run::event::Actor::Clock => "Nobody approved this call in time.",
-                    crate::run::event::Actor::Rule(_) => "This call was rejected by rule.",
-                };
-                return settle(format!("{who} It was not run.{said}"), true, false, Some("rejected".to_owned()));
-            }
+    match call.decision() {
+        None => true,
+        Some(Judgement::Ask) => {
+            let item = call.approval.and_then(|id| state.approvals.get(&id));
+            !item.is_some_and(Approval::is_pending)
         }
-    }
-    let judged = call.judged.as_ref()?;
-    match judged.verdict.decision {
-        Judgement::Deny => settle(judged.verdict.for_model(), true, false, Some(judged.verdict.rule.clone())),
-        Judgement::Allow | Judgement::Ask => None,
+        Some(Judgement::Allow | Judgement::Deny) => false,
     }
 }
 
@@ -253,16 +226,22 @@ fn startable(turn: &Turn) -> impl Iterator<Item = &Call> {
         .map(|(_, call)| call)
 }
 
-/// Whether the last calls were all the same, with the same result.
+/// Whether the model asked for more calls than the run has. A run that has used up its calls may still answer.
+fn asked_for_too_many_calls(state: &State) -> bool {
+    let refused =
+        |call: &Call| call.ended.as_ref().is_some_and(|(ended, _, _)| ended.rule.as_deref() == Some(MAX_TOOL_CALLS));
+    state.turns.last().is_some_and(|turn| turn.calls.iter().any(refused))
+}
+
+/// Whether the last turns were all the same: the same calls with the same results. Equal calls inside one turn are no loop,
+/// for the model has not seen a result between them.
 fn is_stuck(state: &State) -> bool {
-    let prints: Vec<(Hash, Hash)> = state
-        .calls()
-        .take(STUCK_REPEATS)
-        .filter_map(|call| {
-            let (ended, _, _) = call.ended.as_ref()?;
-            let asked = Hash::of(format!("{}\n{}", call.tool, call.arguments.hash()).as_bytes());
-            Some((asked, ended.output.hash()))
-        })
-        .collect();
-    prints.len() == STUCK_REPEATS && prints.iter().all(|print| *print == prints[0])
+    let print = |call: &Call| {
+        let (ended, _, _) = call.ended.as_ref()?;
+        Some((call.tool.clone(), call.arguments.hash(), ended.output.hash()))
+    };
+    let prints = |turn: &Turn| turn.calls.iter().map(print).collect::<Option<BTreeSet<_>>>();
+    let Some(last) = state.turns.last().and_then(prints) else { return false };
+    let repeats = state.turns.iter().rev().take_while(|turn| prints(turn).as_ref() == Some(&last)).count();
+    repeats >= STUCK_REPEATS && !last.is_empty()
 }

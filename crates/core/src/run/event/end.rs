@@ -39,6 +39,14 @@ pub struct Paused {
     pub until: Option<Time>,
 }
 
+impl Paused {
+    /// Whether it has gone on by itself.
+    #[must_use]
+    pub fn is_over(&self, now: Time) -> bool {
+        self.until.is_some_and(|until| until <= now)
+    }
+}
+
 /// The run goes on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Resumed {

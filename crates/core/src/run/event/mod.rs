@@ -29,6 +29,7 @@ macro_rules! events {
     ($($(#[$doc:meta])* $name:ident $kind:literal;)*) => {
         /// One entry in a run's log.
         #[derive(Debug, Clone, PartialEq)]
+        #[allow(clippy::large_enum_variant, reason = "events are handled one at a time; a box would only be in the way")]
         pub enum Event {$( $(#[$doc])* $name($name), )*}
 
         impl Event {
@@ -150,11 +151,12 @@ impl Event {
     #[must_use]
     pub const fn class(&self) -> Class {
         match self {
-            Self::RunStarted(_)
-            | Self::ApprovalDecided(_)
-            | Self::InDoubtResolved(_)
-            | Self::CancelAsked(_)
-            | Self::Resumed(_) => Class::Command,
+            Self::RunStarted(_) | Self::InDoubtResolved(_) | Self::CancelAsked(_) => Class::Command,
+            Self::ApprovalDecided(ApprovalDecided { by, .. }) | Self::Resumed(Resumed { by }) => match by {
+                Actor::User(_) | Actor::Rule(_) => Class::Command,
+                // That a time has come is concluded, not asked for.
+                Actor::Clock => Class::Decision,
+            },
             Self::Paused(paused) => match paused.reason {
                 PauseReason::Person => Class::Command,
                 PauseReason::Budget | PauseReason::Rate => Class::Decision,

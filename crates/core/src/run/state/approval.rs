@@ -1,7 +1,7 @@
 //! One inbox item of a run, as its events tell it.
 
 use crate::id::CallId;
-use crate::run::event::{ApprovalAsked, ApprovalDecided, ApprovalKind};
+use crate::run::event::{ApprovalAsked, ApprovalDecided, ApprovalKind, CallInDoubt, InDoubtResolved};
 use crate::time::Time;
 
 /// An inbox item of the run.
@@ -17,15 +17,43 @@ pub struct Approval {
     pub asked_at: Time,
     /// What was decided, and when.
     pub decided: Option<(ApprovalDecided, Time)>,
-    /// Whether a newer item replaced it, or it was settled another way.
+    /// What a person said became of a call in doubt, and when.
+    pub resolved: Option<(InDoubtResolved, Time)>,
+    /// Whether a newer item replaced it, or its call was settled another way.
     pub superseded: bool,
 }
 
 impl Approval {
+    /// The item that asks whether a call may run.
+    pub(super) fn call(asked: &ApprovalAsked, at: Time) -> Self {
+        Self {
+            kind: asked.kind,
+            call: asked.call.clone(),
+            asked: Some(asked.clone()),
+            asked_at: at,
+            decided: None,
+            resolved: None,
+            superseded: false,
+        }
+    }
+
+    /// The item that asks what became of a call.
+    pub(super) fn in_doubt(doubt: &CallInDoubt, at: Time) -> Self {
+        Self {
+            kind: ApprovalKind::InDoubt,
+            call: doubt.call.clone(),
+            asked: None,
+            asked_at: at,
+            decided: None,
+            resolved: None,
+            superseded: false,
+        }
+    }
+
     /// Whether a person still has to decide.
     #[must_use]
     pub const fn is_pending(&self) -> bool {
-        self.decided.is_none() && !self.superseded
+        self.decided.is_none() && self.resolved.is_none() && !self.superseded
     }
 
     /// When silence counts as no.

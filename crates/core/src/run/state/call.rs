@@ -1,7 +1,7 @@
 //! One tool call of a run, as its events tell it.
 
 use crate::content::Content;
-use crate::guard::judge::Verdict;
+use crate::guard::judge::{Decision, Verdict};
 use crate::id::{ApprovalId, CallId};
 use crate::run::event::{CallEnded, CallStarted, DoubtOutcome, InDoubtResolved};
 use crate::time::Time;
@@ -20,7 +20,7 @@ pub struct Call {
     pub proposed_at: Time,
     /// What the guard last said. None before, and again after a person approved: the guard looks once more.
     pub judged: Option<Judged>,
-    /// Its latest inbox item.
+    /// Its latest inbox item; one about a doubt is kept with the doubt.
     pub approval: Option<ApprovalId>,
     /// Whether a person said yes, and to which state of the target.
     pub answered: Option<Answered>,
@@ -93,11 +93,36 @@ impl Call {
         self.started.as_ref().map(|started| started.recovery)
     }
 
-    /// The paths it touches, as far as they are known.
+    /// Whether nobody knows if it happened, and no person has said so yet.
+    #[must_use]
+    pub fn is_in_doubt(&self) -> bool {
+        self.ended.is_none() && self.doubt.as_ref().is_some_and(|doubt| doubt.resolved.is_none())
+    }
+
+    /// What the guard last decided.
+    #[must_use]
+    pub fn decision(&self) -> Option<Decision> {
+        self.judged.as_ref().map(|judged| judged.verdict.decision)
+    }
+
+    /// Whether it counts against the limit of the run: it ran, or it may still run. What was refused does not.
+    #[must_use]
+    pub fn is_spent(&self) -> bool {
+        let may_run = match self.decision() {
+            Some(Decision::Allow | Decision::Ask) => true,
+            Some(Decision::Deny) => false,
+            None => self.answered.is_some(),
+        };
+        self.started.is_some() || (self.ended.is_none() && may_run)
+    }
+
+    /// The paths it touches, as far as they are known: what it was started on while it runs, else what was last seen.
     #[must_use]
     pub fn target(&self) -> Option<&Target> {
         let started = self.started.as_ref().map(|started| &started.target);
-        started.or_else(|| self.judged.as_ref()?.prepared.as_ref().map(|prepared| &prepared.target))
+        let prepared =
+            self.judged.as_ref().and_then(|judged| judged.prepared.as_ref()).map(|prepared| &prepared.target);
+        if self.is_running() || self.is_in_doubt() { started } else { prepared.or(started) }
     }
 
     /// Whether a person said that it is to be run again.

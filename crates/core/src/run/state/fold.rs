@@ -1,12 +1,15 @@
-//! Adding one event to the state of a run. It says no to an event that cannot follow; it never decides.
+//! Adding one event to the state of a run. An event that cannot follow what is in the log is refused and changes nothing;
+//! that is how a damaged or forged log is noticed. Nothing is decided here.
 
 use super::approval::Approval;
 use super::call::{Answered, Call, Doubt, Judged};
 use super::{State, Turn};
-use crate::guard::judge::Grant;
+use crate::guard::judge::{Decision as Judgement, Grant};
 use crate::id::{ApprovalId, CallId};
 use crate::run::event::{
-    ApprovalAsked, ApprovalDecided, ApprovalKind, CallEnded, Decision, Event, GrantScope, ModelAnswered,
+    ApprovalAsked, ApprovalDecided, ApprovalKind, CallEnded, CallInDoubt, CallJudged, CallProposed, CallStarted,
+    CancelAsked, Decision, DoubtOutcome, Event, GrantScope, InDoubtResolved, ModelAnswered, ModelFailed,
+    ModelRequested, RunEnded, RunStarted,
 };
 use crate::time::Time;
 
@@ -22,19 +25,28 @@ pub struct Impossible {
     pub why: &'static str,
 }
 
+type Folded = Result<(), &'static str>;
+
 impl State {
     /// Adds one event.
     ///
     /// # Errors
-    /// When the event cannot follow the ones before it. The state is then not to be used any more.
+    /// When the event cannot follow the ones before it. The state is then as it was.
     pub fn apply(&mut self, event: &Event, seq: u64, at: Time) -> Result<(), Impossible> {
-        let result = self.fold(event, seq, at);
+        self.fold(event, seq, at).map_err(|why| Impossible { seq, kind: event.kind(), why })?;
+        // A hold that names its end is over with the first thing that is recorded after it.
+        if self.pause.as_ref().is_some_and(|pause| pause.is_over(at)) {
+            self.pause = None;
+        }
         self.seq = seq;
         self.updated_at = at;
-        result.map_err(|why| Impossible { seq, kind: event.kind(), why })
+        Ok(())
     }
 
-    fn fold(&mut self, event: &Event, seq: u64, at: Time) -> Result<(), &'static str> {
+    fn fold(&mut self, event: &Event, seq: u64, at: Time) -> Folded {
+        if self.seq.checked_add(1) != Some(seq) {
+            return Err("events are numbered from 1, without gaps");
+        }
         if self.start.is_some() == matches!(event, Event::RunStarted(_)) {
             return Err("a run starts once, with its first event");
         }
@@ -42,146 +54,217 @@ impl State {
             return Err("the run has ended");
         }
         match event {
-            Event::RunStarted(body) => {
-                self.labels = body.labels;
-                self.started_at = at;
-                self.start = Some(Box::new(body.clone()));
-            }
-            Event::ModelRequested(body) => self.asking = Some(body.clone()),
-            Event::Thought(body) => self.open_turn().thoughts.push(body.clone()),
-            Event::Said(body) => self.open_turn().said = Some(body.text.clone()),
-            Event::ModelAnswered(body) => self.answered(body),
-            Event::ModelFailed(body) => {
-                self.asking = None;
-                self.failures.push(body.clone());
-            }
-            Event::CallProposed(body) => {
-                if self.call(&body.call).is_some() {
-                    return Err("a call id is used once");
-                }
-                let turn = self.turns.last_mut().ok_or("a call needs a turn")?;
-                turn.calls.push(Call::proposed(body.call.clone(), &body.tool, body.arguments.clone(), at));
-            }
-            Event::CallJudged(body) => {
-                let judged = Judged { verdict: body.verdict.clone(), prepared: body.prepared.clone() };
-                self.open_call(&body.call)?.judged = Some(judged);
-            }
-            Event::ApprovalAsked(body) => self.asked(body, at)?,
-            Event::ApprovalDecided(body) => self.decided(body, at)?,
-            Event::CallStarted(body) => {
-                let call = self.open_call(&body.call)?;
-                call.started_at.get_or_insert(at);
-                call.doubt = None;
-                call.started = Some(body.clone());
-            }
-            Event::CallEnded(body) => self.ended(body, seq, at)?,
-            Event::CallInDoubt(body) => {
-                let doubt = Doubt { approval: body.approval, message: body.message.clone(), resolved: None };
-                self.open_call(&body.call)?.doubt = Some(doubt);
-                let approval = Approval {
-                    kind: ApprovalKind::InDoubt,
-                    call: body.call.clone(),
-                    asked: None,
-                    asked_at: at,
-                    decided: None,
-                    superseded: false,
-                };
-                self.approvals.insert(body.approval, approval);
-            }
-            Event::InDoubtResolved(body) => {
-                let call = self.open_call(&body.call)?;
-                call.doubt.as_mut().ok_or("the call is not in doubt")?.resolved = Some(body.clone());
-                self.supersede(body.approval);
-            }
+            Event::RunStarted(body) => self.begin(body, at),
+            Event::ModelRequested(body) => return self.requested(body),
+            Event::Thought(body) => self.answering(body.turn)?.thoughts.push(body.clone()),
+            Event::Said(body) => self.answering(body.turn)?.said = Some(body.text.clone()),
+            Event::ModelAnswered(body) => return self.answered(body),
+            Event::ModelFailed(body) => return self.failed(body),
+            Event::CallProposed(body) => return self.proposed(body, at),
+            Event::CallJudged(body) => return self.judged(body),
+            Event::ApprovalAsked(body) => return self.asked(body, at),
+            Event::ApprovalDecided(body) => return self.decided(body, at),
+            Event::CallStarted(body) => return self.started(body, at),
+            Event::CallEnded(body) => return self.ended(body, seq, at),
+            Event::CallInDoubt(body) => return self.in_doubt(body, at),
+            Event::InDoubtResolved(body) => return self.resolved(body, at),
             Event::LabelsRaised(body) => self.labels = self.labels.join(body.labels),
             Event::Paused(body) => self.pause = Some(body.clone()),
             Event::Resumed(_) => self.pause = None,
             Event::CancelAsked(body) => {
                 self.cancel.get_or_insert_with(|| body.clone());
             }
+            Event::Cancelled(_) if self.cancel.is_none() => return Err("nobody asked to cancel"),
             Event::Cancelled(_) => {}
             Event::Errored(body) => self.error = Some(body.clone()),
-            Event::RunEnded(body) => {
-                self.asking = None;
-                for approval in self.approvals.values_mut().filter(|approval| approval.is_pending()) {
-                    approval.superseded = true;
-                }
-                self.end = Some((body.clone(), at));
-            }
+            Event::RunEnded(body) => return self.close(body, at),
         }
         Ok(())
     }
 
-    fn open_turn(&mut self) -> &mut Turn {
-        if self.turns.last().is_none_or(|turn| turn.answered.is_some()) {
-            self.turns.push(Turn::default());
-        }
-        let last = self.turns.len() - 1;
-        &mut self.turns[last]
+    fn begin(&mut self, body: &RunStarted, at: Time) {
+        self.labels = body.labels;
+        self.started_at = at;
+        self.start = Some(Box::new(body.clone()));
     }
 
-    fn answered(&mut self, body: &ModelAnswered) {
-        self.asking = None;
-        self.failures.clear();
+    fn requested(&mut self, body: &ModelRequested) -> Folded {
+        if self.asking.is_some() {
+            return Err("a model call is under way");
+        }
+        if self.turns.last().is_some_and(|turn| turn.calls.is_empty() || !turn.is_complete()) {
+            return Err("the turn before it is not complete, or was the last");
+        }
+        let attempt = self.failures.last().map_or(0, |failure| failure.attempt).checked_add(1);
+        if body.turn != self.next_turn() || Some(body.attempt) != attempt {
+            return Err("turns and attempts are counted from 1, without gaps");
+        }
+        self.asking = Some(body.clone());
+        Ok(())
+    }
+
+    /// The turn that the model call under way is writing.
+    fn answering(&mut self, turn: u32) -> Result<&mut Turn, &'static str> {
+        if self.asking.as_ref().is_none_or(|asking| asking.turn != turn) {
+            return Err("the model was not asked for this turn");
+        }
+        let count = self.turns.len();
+        if count < turn as usize {
+            self.turns.push(Turn::default());
+        }
+        match self.turns.last_mut() {
+            Some(open) if open.answered.is_none() => Ok(open),
+            Some(_) | None => Err("the model has answered"),
+        }
+    }
+
+    fn answered(&mut self, body: &ModelAnswered) -> Folded {
+        self.answering(body.turn)?.answered = Some(body.clone());
         self.usage += body.usage;
         self.estimated |= body.estimated;
         match body.cost {
             Some(cost) => self.cost += cost,
             None => self.unpriced = true,
         }
-        self.open_turn().answered = Some(body.clone());
+        self.hear_out();
+        Ok(())
     }
 
-    fn asked(&mut self, body: &ApprovalAsked, at: Time) -> Result<(), &'static str> {
+    /// An answer is heard out once every call it announced is there; until then its call to the model counts as open.
+    fn hear_out(&mut self) {
+        if self.turns.last().is_some_and(Turn::is_whole) {
+            self.asking = None;
+            self.failures.clear();
+        }
+    }
+
+    fn failed(&mut self, body: &ModelFailed) -> Folded {
+        let asking = self.asking.as_ref().ok_or("no model call is under way")?;
+        if (asking.turn, asking.attempt) != (body.turn, body.attempt) {
+            return Err("another model call is under way");
+        }
+        self.asking = None;
+        self.failures.push(body.clone());
+        // What a lost answer had begun to say does not count.
+        self.turns.truncate((body.turn as usize).saturating_sub(1));
+        Ok(())
+    }
+
+    fn proposed(&mut self, body: &CallProposed, at: Time) -> Folded {
+        if self.call(&body.call).is_some() {
+            return Err("a call id is used once");
+        }
+        if self.asking.as_ref().is_none_or(|asking| asking.turn != body.turn) {
+            return Err("the model was not asked for this turn");
+        }
+        let turn = self.turns.last_mut().filter(|turn| turn.answered.is_some()).ok_or("a call follows its answer")?;
+        turn.calls.push(Call::proposed(body.call.clone(), &body.tool, body.arguments.clone(), at));
+        self.hear_out();
+        Ok(())
+    }
+
+    fn judged(&mut self, body: &CallJudged) -> Folded {
         let call = self.open_call(&body.call)?;
+        if call.is_running() || call.is_in_doubt() {
+            return Err("a call is judged before it is started");
+        }
+        call.judged = Some(Judged { verdict: body.verdict.clone(), prepared: body.prepared.clone() });
+        Ok(())
+    }
+
+    fn asked(&mut self, body: &ApprovalAsked, at: Time) -> Folded {
+        if self.approvals.contains_key(&body.approval) {
+            return Err("an approval id is used once");
+        }
+        match body.kind {
+            ApprovalKind::Call | ApprovalKind::Budget => {}
+            ApprovalKind::InDoubt => return Err("a call in doubt is asked about by its own event"),
+        }
+        let call = self.open_call(&body.call)?;
+        if call.is_running() || call.is_in_doubt() || call.decision() != Some(Judgement::Ask) {
+            return Err("a person is asked only where the guard asks");
+        }
         let before = call.approval.replace(body.approval);
         call.answered = None;
         if let Some(before) = before {
             self.supersede(before);
         }
-        let approval = Approval {
-            kind: body.kind,
-            call: body.call.clone(),
-            asked: Some(body.clone()),
-            asked_at: at,
-            decided: None,
-            superseded: false,
-        };
-        self.approvals.insert(body.approval, approval);
+        self.approvals.insert(body.approval, Approval::call(body, at));
         Ok(())
     }
 
-    fn decided(&mut self, body: &ApprovalDecided, at: Time) -> Result<(), &'static str> {
-        let approval = self.approvals.get_mut(&body.approval).ok_or("there is no such approval")?;
+    fn decided(&mut self, body: &ApprovalDecided, at: Time) -> Folded {
+        let approval = self.approvals.get(&body.approval).ok_or("there is no such approval")?;
         if !approval.is_pending() {
             return Err("the approval was decided already");
         }
-        approval.decided = Some((body.clone(), at));
+        if approval.call != body.call {
+            return Err("the approval is about another call");
+        }
         let asked = approval.asked.clone().ok_or("a call in doubt is resolved, not approved")?;
+        if body.decision == Decision::Edit && body.arguments.is_none() {
+            return Err("an edit carries arguments");
+        }
         let call = self.open_call(&body.call)?;
         match body.decision {
+            // The guard looks once more, under the policy of the day.
             Decision::Approve => {
                 call.judged = None;
                 call.answered = Some(Answered { target: Some(asked.target.clone()) });
             }
             Decision::Edit => {
-                call.arguments = body.arguments.clone().ok_or("an edit carries arguments")?;
+                call.arguments = body.arguments.clone().unwrap_or_default();
                 call.judged = None;
                 call.answered = Some(Answered { target: None });
             }
             Decision::Respond | Decision::Reject | Decision::Stop => {}
         }
-        match body.scope {
-            GrantScope::Once => {}
-            GrantScope::Run => self.grants.push(Grant::from_asked(&asked)),
+        match (body.decision, body.scope) {
+            (Decision::Approve, GrantScope::Run) => self.grants.push(Grant::from_asked(&asked)),
+            (Decision::Stop, _) => {
+                let reason = body.message.clone().unwrap_or_else(|| "stopped at an approval".to_owned());
+                self.cancel.get_or_insert_with(|| CancelAsked { by: body.by.clone(), reason });
+            }
+            // A grant for the run follows from a plain yes only: what was edited or refused was not granted.
+            (Decision::Approve, GrantScope::Once) | (Decision::Edit | Decision::Respond | Decision::Reject, _) => {}
+        }
+        if let Some(approval) = self.approvals.get_mut(&body.approval) {
+            approval.decided = Some((body.clone(), at));
         }
         Ok(())
     }
 
-    fn ended(&mut self, body: &CallEnded, seq: u64, at: Time) -> Result<(), &'static str> {
+    fn started(&mut self, body: &CallStarted, at: Time) -> Folded {
+        let call = self.open_call(&body.call)?;
+        if call.is_in_doubt() {
+            return Err("the call is in doubt");
+        }
+        let judged = call.judged.as_ref().filter(|judged| judged.verdict.decision == Judgement::Allow);
+        let judged = judged.ok_or("the call was not allowed")?;
+        let same_target = match &judged.prepared {
+            Some(prepared) => prepared.target == body.target,
+            None => body.target.is_empty(),
+        };
+        if body.tool != call.tool || body.arguments != call.arguments || !same_target {
+            return Err("what is started is not what was judged");
+        }
+        let attempt = call.started.as_ref().map_or(0, |started| started.attempt).checked_add(1);
+        if Some(body.attempt) != attempt {
+            return Err("attempts are counted from 1, without gaps");
+        }
+        call.started_at.get_or_insert(at);
+        call.doubt = None;
+        call.started = Some(body.clone());
+        Ok(())
+    }
+
+    fn ended(&mut self, body: &CallEnded, seq: u64, at: Time) -> Folded {
         let call = self.open_call(&body.call)?;
         if body.allowed && call.started.is_none() {
             return Err("a call that was allowed has been started");
+        }
+        if !body.allowed && call.is_running() {
+            return Err("a call that runs was allowed");
         }
         call.ended = Some((body.clone(), seq, at));
         let (approval, doubt) = (call.approval, call.doubt.as_ref().map(|doubt| doubt.approval));
@@ -193,6 +276,50 @@ impl State {
         Ok(())
     }
 
+    fn in_doubt(&mut self, body: &CallInDoubt, at: Time) -> Folded {
+        if self.approvals.contains_key(&body.approval) {
+            return Err("an approval id is used once");
+        }
+        let call = self.open_call(&body.call)?;
+        if !call.is_running() {
+            return Err("only a call that runs can be in doubt");
+        }
+        call.doubt = Some(Doubt { approval: body.approval, message: body.message.clone(), resolved: None });
+        self.approvals.insert(body.approval, Approval::in_doubt(body, at));
+        Ok(())
+    }
+
+    fn resolved(&mut self, body: &InDoubtResolved, at: Time) -> Folded {
+        let call = self.open_call(&body.call)?;
+        let target = call.started.as_ref().map(|started| started.target.clone());
+        let doubt = call.doubt.as_mut().filter(|doubt| doubt.resolved.is_none()).ok_or("the call is not in doubt")?;
+        if doubt.approval != body.approval {
+            return Err("the approval is about another call");
+        }
+        doubt.resolved = Some(body.clone());
+        match body.outcome {
+            // It is run again like a call that was approved: judged once more, and on the target of its first start.
+            DoubtOutcome::Run => {
+                call.judged = None;
+                call.answered = Some(Answered { target });
+            }
+            DoubtOutcome::Happened | DoubtOutcome::Abandon => {}
+        }
+        if let Some(approval) = self.approvals.get_mut(&body.approval) {
+            approval.resolved = Some((body.clone(), at));
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, body: &RunEnded, at: Time) -> Folded {
+        if self.calls().any(|call| call.ended.is_none()) {
+            return Err("every call has its result before the run ends");
+        }
+        self.asking = None;
+        self.end = Some((body.clone(), at));
+        Ok(())
+    }
+
     fn supersede(&mut self, id: ApprovalId) {
         if let Some(approval) = self.approvals.get_mut(&id).filter(|approval| approval.is_pending()) {
             approval.superseded = true;
@@ -200,6 +327,9 @@ impl State {
     }
 
     fn open_call(&mut self, id: &CallId) -> Result<&mut Call, &'static str> {
+        if self.asking.is_some() {
+            return Err("the answer that holds the call is not complete");
+        }
         let call = self.calls_mut().find(|call| call.id == *id).ok_or("there is no such call")?;
         if call.ended.is_some() {
             return Err("a call has exactly one result");

@@ -5,7 +5,8 @@ mod call;
 mod fold;
 mod permit;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 pub use approval::Approval;
 pub use call::{Answered, Call, Doubt, Judged};
@@ -19,6 +20,7 @@ use crate::label::Labels;
 use crate::money::{MicroUsd, TokenUsage};
 use crate::run::event::{
     CancelAsked, EndStatus, Errored, ModelAnswered, ModelFailed, ModelRequested, Paused, RunEnded, RunStarted, Thought,
+    ThoughtForm,
 };
 use crate::run::status::Status;
 use crate::time::Time;
@@ -80,10 +82,16 @@ pub struct Turn {
 }
 
 impl Turn {
+    /// Whether the answer was heard out: every call it announced is there.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.answered.as_ref().is_some_and(|answered| self.calls.len() >= answered.calls as usize)
+    }
+
     /// Whether each call has its one result.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.answered.is_some() && self.calls.iter().all(|call| call.ended.is_some())
+        self.is_whole() && self.calls.iter().all(|call| call.ended.is_some())
     }
 }
 
@@ -102,14 +110,42 @@ impl State {
     /// The calls that count against the limit: all but the refused ones.
     #[must_use]
     pub fn calls_spent(&self) -> usize {
-        self.calls().filter(|call| call.started.is_some() || (call.ended.is_none() && call.judged.is_some())).count()
+        self.calls().filter(|call| call.is_spent()).count()
     }
 
-    /// The last text the model wrote.
+    /// The number of the next turn, from 1.
+    #[must_use]
+    pub fn next_turn(&self) -> u32 {
+        u32::try_from(self.turns.len()).unwrap_or(u32::MAX).saturating_add(1)
+    }
+
+    /// The last text the model wrote for people; its reasoning is not.
     #[must_use]
     pub fn last_text(&self) -> Content {
-        let text = |turn: &Turn| turn.said.clone().or_else(|| turn.thoughts.last().map(|thought| thought.text.clone()));
-        self.turns.iter().rev().find_map(text).unwrap_or_default()
+        let spoken = |turn: &Turn| {
+            let before_calls = turn.thoughts.iter().rev().find(|thought| thought.form == ThoughtForm::Text);
+            turn.said.clone().or_else(|| before_calls.map(|thought| thought.text.clone()))
+        };
+        self.turns.iter().rev().filter_map(spoken).find(|text| !text.is_empty()).unwrap_or_default()
+    }
+
+    /// The blocks that have to be loaded before the calls that are still open can be judged or run: their arguments.
+    #[must_use]
+    pub fn missing(&self) -> Vec<Hash> {
+        let open = self.calls().filter(|call| call.ended.is_none());
+        open.filter_map(|call| call.arguments.missing()).collect()
+    }
+
+    /// Fills in texts that were loaded; a block that is not among them was erased.
+    pub fn fill(&mut self, texts: &HashMap<Hash, Arc<str>>) {
+        for call in self.calls_mut().filter(|call| call.ended.is_none()) {
+            let started = call.started.as_mut().map(|started| &mut started.arguments);
+            for content in std::iter::once(&mut call.arguments).chain(started) {
+                if let Some(text) = content.missing().and_then(|hash| texts.get(&hash)) {
+                    content.fill(text);
+                }
+            }
+        }
     }
 
     /// How the run ended, if it did.
