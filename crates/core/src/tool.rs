@@ -173,15 +173,26 @@ impl Target {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+}
 
-    /// Whether two targets name a common thing, so that calls on them must not run side by side. A folder conflicts with
-    /// everything below it.
+/// A path that a call reads or changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Touch {
+    /// The notebook path.
+    pub path: String,
+    /// Whether it may look different afterwards.
+    pub changes: bool,
+}
+
+impl Touch {
+    /// Whether two calls that touch these must not run side by side: one of them changes what the other sees. A folder is
+    /// touched with everything below it.
     #[must_use]
-    pub fn overlaps(&self, other: &Self) -> bool {
+    pub fn clashes(&self, other: &Self) -> bool {
         let under = |a: &str, b: &str| {
             a == b || a.strip_prefix(b.trim_end_matches('/')).is_some_and(|rest| rest.starts_with('/'))
         };
-        self.0.keys().any(|a| other.0.keys().any(|b| under(a, b) || under(b, a)))
+        (self.changes || other.changes) && (under(&self.path, &other.path) || under(&other.path, &self.path))
     }
 }
 
@@ -293,12 +304,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn targets_overlap_when_one_lies_in_the_other() {
-        let target = |path: &str| Target(BTreeMap::from([(path.to_owned(), None)]));
-        assert!(target("/a/b").overlaps(&target("/a")));
-        assert!(target("/a").overlaps(&target("/a/b")));
-        assert!(target("/").overlaps(&target("/a/b")));
-        assert!(!target("/ab").overlaps(&target("/a")));
-        assert!(!target("/a").overlaps(&Target::default()));
+    fn calls_clash_when_one_changes_what_lies_in_the_reach_of_the_other() {
+        let touch = |path: &str, changes| Touch { path: path.to_owned(), changes };
+        assert!(touch("/a/b", true).clashes(&touch("/a", false)));
+        assert!(touch("/a", false).clashes(&touch("/a/b", true)));
+        assert!(touch("/", false).clashes(&touch("/a/b", true)));
+        assert!(touch("/a", true).clashes(&touch("/a", true)));
+        assert!(!touch("/a", false).clashes(&touch("/a", false)));
+        assert!(!touch("/ab", true).clashes(&touch("/a", true)));
     }
 }

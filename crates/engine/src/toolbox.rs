@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use adjutant_core::content::Content;
 use adjutant_core::guard::arguments;
-use adjutant_core::guard::judge::{Decision, Question, Verdict, fingerprint, judge, risk};
+use adjutant_core::guard::judge::{Decision, Question, Verdict, fingerprint, judge, risk, touches};
 use adjutant_core::guard::permit::Permit;
 use adjutant_core::id::CallId;
 use adjutant_core::label::Labels;
@@ -14,7 +14,7 @@ use adjutant_core::limits;
 use adjutant_core::message::FinishReason;
 use adjutant_core::run::event::{ApprovalAsked, ApprovalKind, CallEnded, CallInDoubt, CallJudged, Effects};
 use adjutant_core::run::state::{Call, State};
-use adjutant_core::tool::{Done, Prepared, Probe, Recovery, ToolOutcome};
+use adjutant_core::tool::{Done, Prepared, Probe, Recovery, ToolOutcome, Touch};
 use adjutant_models::retry::backoff;
 use adjutant_tools::{Tool, World};
 use futures::future::{FutureExt, select_all};
@@ -155,7 +155,14 @@ impl Driver {
             // The diff is for the person who is asked; it is kept with the question, not with the verdict.
             let kept = prepared.map(|prepared| Prepared { diff: None, ..prepared });
             let asked = asks.then(|| self.question_for(&agent, &call, &verdict, kept.as_ref(), diff)).flatten();
-            self.log.push(CallJudged { call: id.clone(), verdict, policy: agent.config.hash(), prepared: kept })?;
+            let touches = self.touches(&call);
+            self.log.push(CallJudged {
+                call: id.clone(),
+                verdict,
+                policy: agent.config.hash(),
+                prepared: kept,
+                touches,
+            })?;
             if let Some(asked) = asked {
                 self.log.push(asked)?;
             }
@@ -212,6 +219,12 @@ impl Driver {
             );
         }
         (verdict, Some(prepared))
+    }
+
+    fn touches(&self, call: &Call) -> Vec<Touch> {
+        let tool = self.engine.tools().get(&call.tool);
+        let arguments = arguments::parse(&call.arguments.text());
+        tool.zip(arguments.ok()).map(|(tool, arguments)| touches(tool.spec(), &arguments)).unwrap_or_default()
     }
 
     /// An earlier call of the turn that asks for the very same thing.

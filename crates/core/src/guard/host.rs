@@ -7,8 +7,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::address::{Network, is_public};
-pub use super::location::{URL_CHARS, Url};
 use super::location::comparable;
+pub use super::location::{URL_CHARS, Url};
 use super::scope::{BadPattern, Denied};
 
 /// Redirects that are followed for one request (U8).

@@ -11,7 +11,7 @@ use crate::guard::path::NotePath;
 use crate::guard::policy::{AgentConfig, Autonomy};
 use crate::guard::scope::{Action, Kind, Scope};
 use crate::run::event::{ApprovalAsked, Effects, GrantScope, Risk};
-use crate::tool::{Category, Effect, Prepared, Target, ToolSpec};
+use crate::tool::{Category, Effect, Prepared, Target, ToolSpec, Touch};
 
 /// Allow, ask or deny. Deny outranks ask, ask outranks allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -312,6 +312,23 @@ fn path_texts<'a>(spec: &'a ToolSpec, arguments: &'a Value, name: &str) -> Optio
         Some(Value::Null) | None => Some(Vec::new()),
         Some(Value::Bool(_) | Value::Number(_) | Value::Object(_)) => None,
     }
+}
+
+/// The paths a call reads or changes, so that calls that meet on one can wait for each other. What is no path is left out:
+/// such a call is refused anyway.
+#[must_use]
+pub fn touches(spec: &ToolSpec, arguments: &Value) -> Vec<Touch> {
+    let mut touches = Vec::new();
+    for (name, action) in &spec.paths {
+        let changes = match action {
+            Action::Read | Action::List | Action::Copy => false,
+            Action::Write | Action::Create | Action::Delete | Action::Execute | Action::Move => true,
+        };
+        let texts = path_texts(spec, arguments, name).unwrap_or_default();
+        let paths = texts.into_iter().filter_map(|text| NotePath::parse(text).ok());
+        touches.extend(paths.map(|path| Touch { path: path.as_str().to_owned(), changes }));
+    }
+    touches
 }
 
 /// What the call does, now that it is known what is there: writing what is not there is creating it.

@@ -180,7 +180,8 @@ fn within_turn(state: &State, turn: &Turn, now: Time) -> Step {
         let next = pause.until.into_iter().chain(expiry).min();
         return if running.is_empty() { Step::Wait(next) } else { Step::Await(running) };
     }
-    let unjudged: Vec<_> = open().filter(|call| is_to_be_judged(state, call)).map(|call| call.id.clone()).collect();
+    let unjudged: Vec<_> =
+        open().filter(|call| is_to_be_judged(state, turn, call)).map(|call| call.id.clone()).collect();
     if !unjudged.is_empty() {
         return Step::Judge(unjudged);
     }
@@ -191,8 +192,9 @@ fn within_turn(state: &State, turn: &Turn, now: Time) -> Step {
     if running.is_empty() { Step::Wait(expiry) } else { Step::Await(running) }
 }
 
-/// Whether the guard has to look at a call: it has not yet, or it asked and there is nobody left to answer.
-fn is_to_be_judged(state: &State, call: &Call) -> bool {
+/// Whether the guard has to look at a call: it has not yet, it asked and there is nobody left to answer, or another call of
+/// the turn has changed what it saw.
+fn is_to_be_judged(state: &State, turn: &Turn, call: &Call) -> bool {
     if call.is_running() || call.is_in_doubt() {
         return false;
     }
@@ -202,7 +204,14 @@ fn is_to_be_judged(state: &State, call: &Call) -> bool {
             let item = call.approval.and_then(|id| state.approvals.get(&id));
             !item.is_some_and(Approval::is_pending)
         }
-        Some(Judgement::Allow | Judgement::Deny) => false,
+        Some(Judgement::Allow) => {
+            let seen = call.judged.as_ref().map_or(0, |judged| judged.seq);
+            let changed = |other: &Call| {
+                other.ended.as_ref().is_some_and(|(ended, seq, _)| ended.allowed && *seq > seen) && call.clashes(other)
+            };
+            call.started.is_none() && turn.calls.iter().any(changed)
+        }
+        Some(Judgement::Deny) => false,
     }
 }
 
@@ -217,11 +226,7 @@ fn startable(turn: &Turn) -> impl Iterator<Item = &Call> {
                 && call.judged.as_ref().is_some_and(|judged| judged.verdict.decision == Judgement::Allow);
             let earlier = || turn.calls[..*index].iter().filter(|other| other.ended.is_none());
             let later_running = || turn.calls[*index + 1..].iter().filter(|other| other.is_running());
-            let clash = |other: &Call| match (call.target(), other.target()) {
-                (Some(mine), Some(theirs)) => mine.overlaps(theirs),
-                (None, _) | (_, None) => false,
-            };
-            cleared && !earlier().chain(later_running()).any(clash)
+            cleared && !earlier().chain(later_running()).any(|other| call.clashes(other))
         })
         .map(|(_, call)| call)
 }

@@ -1,3 +1,52 @@
-//! The stories, by what they are about.
+//! The stories, by what they are about, and the stage they play on.
 
 mod approvals;
+mod branches;
+mod limits;
+
+use std::path::PathBuf;
+
+use adjutant_engine::models::Scripted;
+use adjutant_engine::{Agent, AgentBuilder};
+use tempfile::TempDir;
+
+/// A folder of files and a folder of data, both gone at the end.
+pub(crate) struct Stage {
+    folder: TempDir,
+    data: TempDir,
+}
+
+impl Stage {
+    pub(crate) fn new(files: &[(&str, &str)]) -> Self {
+        let stage = Self { folder: tempfile::tempdir().unwrap(), data: tempfile::tempdir().unwrap() };
+        for (path, text) in files {
+            let file = stage.path(path);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, text).unwrap();
+        }
+        stage
+    }
+
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.folder.path().join(path.trim_start_matches('/'))
+    }
+
+    pub(crate) fn read(&self, path: &str) -> String {
+        std::fs::read_to_string(self.path(path)).unwrap()
+    }
+
+    pub(crate) fn exists(&self, path: &str) -> bool {
+        self.path(path).exists()
+    }
+
+    /// An agent that may read and write everything here and answers from a script.
+    pub(crate) fn agent(&self, script: &str) -> AgentBuilder {
+        self.bare().model(Scripted::parse(script).unwrap())
+    }
+
+    /// The same with the demo model.
+    pub(crate) fn bare(&self) -> AgentBuilder {
+        let (folder, data) = (self.folder.path(), self.data.path());
+        Agent::builder("Tester").notebook(folder, ["/"]).toolsets(["files", "kv"]).can_write().data(data)
+    }
+}

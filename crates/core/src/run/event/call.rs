@@ -7,7 +7,7 @@ use crate::content::{Content, Hash};
 use crate::guard::judge::Verdict;
 use crate::id::{ApprovalId, CallId};
 use crate::label::Labels;
-use crate::tool::{Prepared, Recovery, Resource, Target};
+use crate::tool::{Prepared, Recovery, Resource, Target, Touch};
 
 /// The model asked for a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -34,6 +34,9 @@ pub struct CallJudged {
     /// What the tool saw before, if the call came that far. The judgement depends on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prepared: Option<Prepared>,
+    /// The paths it reads or changes: calls that meet on one wait for each other.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub touches: Vec<Touch>,
 }
 
 /// A tool call is about to be made.

@@ -5,7 +5,7 @@ use crate::guard::judge::{Decision, Verdict};
 use crate::id::{ApprovalId, CallId};
 use crate::run::event::{CallEnded, CallStarted, DoubtOutcome, InDoubtResolved};
 use crate::time::Time;
-use crate::tool::{Prepared, Recovery, Target};
+use crate::tool::{Prepared, Recovery, Target, Touch};
 
 /// One tool call.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,6 +43,10 @@ pub struct Judged {
     pub verdict: Verdict,
     /// What the tool saw.
     pub prepared: Option<Prepared>,
+    /// The paths it reads or changes.
+    pub touches: Vec<Touch>,
+    /// The event that said so.
+    pub seq: u64,
 }
 
 /// A person's yes.
@@ -114,6 +118,13 @@ impl Call {
             None => self.answered.is_some(),
         };
         self.started.is_some() || (self.ended.is_none() && may_run)
+    }
+
+    /// Whether this call and another must not run side by side.
+    #[must_use]
+    pub fn clashes(&self, other: &Self) -> bool {
+        let (Some(mine), Some(theirs)) = (&self.judged, &other.judged) else { return false };
+        mine.touches.iter().any(|mine| theirs.touches.iter().any(|theirs| mine.clashes(theirs)))
     }
 
     /// The paths it touches, as far as they are known: what it was started on while it runs, else what was last seen.

@@ -61,7 +61,7 @@ impl State {
             Event::ModelAnswered(body) => return self.answered(body),
             Event::ModelFailed(body) => return self.failed(body),
             Event::CallProposed(body) => return self.proposed(body, at),
-            Event::CallJudged(body) => return self.judged(body),
+            Event::CallJudged(body) => return self.judged(body, seq),
             Event::ApprovalAsked(body) => return self.asked(body, at),
             Event::ApprovalDecided(body) => return self.decided(body, at),
             Event::CallStarted(body) => return self.started(body, at),
@@ -163,12 +163,13 @@ impl State {
         Ok(())
     }
 
-    fn judged(&mut self, body: &CallJudged) -> Folded {
+    fn judged(&mut self, body: &CallJudged, seq: u64) -> Folded {
         let call = self.open_call(&body.call)?;
         if call.is_running() || call.is_in_doubt() {
             return Err("a call is judged before it is started");
         }
-        call.judged = Some(Judged { verdict: body.verdict.clone(), prepared: body.prepared.clone() });
+        let (verdict, prepared, touches) = (body.verdict.clone(), body.prepared.clone(), body.touches.clone());
+        call.judged = Some(Judged { verdict, prepared, touches, seq });
         Ok(())
     }
 

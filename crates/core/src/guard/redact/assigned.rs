@@ -1,0 +1,332 @@
+//! Values assigned to names that promise a secret (S2): in configuration, code, JSON, YAML, queries, flags and markup.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::header::{self, Header};
+use super::name::{self, Promise};
+use super::{Found, value};
+
+/// Bytes of a name that are looked at: its end says what it is.
+const NAME_BYTES: usize = 100;
+/// Blanks between a name, its sign and its value.
+const BLANKS: usize = 64;
+/// Bytes of an unquoted word from which on it is a secret without being looked at further: no word of prose or code is as
+/// long, and looking again and again at the same long word would not be linear.
+const LONG_WORD: usize = 512;
+
+/// Words behind a flag in a sentence about it.
+const ABOUT_FLAGS: &[&str] = &[
+    "flag",
+    "option",
+    "argument",
+    "parameter",
+    "and",
+    "for",
+    "with",
+    "when",
+    "must",
+    "can",
+    "file",
+    "should",
+    "then",
+    "from",
+    "instead",
+];
+
+/// What stands between a name and its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sign {
+    /// `=` right at the name and the value.
+    Tight,
+    /// `=` with blanks around it.
+    Equals,
+    /// `:`.
+    Colon,
+    /// A blank, behind the name of a flag.
+    Flag,
+    /// The end of an opening tag.
+    Tag,
+}
+
+/// A name with a sign behind it.
+struct Assignment<'a> {
+    name: &'a str,
+    start: usize,
+    sign: Sign,
+    /// Whether the name stood in quotes of its own, as in JSON.
+    quoted_name: bool,
+    /// Where the value begins.
+    value: usize,
+}
+
+/// A value that may be a secret.
+struct Value {
+    range: Range<usize>,
+    quoted: bool,
+}
+
+/// Secrets that follow words instead of signs: commands and statements.
+static COMMANDS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+    [
+        r"(?i)\bidentified\s{1,9}by\s{1,9}'([^'\n]{1,200})'",
+        r"(?i)\bpassword\s{1,9}'([^'\n]{1,200})'",
+        r"(?i)\blogin\s{1,9}\S{1,100}\s{1,9}password\s{1,9}(\S{1,200})",
+        r#"(?:^|\s)(?:-u|--user|--proxy-user)[ =]["']?[^\s:"']{1,100}:([^\s"'/][^\s"']{0,200})"#,
+        r#"\bsshpass\s{1,9}-p\s{0,9}["']?([^\s"']{1,200})"#,
+    ]
+    .into_iter()
+    .filter_map(|command| Regex::new(command).ok())
+    .collect()
+});
+
+pub(super) fn find(text: &str, found: &mut Vec<Found>) {
+    let mut at = 0;
+    let mut previous: Option<Range<usize>> = None;
+    // Headers are read to the end of their line, so names in a line that was read are no headers of their own.
+    let mut read_to = 0;
+    while let Some(skip) = text.get(at..).and_then(|rest| rest.find(|c: char| c.is_ascii_alphanumeric() || c == '_')) {
+        let start = at + skip;
+        let rest = text.get(start..).unwrap_or_default();
+        let run =
+            rest.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-' | '.')).unwrap_or(rest.len());
+        let name = rest.get(..run).unwrap_or_default().trim_end_matches(['-', '.']);
+        let end = start + name.len();
+        at = start + run;
+        if let Some(assignment) = assignment(text, name, start) {
+            let before =
+                previous.clone().filter(|word| text.get(word.end..start) == Some(" ")).and_then(|word| text.get(word));
+            let header = if start >= read_to { header_content(text, &assignment) } else { None };
+            let behind = match header {
+                Some((header, content)) => {
+                    read_to = content.end;
+                    header::find(text, header, content, found)
+                }
+                None => judge(text, &assignment, before, found),
+            };
+            at = at.max(behind.unwrap_or(at));
+        } else if name.eq_ignore_ascii_case("bearer") {
+            header::bearer(text, end, found);
+        }
+        previous = Some(start..end);
+    }
+    for command in COMMANDS.iter() {
+        let secrets = command.captures_iter(text).filter_map(|secret| secret.get(1));
+        let secrets = secrets.filter(|secret| !value::is_placeholder(secret.as_str()));
+        found.extend(secrets.map(|secret| Found { range: secret.range(), kind: "password" }));
+    }
+}
+
+/// Looks at what is assigned. Returns where to go on if the value was a secret.
+fn judge(text: &str, assignment: &Assignment<'_>, before: Option<&str>, found: &mut Vec<Found>) -> Option<usize> {
+    let tail = assignment.name.len().saturating_sub(NAME_BYTES);
+    let name = assignment.name.get(tail..)?;
+    let in_query = text.get(..assignment.start)?.ends_with(['?', '&', ';']) && assignment.sign == Sign::Tight;
+    let promise = name::promise(name, before, in_query)?;
+    let annotated = if assignment.sign == Sign::Colon { behind_type(text, assignment.value) } else { None };
+    let (sign, at) = annotated.map_or((assignment.sign, assignment.value), |at| (Sign::Equals, at));
+    let value = value_at(text, at, assignment, sign)?;
+    let secret = text.get(value.range.clone())?;
+    let is_secret = (!value.quoted && secret.len() >= LONG_WORD)
+        || (!value::is_placeholder(secret)
+            && !secret.starts_with("-----BEGIN")
+            && fits(promise, secret, value.quoted)
+            && (value.quoted || is_meant(text, assignment, sign, &value.range, promise)));
+    if !is_secret {
+        return None;
+    }
+    let behind = value.range.end;
+    found.push(Found { range: value.range, kind: promise.kind() });
+    Some(behind)
+}
+
+/// The header a name stands for, with its content.
+fn header_content(text: &str, assignment: &Assignment<'_>) -> Option<(Header, Range<usize>)> {
+    let header = Header::of(assignment.name)?;
+    let opened = quote_before(text, assignment.start).filter(|_| !assignment.quoted_name);
+    Some((header, header::content(text, assignment.value, opened)?))
+}
+
+/// The sign behind a name, if there is one that assigns.
+fn assignment<'a>(text: &str, name: &'a str, start: usize) -> Option<Assignment<'a>> {
+    let end = start + name.len();
+    let rest = text.get(end..)?;
+    let quoted = rest.trim_start_matches('\\').strip_prefix(['"', '\'', '`']);
+    let quoted_name = quoted.is_some() && quote_before(text, start).is_some();
+    let mut rest = if quoted_name { quoted? } else { rest };
+    if quoted_name {
+        rest = rest.strip_prefix(']').unwrap_or(rest);
+    }
+    rest =
+        rest.strip_prefix("?:").or_else(|| rest.strip_prefix("!:")).map_or(rest, |_| rest.get(1..).unwrap_or_default());
+    let make = |sign, value: &str| Some(Assignment { name, start, sign, quoted_name, value: text.len() - value.len() });
+    let spaced = skip_blanks(rest);
+    if let Some(value) = spaced.strip_prefix('=').map(|value| value.trim_start_matches(['=', '>', '~'])) {
+        let tight = spaced.len() == rest.len() && !value.starts_with([' ', '\t']);
+        return make(if tight { Sign::Tight } else { Sign::Equals }, skip_blanks(value));
+    }
+    if let Some(value) = spaced.strip_prefix(":=") {
+        return make(Sign::Equals, skip_blanks(value));
+    }
+    if let Some(value) = spaced.strip_prefix(':').filter(|value| !value.starts_with([':', '/'])) {
+        return make(Sign::Colon, skip_blanks(value));
+    }
+    let before = text.get(..start)?;
+    if rest.starts_with(' ') && before.ends_with('-') && !quoted_name {
+        return make(Sign::Flag, skip_blanks(rest));
+    }
+    if before.ends_with('<') {
+        return rest.strip_prefix('>').and_then(|value| make(Sign::Tag, value));
+    }
+    None
+}
+
+fn skip_blanks(text: &str) -> &str {
+    let blanks = text.bytes().take(BLANKS).take_while(|b| matches!(b, b' ' | b'\t')).count();
+    text.get(blanks..).unwrap_or_default()
+}
+
+/// The quote right before a name, backslashes or not.
+fn quote_before(text: &str, start: usize) -> Option<char> {
+    text.get(..start)?.chars().next_back().filter(|c| matches!(c, '"' | '\'' | '`'))
+}
+
+/// Where the value begins if a type stands between the colon and an equals sign.
+fn behind_type(text: &str, at: usize) -> Option<usize> {
+    let line = text.get(at..)?;
+    let equals =
+        line.bytes().take(48).position(|b| matches!(b, b'=' | b'"' | b'\'' | b'\n' | b',' | b';' | b'{' | b'('))?;
+    let value = line.get(equals..)?.strip_prefix('=').filter(|value| !value.starts_with(['=', '>']))?;
+    line.get(..equals)?.ends_with(' ').then(|| text.len() - skip_blanks(value).len())
+}
+
+fn value_at(text: &str, at: usize, assignment: &Assignment<'_>, sign: Sign) -> Option<Value> {
+    let rest = text.get(at..)?;
+    if sign == Sign::Tag {
+        let length = rest.find(['<', '\n'])?;
+        return rest.get(length..)?.starts_with("</").then_some(Value { range: at..at + length, quoted: true });
+    }
+    let unprefixed = rest.trim_start_matches(|c: char| "fFbBrRuU@".contains(c));
+    let prefix = rest.len() - unprefixed.len();
+    let start = if prefix <= 2 && unprefixed.starts_with(['"', '\'', '`']) { at + prefix } else { at };
+    if let Some(range) = quoted_at(text, start, assignment.quoted_name) {
+        return range.map(|range| Value { range, quoted: true });
+    }
+    // A value that opens a bracket and closes it again refers to something.
+    let closes = [('<', '>'), ('[', ']'), ('{', '}'), ('(', ')')];
+    let opened = rest.trim_start_matches(['$', '#', '%', '@']).chars().next();
+    let closed = |close: char| rest.bytes().take(200).take_while(|b| *b != b'\n').any(|b| char::from(b) == close);
+    if closes.iter().any(|(open, close)| opened == Some(*open) && closed(*close)) {
+        return None;
+    }
+    // In the style of the environment the value is the rest of the word, whatever it holds.
+    let shouted = sign == Sign::Tight
+        && assignment.name.bytes().all(|b| !b.is_ascii_lowercase())
+        && is_line_start(text, assignment.start);
+    let stops = if shouted { "" } else { "\"'`,;<>)}]&|" };
+    let length = rest.find(|c: char| c.is_whitespace() || stops.contains(c)).unwrap_or(rest.len());
+    let word = rest.get(..length)?;
+    let word = if shouted { word } else { word.trim_end_matches(['.', ':', '!', '?', '\\']) };
+    (!word.is_empty()).then_some(Value { range: at..at + word.len(), quoted: false })
+}
+
+/// A value in quotes; `Some(None)` if the quote closes a text that began before the name.
+#[expect(clippy::option_option, reason = "no quote and a quote that opens nothing are answered differently")]
+fn quoted_at(text: &str, at: usize, surely_opens: bool) -> Option<Option<Range<usize>>> {
+    let rest = text.get(at..)?;
+    let behind = rest.trim_start_matches('\\');
+    let slashes = rest.len() - behind.len();
+    let quote = behind.chars().next().filter(|c| matches!(c, '"' | '\'' | '`'))?;
+    let start = at + slashes + 1;
+    let inner = text.get(start..)?;
+    if let Some(inner) = inner.strip_prefix(quote).and_then(|inner| inner.strip_prefix(quote)) {
+        let length = inner.find(quote).unwrap_or(inner.len());
+        return Some(Some(start + 2..start + 2 + length));
+    }
+    let opens = surely_opens || !inner.starts_with(|c: char| c.is_whitespace() || ",;)]}+.:".contains(c));
+    if !opens || inner.is_empty() {
+        return Some(None);
+    }
+    let mut escapes = 0;
+    for (offset, c) in inner.char_indices() {
+        // The closing quote carries as many backslashes as the opening one; in plain quotes an even number escapes itself.
+        let closes = c == quote && (escapes == slashes || (slashes == 0 && escapes % 2 == 0));
+        if closes {
+            return Some(Some(start..start + offset - if slashes == 0 { 0 } else { escapes }));
+        }
+        if c == '\n' {
+            return Some(Some(start..start + offset));
+        }
+        escapes = if c == '\\' { escapes + 1 } else { 0 };
+    }
+    Some(Some(start..text.len()))
+}
+
+/// Whether a value can be what the name promises.
+fn fits(promise: Promise, value: &str, quoted: bool) -> bool {
+    let digits = value.bytes().filter(u8::is_ascii_digit).count();
+    let number = value.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b',' | b'_' | b'-' | b'+'));
+    let blanks = value.contains(char::is_whitespace);
+    match promise {
+        Promise::Password => {
+            value.chars().count() >= 3 && !(number && digits < 4) && !(quoted && value::is_prose(value))
+        }
+        Promise::Token | Promise::Secret | Promise::Key => {
+            value.chars().count() >= 4
+                && (!number || digits >= 16)
+                && !(blanks && !value::looks_drawn(value))
+                && !value::is_prose(value)
+        }
+        Promise::Query => value.len() >= 6 && value::looks_drawn(value) && !blanks,
+        Promise::Ssn => number && digits == 9,
+    }
+}
+
+/// Whether an unquoted value was meant as one: neither a name of code nor a word of prose.
+fn is_meant(text: &str, assignment: &Assignment<'_>, sign: Sign, range: &Range<usize>, promise: Promise) -> bool {
+    let word = text.get(range.clone()).unwrap_or_default();
+    let behind = text.get(range.end..).unwrap_or_default();
+    let shouted = assignment.name.bytes().all(|b| !b.is_ascii_lowercase());
+    let name_of_code = value::is_code(word)
+        || word.starts_with(['&', '*'])
+        || behind.starts_with('<')
+        || (!shouted
+            && word.find(['(', '[']).is_some_and(|at| {
+                word.get(..at).is_some_and(|call| call.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'))
+            }));
+    if name_of_code {
+        return false;
+    }
+    let rest = behind.trim_start_matches([' ', '\t', '.', '!']);
+    let ends = rest.is_empty() || rest.starts_with(|c: char| c.is_whitespace() || "#/;,)}]>|&\"'`\\".contains(c));
+    match sign {
+        Sign::Tight => true,
+        Sign::Flag => !word.starts_with('-') && !ABOUT_FLAGS.contains(&word),
+        Sign::Equals => ends || value::looks_drawn(word),
+        Sign::Colon => {
+            let begins = assignment.quoted_name || begins_clause(text, assignment.start);
+            (ends && (begins || promise == Promise::Password)) || value::looks_drawn(word)
+        }
+        Sign::Tag => true,
+    }
+}
+
+fn is_line_start(text: &str, start: usize) -> bool {
+    let before = text.get(..start).unwrap_or_default();
+    // A short look back is enough for what may stand before a name on its line.
+    let from =
+        (before.len().saturating_sub(BLANKS)..=before.len()).find(|from| before.is_char_boundary(*from)).unwrap_or(0);
+    let near = before.get(from..).unwrap_or_default();
+    let line = near.rsplit(['\n', '\u{2028}']).next().unwrap_or_default();
+    (from == 0 || line.len() < near.len()) && matches!(line.trim_start(), "" | "export " | "set " | "ENV " | "- ")
+}
+
+/// Whether a name begins a line, an entry or a quoted header, rather than standing in a sentence.
+fn begins_clause(text: &str, start: usize) -> bool {
+    let before = text.get(..start).unwrap_or_default();
+    let blanks = before.bytes().rev().take(BLANKS).take_while(|b| matches!(b, b' ' | b'\t')).count();
+    let before = before.get(..before.len() - blanks).unwrap_or_default();
+    before.is_empty() || before.ends_with(|c: char| c.is_whitespace() || "{,(;[|&?\"'`-".contains(c))
+}

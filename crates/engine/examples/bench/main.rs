@@ -1,0 +1,115 @@
+//! What runs cost: throughput, processor time, disk, memory, start-up. Prints a table; asserts nothing. Run it with
+//! `make bench`, in release: figures of a debug build say nothing.
+
+mod machine;
+mod stage;
+
+use std::time::Instant;
+
+use machine::{Use, rss_kib};
+use stage::{Ask, Stage};
+
+type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
+
+#[tokio::main]
+async fn main() -> Outcome {
+    let quick = std::env::args().any(|argument| argument == "quick");
+    let scale = if quick { 10 } else { 1 };
+    let postgres = std::env::var("ADJUTANT_TEST_POSTGRES").ok();
+    println("What a run costs (4 tool calls in 4 turns, 5 model calls, sealed)");
+    println("| store | at once | runs/s | CPU ms/run | bytes/run | events/run |");
+    println("|---|---:|---:|---:|---:|---:|");
+    for at_once in [1, 16, 128] {
+        let stage = Stage::sqlite().await?;
+        throughput("SQLite FULL", &stage, at_once, 2000 / scale).await?;
+    }
+    match &postgres {
+        None => println("| PostgreSQL | | skipped: ADJUTANT_TEST_POSTGRES is not set | | | |"),
+        Some(url) => {
+            for at_once in [1, 16, 128] {
+                let stage = Stage::postgres(url).await?;
+                throughput("PostgreSQL", &stage, at_once, 2000 / scale).await?;
+            }
+        }
+    }
+    parked(10_000 / scale).await?;
+    long_chat(1000 / scale).await?;
+    start_up(100_000 / scale).await
+}
+
+#[allow(clippy::print_stdout, reason = "a table for a person is what a bench is for")]
+fn println(line: &str) {
+    println!("{line}");
+}
+
+async fn throughput(name: &str, stage: &Stage, at_once: usize, runs: usize) -> Outcome {
+    stage.play(Ask::Work, at_once, at_once * 4).await?;
+    let (size, cpu, from) = (stage.bytes().await?, Use::now(), Instant::now());
+    let last = stage.play(Ask::Work, at_once, runs).await?;
+    let (seconds, cpu) = (from.elapsed().as_secs_f64(), Use::now().since(&cpu));
+    let events = stage.events(last).await?;
+    let count = runs as f64;
+    println(&format!(
+        "| {name} | {at_once} | {:.0} | {:.2} | {:.0} | {events} |",
+        count / seconds,
+        cpu.millis / count,
+        (stage.bytes().await? as f64 - size as f64) / count
+    ));
+    Ok(())
+}
+
+async fn parked(runs: usize) -> Outcome {
+    let stage = Stage::sqlite().await?;
+    stage.play(Ask::Approval, 64, 500).await?;
+    let before = (rss_kib(), stage.bytes().await?);
+    stage.play(Ask::Approval, 64, runs).await?;
+    let after = (rss_kib(), stage.bytes().await?);
+    println("");
+    println(&format!(
+        "{runs} runs that wait for an approval: memory {} KiB → {} KiB ({:+.2} KiB a run), disk {:.0} bytes a run",
+        before.0,
+        after.0,
+        (after.0 as f64 - before.0 as f64) / runs as f64,
+        (after.1 as f64 - before.1 as f64) / runs as f64
+    ));
+    Ok(())
+}
+
+async fn long_chat(runs: usize) -> Outcome {
+    let stage = Stage::sqlite().await?;
+    let mut chat = None;
+    println("");
+    println("| run of one chat | ms | CPU ms | events | bytes | context bytes |");
+    println("|---:|---:|---:|---:|---:|---:|");
+    for number in 1..=runs {
+        let (size, cpu, from) = (stage.bytes().await?, Use::now(), Instant::now());
+        let run = stage.one(chat, "tell me more").await?;
+        let (ms, cpu) = (from.elapsed().as_secs_f64() * 1e3, Use::now().since(&cpu));
+        chat = Some(stage.chat_of(run).await?);
+        if [10, runs / 10, runs / 2, runs].contains(&number) {
+            println(&format!(
+                "| {number} | {ms:.1} | {:.1} | {} | {} | {} |",
+                cpu.millis,
+                stage.events(run).await?,
+                stage.bytes().await? as i64 - size as i64,
+                stage.context(run).await?
+            ));
+        }
+    }
+    Ok(())
+}
+
+async fn start_up(runs: usize) -> Outcome {
+    let mut stage = Stage::sqlite().await?;
+    let from = Instant::now();
+    stage.play(Ask::Short, 256, runs).await?;
+    let filled = from.elapsed().as_secs_f64();
+    let ready = stage.reopen().await?;
+    println("");
+    println(&format!(
+        "start to ready with {runs} runs in the database ({:.0} MiB, filled in {filled:.0} s): {:.1} ms",
+        stage.bytes().await? as f64 / 1048576.0,
+        ready.as_secs_f64() * 1e3
+    ));
+    Ok(())
+}

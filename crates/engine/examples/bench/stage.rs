@@ -1,0 +1,173 @@
+//! An engine with a worker, a scripted model and a notebook, and the runs that are played on it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use adjutant_core::id::{AgentId, ChatId, RunId};
+use adjutant_core::run::event::Event;
+use adjutant_core::run::status::Status;
+use adjutant_engine::models::{Model, Scripted};
+use adjutant_engine::store::{Durability, MasterKey, Sealing, Store};
+use adjutant_engine::tools::Registry;
+use adjutant_engine::{Engine, Env, FeedItem, Home, Parts, StartRun, Worker};
+use futures::stream::{FuturesUnordered, StreamExt};
+use tempfile::TempDir;
+
+use crate::Outcome;
+
+const SCRIPT: &str = r#"
+- when: { user: work, turn: 5 }
+  text: "That is all there is to say about it, and it took sixty-four tokens or so to say it, which is about what an answer of a model is long when it has nothing more to add than that the work is done and where the results are to be found, namely in the keys and files that were named in the task."
+- when: { user: work, turn: 4 }
+  calls: [{ name: list_files, arguments: { path: "/" } }]
+- when: { user: work, turn: 3 }
+  calls: [{ name: kv_get, arguments: { key: note } }]
+- when: { user: work, turn: 2 }
+  calls: [{ name: kv_set, arguments: { key: note, value: "a value of some length" } }]
+- when: { user: work }
+  calls: [{ name: read_file, arguments: { path: /todo.md } }]
+- when: { user: ask }
+  calls: [{ name: create_file, arguments: { path: /new.md, content: "something" } }]
+- text: "Here is more, in a sentence or two of ordinary length, so that the chat grows as chats do."
+"#;
+
+/// What the person says, and so what kind of run it becomes.
+#[derive(Clone, Copy)]
+pub(crate) enum Ask {
+    Work,
+    Approval,
+    Short,
+}
+
+impl Ask {
+    const fn message(self) -> &'static str {
+        match self {
+            Self::Work => "work",
+            Self::Approval => "ask",
+            Self::Short => "tell me",
+        }
+    }
+}
+
+pub(crate) struct Stage {
+    data: TempDir,
+    postgres: Option<String>,
+    engine: Engine,
+    worker: Option<Worker>,
+    home: Home,
+    agent: AgentId,
+}
+
+async fn engine(data: &Path, postgres: Option<&str>) -> Outcome<Engine> {
+    let sealing = Sealing::On(MasterKey::new([7; 32]));
+    let store = match postgres {
+        None => Store::open_sqlite(&data.join("adjutant.db"), Durability::Full, sealing).await?,
+        Some(url) => Store::open_postgres(url, sealing).await?,
+    };
+    let model: Arc<dyn Model> = Arc::new(Scripted::parse(SCRIPT)?);
+    Ok(Engine::new(Parts {
+        store,
+        env: Env::system(),
+        models: Arc::new(move |_: &str| Ok(Arc::clone(&model))),
+        tools: Registry::builtin(),
+        notebooks: data.join("notebooks"),
+        default_model: "demo/guide".to_owned(),
+    })?)
+}
+
+impl Stage {
+    pub(crate) async fn sqlite() -> Outcome<Self> {
+        Self::open(None).await
+    }
+
+    pub(crate) async fn postgres(url: &str) -> Outcome<Self> {
+        Self::open(Some(url.to_owned())).await
+    }
+
+    async fn open(postgres: Option<String>) -> Outcome<Self> {
+        let data = TempDir::new()?;
+        let engine = engine(data.path(), postgres.as_deref()).await?;
+        let home = engine.home().await?;
+        let agent = engine.find_agent(home.workspace, "guide").await?.id;
+        let worker = Some(engine.start_worker().await?);
+        Ok(Self { data, postgres, engine, worker, home, agent })
+    }
+
+    /// Starts runs, so many at a time, and waits until each has ended or waits for a person. Answers with the last one.
+    pub(crate) async fn play(&self, ask: Ask, at_once: usize, runs: usize) -> Outcome<RunId> {
+        let mut playing = FuturesUnordered::new();
+        let (mut started, mut last) = (0, None);
+        while started < runs || !playing.is_empty() {
+            while started < runs && playing.len() < at_once {
+                playing.push(self.one(None, ask.message()));
+                started += 1;
+            }
+            if let Some(run) = playing.next().await {
+                last = Some(run?);
+            }
+        }
+        last.ok_or_else(|| "no run was played".into())
+    }
+
+    /// Plays one run to its end, or until it waits.
+    pub(crate) async fn one(&self, chat: Option<ChatId>, message: &str) -> Outcome<RunId> {
+        let ask = StartRun {
+            user: self.home.user,
+            agent: self.agent,
+            chat,
+            notebook: None,
+            message: message.to_owned(),
+            model: None,
+            metadata: BTreeMap::new(),
+        };
+        let run = self.engine.start_run(self.home.workspace, ask).await?;
+        let mut follower = self.engine.follow(self.home.workspace, run, 1);
+        while let Some(item) = follower.next().await? {
+            if let FeedItem::Event(recorded) = item
+                && matches!(recorded.event, Event::ApprovalAsked(_))
+            {
+                break;
+            }
+        }
+        Ok(run)
+    }
+
+    pub(crate) async fn chat_of(&self, run: RunId) -> Outcome<ChatId> {
+        Ok(self.engine.run_row(self.home.workspace, run).await?.chat)
+    }
+
+    pub(crate) async fn events(&self, run: RunId) -> Outcome<u64> {
+        let row = self.engine.run_row(self.home.workspace, run).await?;
+        if !Status::parse(&row.state.status)
+            .is_some_and(|status| status == Status::Completed || status == Status::WaitingApproval)
+        {
+            return Err(format!("{run} is {}: {}", row.state.status, row.state.summary).into());
+        }
+        Ok(row.head.seq)
+    }
+
+    /// Bytes of context the run's last model call was shown, as tokens say it.
+    pub(crate) async fn context(&self, run: RunId) -> Outcome<u64> {
+        Ok(self.engine.report(self.home.workspace, run).await?.token_usage.input * 4)
+    }
+
+    pub(crate) async fn bytes(&self) -> Outcome<u64> {
+        Ok(self.engine.store().health().await?.bytes)
+    }
+
+    /// Closes everything and measures how long it takes until runs would be taken up again.
+    pub(crate) async fn reopen(&mut self) -> Outcome<Duration> {
+        if let Some(worker) = self.worker.take() {
+            worker.stop().await;
+        }
+        self.engine.store().clone().close().await;
+        let from = Instant::now();
+        self.engine = engine(self.data.path(), self.postgres.as_deref()).await?;
+        self.engine.home().await?;
+        self.engine.store().join(self.engine.node()).await?;
+        self.engine.store().claim(self.engine.node(), self.engine.env().now(), 16).await?;
+        Ok(from.elapsed())
+    }
+}

@@ -1,0 +1,121 @@
+//! Chats that go on, are edited, and are forked.
+
+use adjutant_core::run::status::Status;
+use adjutant_engine::store::row::RunFilter;
+use adjutant_engine::{EngineError, Fork};
+
+use super::Stage;
+
+const ECHO: &str = r#"
+- when: { result: { name: kv_get } }
+  text: "looked for ${user}"
+- when: { user: look }
+  calls: [{ name: kv_get, arguments: { key: a } }]
+- text: "you said ${user}"
+"#;
+
+#[tokio::test]
+async fn the_next_message_is_built_on_the_last_answer() {
+    let stage = Stage::new(&[]);
+    let agent = stage.agent(ECHO).build().await.unwrap();
+    let first = agent.run("one").await.unwrap();
+    let second = agent.run_in(Some(first.chat_id), "look two").await.unwrap();
+    assert_eq!(second.result, "looked for look two");
+    assert_eq!(second.base_run_id, Some(first.id));
+    let replay = agent.engine().replay(agent.workspace(), second.id).await.unwrap();
+    assert!(replay.divergences.is_empty(), "{replay:#?}");
+}
+
+#[tokio::test]
+async fn a_chat_whose_run_waits_is_busy() {
+    let stage = Stage::new(&[]);
+    let script = "- calls: [{ name: create_file, arguments: { path: /a.md } }]";
+    let agent = stage.agent(script).build().await.unwrap();
+    let waiting = agent.run("go").await.unwrap();
+    assert_eq!(waiting.status, Status::WaitingApproval);
+    let second = agent.run_in(Some(waiting.chat_id), "again").await;
+    assert!(matches!(second, Err(EngineError::Busy(run)) if run == waiting.id), "{second:?}");
+}
+
+#[tokio::test]
+async fn an_edited_message_replaces_its_run_and_what_followed_and_keeps_both() {
+    let stage = Stage::new(&[]);
+    let agent = stage.agent(ECHO).build().await.unwrap();
+    let (engine, workspace) = (agent.engine(), agent.workspace());
+    let first = agent.run("one").await.unwrap();
+    let second = agent.run_in(Some(first.chat_id), "two").await.unwrap();
+    let third = agent.run_in(Some(first.chat_id), "three").await.unwrap();
+    let user = engine.run_row(workspace, first.id).await.unwrap().initiator;
+    let edited = engine.edit_run(workspace, user, second.id, "zwei").await.unwrap();
+    let edited = agent.resume(edited).await.unwrap();
+    assert_eq!((edited.result.as_str(), edited.base_run_id), ("you said zwei", Some(first.id)));
+    for old in [second.id, third.id] {
+        assert_eq!(engine.run_row(workspace, old).await.unwrap().superseded_by, Some(edited.id));
+    }
+    let shown = engine
+        .store()
+        .runs(workspace, &RunFilter { chat: Some(first.chat_id), ..RunFilter::default() }, 10)
+        .await
+        .unwrap();
+    assert_eq!(shown.iter().map(|row| row.id).collect::<Vec<_>>(), [edited.id, first.id]);
+    let next = agent.run_in(Some(first.chat_id), "four").await.unwrap();
+    assert_eq!(next.base_run_id, Some(edited.id));
+}
+
+#[tokio::test]
+async fn an_edit_of_a_waiting_run_cancels_it_first() {
+    let stage = Stage::new(&[]);
+    let script = "- when: { user: ask }\n  calls: [{ name: create_file, arguments: { path: /a.md } }]\n- text: fine";
+    let agent = stage.agent(script).build().await.unwrap();
+    let (engine, workspace) = (agent.engine(), agent.workspace());
+    let waiting = agent.run("ask").await.unwrap();
+    let user = engine.run_row(workspace, waiting.id).await.unwrap().initiator;
+    let edited = engine.edit_run(workspace, user, waiting.id, "hello").await.unwrap();
+    assert_eq!(agent.resume(edited).await.unwrap().result, "fine");
+    assert_eq!(agent.resume(waiting.id).await.unwrap().status, Status::Cancelled);
+    assert!(!stage.exists("/a.md"));
+}
+
+#[tokio::test]
+async fn a_fork_goes_on_from_the_middle_and_leaves_the_other_run_alone() {
+    let stage = Stage::new(&[]);
+    let agent = stage.agent(ECHO).build().await.unwrap();
+    let (engine, workspace) = (agent.engine(), agent.workspace());
+    let run = agent.run("look here").await.unwrap();
+    let user = engine.run_row(workspace, run.id).await.unwrap().initiator;
+    let before = engine.recorded(workspace, run.id, 0, None).await.unwrap();
+    let at = before.iter().find(|item| item.event.kind() == "call_ended").unwrap().seq;
+    let fork = engine.fork_run(workspace, user, run.id, Fork { at: Some(at), ..Fork::default() }).await.unwrap();
+    let fork = agent.resume(fork).await.unwrap();
+    assert_eq!(fork.result, run.result);
+    assert_eq!(fork.steps, 1, "the first turn is the other run's");
+    assert_ne!(fork.chat_id, run.chat_id);
+    assert_eq!(engine.recorded(workspace, run.id, 0, None).await.unwrap(), before);
+    let start = engine.fork_run(workspace, user, run.id, Fork::default()).await.unwrap();
+    assert_eq!(agent.resume(start).await.unwrap().steps, 2);
+}
+
+#[tokio::test]
+async fn long_texts_live_in_blocks_and_come_back_whole() {
+    let long = "all work and no play ".repeat(1000);
+    let stage = Stage::new(&[("/long.md", &long)]);
+    let script = r#"
+- when: { turn: 2 }
+  text: "${result:read_file}"
+- calls: [{ name: read_file, arguments: { path: /long.md } }]
+"#;
+    let agent = stage.agent(script).build().await.unwrap();
+    let first = agent.run("read").await.unwrap();
+    assert_eq!(first.result, long);
+    let events = agent.engine().recorded(agent.workspace(), first.id, 0, None).await.unwrap();
+    assert!(events.iter().all(|item| item.event.encode([0; 16]).unwrap().len() < 8 * 1024));
+    let second = agent.run_in(Some(first.chat_id), "again").await.unwrap();
+    assert_eq!(second.result, long);
+    let lines = agent.engine().export_run(agent.workspace(), second.id).await.unwrap();
+    let file = lines.join("\n");
+    adjutant_engine::verify_export(file.as_bytes()).unwrap();
+    let changed = file.replacen("no play", "no plan", 1);
+    assert!(adjutant_engine::verify_export(changed.as_bytes()).is_err());
+    let cut = lines[..lines.len() - 3].join("\n");
+    assert!(adjutant_engine::verify_export(cut.as_bytes()).is_err());
+}
