@@ -3,6 +3,7 @@
 
 mod agent;
 mod asking;
+mod connector;
 mod driver;
 mod engine;
 mod env;
@@ -22,6 +23,7 @@ pub use adjutant_models as models;
 pub use adjutant_store as store;
 pub use adjutant_tools as tools;
 pub use agent::{Agent, AgentBuilder, Approver, Observer};
+pub use connector::provider_client;
 pub use driver::Exit;
 pub use engine::{CurrentAgent, Engine, ModelSource, Parts};
 pub use env::{Env, FromParts, Source};
@@ -32,4 +34,4 @@ pub use log::Recorded;
 pub use projection::{Card, RunSummary};
 pub use replay::{Divergence, Replay};
 pub use service::{ActionReport, Fork, Home, ModelCallReport, RunRef, RunReport, StartRun};
-pub use worker::Worker;
+pub use worker::{Attendance, Worker};

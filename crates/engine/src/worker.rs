@@ -156,7 +156,36 @@ async fn take_up(engine: &Engine, claim: Claim) {
     }
 }
 
+/// This process as a node that drives only what it is told to: for the command line, which takes up no other runs.
+#[derive(Debug)]
+pub struct Attendance {
+    engine: Engine,
+    helpers: JoinSet<()>,
+}
+
+impl Attendance {
+    /// Gives back what this node drives, and its lease.
+    pub async fn leave(mut self) {
+        self.helpers.shutdown().await;
+        if let Err(error) = self.engine.store().leave(self.engine.node()).await {
+            tracing::warn!(%error, "the node could not give its lease back");
+        }
+    }
+}
+
 impl Engine {
+    /// Makes this process a node: its lease is renewed and readers hear of what is committed, until it leaves.
+    ///
+    /// # Errors
+    /// When the node cannot be registered in the store.
+    pub async fn attend(&self) -> Result<Attendance, EngineError> {
+        self.store().join(self.node()).await?;
+        let mut helpers = JoinSet::new();
+        helpers.spawn(feed::dispatch(self.clone()));
+        helpers.spawn(renew(self.clone()));
+        Ok(Attendance { engine: self.clone(), helpers })
+    }
+
     /// Drives one run here until it ends or waits: for the command line, which has no worker.
     ///
     /// # Errors
