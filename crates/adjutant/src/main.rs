@@ -1,1 +1,38 @@
-fn main() {}
+//! The front door: reads the command line, runs one command, and tells the shell how it went.
+
+mod agent_file;
+mod cli;
+mod config;
+mod failure;
+mod http;
+mod instance;
+mod suggest;
+mod wire;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use config::Environment;
+use failure::Failure;
+
+fn main() -> ExitCode {
+    // One provider of cryptography for every connection; a second call would only say that it is there.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let cli = cli::Cli::parse();
+    let json = cli.wants_json();
+    let done = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::other(format!("The process cannot start its threads: {error}.")))
+        .and_then(|runtime| {
+            let done = runtime.block_on(cli::execute(cli, Environment::of_process()));
+            // A thread may still wait for a key that nobody will press.
+            runtime.shutdown_background();
+            done
+        });
+    let exit = done.unwrap_or_else(|failure| {
+        cli::report(&failure, json);
+        failure.exit
+    });
+    ExitCode::from(exit as u8)
+}

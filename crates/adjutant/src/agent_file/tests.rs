@@ -1,0 +1,69 @@
+//! What a file may say, and what is said about one that is wrong.
+
+use adjutant_core::guard::policy::Autonomy;
+
+use super::*;
+
+fn known() -> Known {
+    let words = |list: &[&str]| list.iter().map(|word| (*word).to_owned()).collect();
+    Known { tools: words(&["read_file", "write_file", "delete_file"]), toolsets: words(&["files", "kv"]) }
+}
+
+fn problems(text: &str) -> Vec<String> {
+    let found = parse(Path::new("research.md"), text, &known()).unwrap_err();
+    found.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_file_is_fields_and_instructions() {
+    let text = "---\nname: Research\ndescription: Reads a lot.\ntools: read_file, write_file\ndisallowedTools: [delete_file]\n\
+                maxTurns: 7\nautonomy: none\nscope:\n  notebooks: ['*']\n  folders: [/notes]\n---\n\nRead first.\n\nThen answer.\n";
+    let file = parse(Path::new("agents/research.md"), text, &known()).unwrap();
+    assert_eq!((file.config.name.as_str(), file.config.slug.as_str()), ("Research", "research"));
+    assert_eq!(file.config.tools.iter().collect::<Vec<_>>(), ["read_file", "write_file"]);
+    assert_eq!(file.config.denied_tools.iter().collect::<Vec<_>>(), ["delete_file"]);
+    assert_eq!((file.config.max_turns, file.config.autonomy), (7, Autonomy::None));
+    assert_eq!(file.config.system_prompt, "Read first.\n\nThen answer.");
+    assert_eq!(file.config.reach(), "read in /notes");
+}
+
+#[test]
+fn without_tools_an_agent_only_reads() {
+    let file = parse(Path::new("a.md"), "---\r\nname: A\r\n---\r\nHello.\r\n", &known()).unwrap();
+    assert!(file.config.can_read && !file.config.can_write && !file.config.can_create && !file.config.can_delete);
+    assert_eq!(file.config.toolsets.iter().collect::<Vec<_>>(), ["files"]);
+}
+
+#[test]
+fn every_problem_has_its_line_and_the_word_that_was_meant() {
+    let text = "---\nname: Research\nmodle: default\nmax_turns: many\nautonomy: lots\ntools: read_fil\n\
+                scope:\n  folder: [/notes]\n---\nHello.\n";
+    assert_eq!(
+        problems(text),
+        [
+            "research.md:3: unknown field `modle`, did you mean `model`?",
+            "research.md:4: max_turns: invalid type: string \"many\", expected u32",
+            "research.md:5: autonomy: unknown value `lots`, known are none, low, medium, high, full",
+            "research.md:6: tools: there is no tool `read_fil`, did you mean `read_file`?",
+            "research.md:7: scope: unknown field `folder`, did you mean `folders`?",
+        ]
+    );
+}
+
+#[test]
+fn values_that_cannot_be_saved_are_found_by_their_field() {
+    let text = "---\nname: Research\nmax_turns: 900\nscope:\n  folders: ['/a**']\n---\n";
+    let found = problems(text);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert_eq!(found[0], "research.md:3: max_turns: use 1 to 200");
+    assert!(found[1].starts_with("research.md:4: scope.folders[0]: `/a**`"), "{}", found[1]);
+}
+
+#[test]
+fn a_file_that_is_not_one_says_how_it_should_begin() {
+    for text in ["", "Hello", "---\nname: A\n", "--- x\nname: A\n---\n"] {
+        assert_eq!(problems(text).len(), 1, "{text:?}");
+    }
+    assert_eq!(problems("---\n---\nHello\n"), ["research.md:1: the field `name` is missing"]);
+    assert!(problems("---\nname: [\n---\n")[0].contains("cannot be read"));
+}

@@ -1,0 +1,48 @@
+//! `inbox`: what waits for a person, and their decisions. A decision is recorded in the run's log; whoever drives the run
+//! takes it from there.
+
+mod decide;
+mod ls;
+mod show;
+
+use super::Context;
+use crate::failure::{Exit, Failure};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// List what waits for you
+    Ls(ls::Args),
+    /// Show one item: what would happen, and why it asks
+    Show(show::Args),
+    /// Let it happen
+    Approve(decide::Approve),
+    /// Let it happen with other arguments
+    Edit(decide::Edit),
+    /// Do not let it happen
+    Reject(decide::Reject),
+    /// Do not let it happen, and answer the agent instead
+    Respond(decide::Respond),
+    /// Say what became of a call that nobody saw the end of
+    Resolve(decide::Resolve),
+}
+
+pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failure> {
+    let instance = context.open("inbox").await?;
+    let exit = match args.command.unwrap_or(Command::Ls(ls::Args::default())) {
+        Command::Ls(args) => ls::execute(context, &instance, args).await,
+        Command::Show(args) => show::execute(context, &instance, args).await,
+        Command::Approve(args) => decide::approve(context, &instance, args).await,
+        Command::Edit(args) => decide::edit(context, &instance, args).await,
+        Command::Reject(args) => decide::reject(context, &instance, args).await,
+        Command::Respond(args) => decide::respond(context, &instance, args).await,
+        Command::Resolve(args) => decide::resolve(context, &instance, args).await,
+    };
+    instance.close().await;
+    exit
+}

@@ -1,0 +1,193 @@
+//! The command line: one file for each command, and here the tree of them.
+
+mod agents;
+mod audit;
+mod completions;
+mod config;
+mod doctor;
+mod editor;
+mod find;
+mod inbox;
+mod output;
+mod prompt;
+mod run;
+mod runs;
+mod screen;
+mod serve;
+mod session;
+mod steps;
+mod terminal;
+mod version;
+mod words;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use serde_json::Value;
+
+use self::screen::Format;
+use self::terminal::Terminal;
+use crate::config::{Config, Environment, Flags};
+use crate::failure::{Exit, Failure};
+use crate::instance::Instance;
+
+/// AI agents that act only on your authority: within your orders, with your consent, on the record.
+#[derive(Debug, Parser)]
+#[command(name = "adjutant", version, max_term_width = 100)]
+#[command(
+    after_help = "Exit codes: 0 done · 1 other failure · 2 usage or configuration · 3 the run failed · 5 it waits for \
+    a person · 6 rejected or stopped · 7 budget or rate · 8 unreachable · 9 replay diverged or chain broken · 130 interrupted"
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Args)]
+struct Global {
+    /// Where everything is kept [default: $XDG_DATA_HOME/adjutant]
+    #[arg(long, global = true, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// The configuration file [default: $XDG_CONFIG_HOME/adjutant/config.toml]
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// `sqlite` (in the data directory) or postgres://…
+    #[arg(long, global = true, value_name = "URL")]
+    database_url: Option<String>,
+    /// What is logged to standard error: off, error, warn, info, debug, trace
+    #[arg(long, global = true, value_name = "LEVEL")]
+    log: Option<String>,
+    /// JSON on standard output: one document, or one line per event
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Start the server
+    Serve(serve::Args),
+    /// Give an agent a task and watch it
+    Run(run::Args),
+    /// Look at runs, follow them, steer them
+    Runs(runs::Args),
+    /// See what waits for you, and decide
+    Inbox(inbox::Args),
+    /// See, check and import agents
+    Agents(agents::Args),
+    /// Check that the record is whole
+    Audit(audit::Args),
+    /// Say how this instance is
+    Doctor(doctor::Args),
+    /// See the settings and where they come from
+    Config(config::Args),
+    /// Print a completion script for a shell
+    Completions(completions::Args),
+    /// Print the version
+    Version,
+}
+
+impl Cli {
+    pub(crate) fn wants_json(&self) -> bool {
+        self.global.json
+    }
+}
+
+/// What every command is given.
+pub(crate) struct Context {
+    pub(crate) env: Environment,
+    pub(crate) flags: Flags,
+    pub(crate) terminal: Terminal,
+    json: bool,
+}
+
+impl Context {
+    fn format(&self) -> Format {
+        if self.json { Format::Json } else { Format::Text }
+    }
+
+    fn config(&self) -> Result<Config, Failure> {
+        Config::load(&self.flags, &self.env)
+    }
+
+    /// Opens the instance for a command that only looks or records a command. Broken agent files are said and no more.
+    async fn open(&self, what: &str) -> Result<Instance, Failure> {
+        let instance = Instance::open(&self.config()?, what).await?;
+        for problem in &instance.agent_problems {
+            output::tell(&format!("warning: {problem}"));
+        }
+        Ok(instance)
+    }
+
+    /// Opens the instance for a command that makes runs go on.
+    async fn open_to_drive(&self, what: &str) -> Result<Instance, Failure> {
+        let instance = Instance::open(&self.config()?, what).await?;
+        match instance.require_agents() {
+            Ok(()) => Ok(instance),
+            Err(failure) => {
+                instance.close().await;
+                Err(failure)
+            }
+        }
+    }
+
+    /// Prints the one document of a finite command, or its lines.
+    fn print(&self, document: &Value, lines: impl FnOnce() -> Vec<String>) {
+        if self.json {
+            return output::document(document);
+        }
+        for line in lines() {
+            output::say(&line);
+        }
+    }
+}
+
+/// Runs one command.
+///
+/// # Errors
+/// Why it did not do what it was asked.
+pub(crate) async fn execute(cli: Cli, env: Environment) -> Result<Exit, Failure> {
+    let Global { data, config, database_url, log, json } = cli.global;
+    let terminal = Terminal::of_process(&env);
+    let flags = Flags { config, data, database_url, listen: None, log };
+    let context = Context { env, flags, terminal, json };
+    let serves = matches!(cli.command, Command::Serve(_));
+    start_log(&context, if serves { "info" } else { "warn" })?;
+    match cli.command {
+        Command::Serve(args) => serve::execute(context, args).await,
+        Command::Run(args) => run::execute(&context, args).await,
+        Command::Runs(args) => runs::execute(&context, args).await,
+        Command::Inbox(args) => inbox::execute(&context, args).await,
+        Command::Agents(args) => agents::execute(&context, args).await,
+        Command::Audit(args) => audit::execute(&context, args).await,
+        Command::Doctor(args) => doctor::execute(&context, args).await,
+        Command::Config(args) => config::execute(&context, &args),
+        Command::Completions(args) => completions::execute(&args),
+        Command::Version => Ok(version::execute(&context)),
+    }
+}
+
+/// Sends the log to standard error, as far as it is wanted.
+fn start_log(context: &Context, default: &str) -> Result<(), Failure> {
+    // Settings that cannot be read are the command's to report.
+    let wanted =
+        context.config().ok().and_then(|config| config.log).map_or_else(|| default.to_owned(), |log| log.value);
+    let filter = tracing_subscriber::EnvFilter::try_new(&wanted)
+        .map_err(|error| Failure::usage(format!("The log level `{wanted}` is not one: {error}.")))?;
+    let coloured = context.terminal.err == terminal::Style::Coloured;
+    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(coloured).with_writer(std::io::stderr);
+    // A second start in one process would only happen in a test, and there the first one serves.
+    let _ = subscriber.try_init();
+    Ok(())
+}
+
+/// Says why a command did not do what it was asked.
+pub(crate) fn report(failure: &Failure, json: bool) {
+    if json {
+        return output::tell(&failure.problem().to_string());
+    }
+    for line in failure.lines() {
+        output::tell(&terminal::clean(&line));
+    }
+}

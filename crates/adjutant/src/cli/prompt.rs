@@ -1,0 +1,190 @@
+//! Asking a person at the terminal: what would happen, the whole of it, and the keys to answer with. Decides nothing; an
+//! answer that cannot be understood is asked again.
+
+use adjutant_core::run::event::{ApprovalAsked, DoubtOutcome, GrantScope};
+
+use super::editor;
+use super::output::{tell, tell_piece};
+use super::terminal::{Terminal, clean};
+use crate::config::Environment;
+use crate::wire::Texts;
+
+/// Lines of a change that are shown at once; a longer one has to be looked at before it can be approved.
+const SHOWN_LINES: usize = 24;
+
+/// What a person answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// Yes, and how far.
+    Approve(GrantScope),
+    /// Yes, with these arguments.
+    Edit(String),
+    /// No, and perhaps why.
+    Reject(Option<String>),
+    /// No, and end the run.
+    Stop,
+    /// They left.
+    Gone,
+}
+
+/// What a line typed at the question means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Choice {
+    Approve(GrantScope),
+    Edit,
+    Reject,
+    Because(Option<String>),
+    Diff,
+    Stop,
+    Unclear,
+}
+
+fn choice(line: &str, scopes: &[GrantScope]) -> Choice {
+    let (word, rest) = line.trim().split_once(' ').map_or((line.trim(), ""), |(word, rest)| (word, rest.trim()));
+    match word.to_ascii_lowercase().as_str() {
+        "y" | "yes" => Choice::Approve(GrantScope::Once),
+        "r" if scopes.contains(&GrantScope::Run) => Choice::Approve(GrantScope::Run),
+        "e" | "edit" => Choice::Edit,
+        "n" | "no" => Choice::Reject,
+        "f" => Choice::Because((!rest.is_empty()).then(|| rest.to_owned())),
+        "d" | "diff" => Choice::Diff,
+        "q" | "stop" => Choice::Stop,
+        _ => Choice::Unclear,
+    }
+}
+
+/// The keys, as far as they are offered.
+fn keys(scopes: &[GrantScope]) -> String {
+    let run = if scopes.contains(&GrantScope::Run) { "[r] this run " } else { "" };
+    format!("[y] once {run}[e] edit [n] no [f] no, because… [d] diff [q] stop")
+}
+
+/// Asks about one held call.
+pub(crate) async fn ask(asked: &ApprovalAsked, texts: &Texts, terminal: Terminal, env: &Environment) -> Answer {
+    let arguments = texts.of(&asked.arguments);
+    let change = change(asked, texts, &arguments, terminal);
+    let mut seen = change.len() <= SHOWN_LINES;
+    show(&change, SHOWN_LINES);
+    if asked.labels.untrusted {
+        tell(&format!("  {}", terminal.err.warn("⚠ drafted after reading something that none of you wrote")));
+    }
+    loop {
+        tell(&format!("  {}", keys(&asked.allowed_scopes)));
+        tell_piece("> ");
+        let Some(line) = line().await else { return Answer::Gone };
+        match choice(&line, &asked.allowed_scopes) {
+            Choice::Approve(_) | Choice::Edit if !seen => {
+                tell("  There is more of it than was shown. Here is all of it; then answer again.");
+                show(&change, usize::MAX);
+                seen = true;
+            }
+            Choice::Approve(scope) => return Answer::Approve(scope),
+            Choice::Edit => match editor::edit_arguments(&arguments, env) {
+                Ok(Some(edited)) => return Answer::Edit(edited),
+                Ok(None) => tell("  Nothing was changed."),
+                Err(why) => tell(&format!("  {why}")),
+            },
+            Choice::Reject => return Answer::Reject(None),
+            Choice::Because(Some(why)) => return Answer::Reject(Some(why)),
+            Choice::Because(None) => {
+                tell_piece("  because> ");
+                let Some(why) = self::line().await else { return Answer::Gone };
+                return Answer::Reject(Some(why.trim().to_owned()).filter(|why| !why.is_empty()));
+            }
+            Choice::Diff => {
+                show(&change, usize::MAX);
+                seen = true;
+            }
+            Choice::Stop => return Answer::Stop,
+            Choice::Unclear => tell("  Type one of the letters."),
+        }
+    }
+}
+
+/// Everything that would happen: the difference, or the arguments where there is none.
+fn change(asked: &ApprovalAsked, texts: &Texts, arguments: &str, terminal: Terminal) -> Vec<String> {
+    match &asked.diff {
+        Some(diff) => terminal.err.diff(&texts.of(diff)),
+        None => clean(&pretty(arguments)).lines().map(str::to_owned).collect(),
+    }
+}
+
+/// Arguments with one field a line, where they are JSON.
+pub(crate) fn pretty(arguments: &str) -> String {
+    serde_json::from_str::<serde_json::Value>(arguments)
+        .and_then(|value| serde_json::to_string_pretty(&value))
+        .unwrap_or_else(|_| arguments.to_owned())
+}
+
+fn show(lines: &[String], most: usize) {
+    for line in lines.iter().take(most) {
+        tell(&format!("  {line}"));
+    }
+    if let Some(more) = lines.len().checked_sub(most).filter(|more| *more > 0) {
+        tell(&format!("  … {more} more lines; [d] shows all"));
+    }
+}
+
+/// Asks what became of a call in doubt. None: they left, or want to look first.
+pub(crate) async fn ask_doubt(message: &str) -> Option<DoubtOutcome> {
+    tell(&format!("  {}", clean(message)));
+    loop {
+        tell("  [h] it happened [r] it did not, run it [a] abandon it [q] leave it");
+        tell_piece("> ");
+        match line().await?.trim() {
+            "h" => return Some(DoubtOutcome::Happened),
+            "r" => return Some(DoubtOutcome::Run),
+            "a" => return Some(DoubtOutcome::Abandon),
+            "q" => return None,
+            _ => tell("  Type one of the letters."),
+        }
+    }
+}
+
+/// Asks for a yes; anything else is a no.
+pub(crate) async fn confirm(question: &str) -> bool {
+    tell_piece(&format!("{question} [y/N] "));
+    matches!(line().await.as_deref().map(str::trim), Some("y" | "Y" | "yes"))
+}
+
+/// Asks for one line of text.
+pub(crate) async fn text(question: &str) -> Option<String> {
+    tell_piece(&format!("{question} "));
+    line().await.map(|line| line.trim().to_owned()).filter(|line| !line.is_empty())
+}
+
+/// One line of standard input; none when it ended.
+async fn line() -> Option<String> {
+    let read = tokio::task::spawn_blocking(|| {
+        let mut line = String::new();
+        std::io::stdin().read_line(&mut line).map(|bytes| (bytes > 0).then_some(line))
+    });
+    read.await.ok()?.ok()?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_means_one_thing_and_a_scope_that_is_not_offered_is_not_taken() {
+        let both = [GrantScope::Once, GrantScope::Run];
+        assert_eq!(choice("y\n", &both), Choice::Approve(GrantScope::Once));
+        assert_eq!(choice("r", &both), Choice::Approve(GrantScope::Run));
+        assert_eq!(choice("r", &[GrantScope::Once]), Choice::Unclear);
+        assert_eq!(choice(" f  not on Sundays \n", &both), Choice::Because(Some("not on Sundays".to_owned())));
+        assert_eq!(choice("f", &both), Choice::Because(None));
+        for unclear in ["", "yy", "1", "ja"] {
+            assert_eq!(choice(unclear, &both), Choice::Unclear, "{unclear:?}");
+        }
+    }
+
+    #[test]
+    fn only_what_is_offered_is_shown() {
+        assert_eq!(
+            keys(&[GrantScope::Once, GrantScope::Run]),
+            "[y] once [r] this run [e] edit [n] no [f] no, because… [d] diff [q] stop"
+        );
+        assert_eq!(keys(&[GrantScope::Once]), "[y] once [e] edit [n] no [f] no, because… [d] diff [q] stop");
+    }
+}

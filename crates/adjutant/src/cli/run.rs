@@ -1,0 +1,157 @@
+//! `run`: give an agent a task and watch it. The answer goes to standard output, everything else to standard error.
+
+use std::collections::BTreeMap;
+use std::io::{IsTerminal, Read};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use adjutant_core::guard::policy::parse_seconds;
+use adjutant_core::id::{ChatId, NotebookId};
+use adjutant_core::limits::MESSAGE_BYTES;
+use adjutant_engine::StartRun;
+use adjutant_engine::store::row::AgentRow;
+use serde_json::json;
+
+use super::output::{document, say, tell};
+use super::session::{Approve, Follow, Session};
+use super::words::short;
+use super::{Context, prompt};
+use crate::failure::{Exit, Failure};
+use crate::instance::Instance;
+
+/// The agent that is there from the beginning.
+const DEFAULT_AGENT: &str = "guide";
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The agent and the task; the agent may be left out, the task may come from standard input
+    #[arg(value_names = ["AGENT", "TASK"], num_args = 0..=2)]
+    words: Vec<String>,
+    /// Read the task from a file, below the one on the command line
+    #[arg(short, long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Use this model instead of the agent's, as in demo/guide
+    #[arg(long)]
+    model: Option<String>,
+    /// What to do when the agent asks: ask you, stop (exit 5), or let rules alone decide
+    #[arg(long, value_enum, default_value = "ask")]
+    approve: Approve,
+    /// Cancel the run after this long, as in 90s or 10m
+    #[arg(long, value_parser = parse_span, value_name = "SPAN")]
+    timeout: Option<Duration>,
+    /// Only start it, and print its id
+    #[arg(long)]
+    detach: bool,
+    /// Go on in this chat
+    #[arg(long, value_name = "ID")]
+    chat: Option<String>,
+    /// The notebook to work in: its id or short name
+    #[arg(long, value_name = "NOTEBOOK")]
+    notebook: Option<String>,
+}
+
+fn parse_span(text: &str) -> Result<Duration, String> {
+    parse_seconds(text)
+        .filter(|seconds| *seconds > 0)
+        .map(Duration::from_secs)
+        .ok_or_else(|| "write a span such as 90s, 10m or 2h".to_owned())
+}
+
+pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failure> {
+    let instance = context.open_to_drive("run").await?;
+    let exit = start(context, &instance, args).await;
+    instance.close().await;
+    exit
+}
+
+async fn start(context: &Context, instance: &Instance, args: Args) -> Result<Exit, Failure> {
+    let (agent, task) = agent_and_task(context, instance, &args).await?;
+    let ask = StartRun {
+        user: instance.home.user,
+        agent: agent.id,
+        chat: args.chat.as_deref().map(chat).transpose()?,
+        notebook: notebook(instance, args.notebook.as_deref()).await?,
+        message: task,
+        model: args.model,
+        metadata: BTreeMap::new(),
+    };
+    let run = instance.engine.start_run(instance.home.workspace, ask).await?;
+    if args.detach {
+        if context.json {
+            document(&json!({"id": run, "status": "QUEUED"}));
+        } else {
+            say(&run.to_string());
+            tell(&format!("hint: it starts when a server runs here, or with: adjutant runs resume {}", short(&run)));
+        }
+        return Ok(Exit::Done);
+    }
+    let follow = Follow { approve: args.approve, after: 0, timeout: args.timeout };
+    Session::new(context, instance, run, follow).go().await
+}
+
+/// Which agent, and what it is told. One word alone is an agent's name if there is such an agent, else the task.
+async fn agent_and_task(context: &Context, instance: &Instance, args: &Args) -> Result<(AgentRow, String), Failure> {
+    let (name, task) = match args.words.as_slice() {
+        [agent, task] => (agent.as_str(), Some(task.clone())),
+        [word] => match instance.engine.store().agent_by_slug(instance.home.workspace, word).await? {
+            Some(_) => (word.as_str(), None),
+            None => (DEFAULT_AGENT, Some(word.clone())),
+        },
+        [] | [_, _, _, ..] => (DEFAULT_AGENT, None),
+    };
+    let agent = instance.engine.find_agent(instance.home.workspace, name).await?;
+    let from_file = args.file.as_ref().map(read_file).transpose()?;
+    let task = match (task, from_file) {
+        (Some(task), Some(more)) => format!("{task}\n\n{more}"),
+        (Some(task), None) | (None, Some(task)) => task,
+        (None, None) => match read_input()? {
+            Some(task) => task,
+            None if context.terminal.interactive => {
+                prompt::text(&format!("What should {} do?", agent.slug)).await.unwrap_or_default()
+            }
+            None => String::new(),
+        },
+    };
+    if task.trim().is_empty() {
+        return Err(Failure::usage("There is no task. Nothing was started.")
+            .hint("adjutant run guide \"tidy the welcome notes\""));
+    }
+    Ok((agent, task))
+}
+
+fn read_file(path: &PathBuf) -> Result<String, Failure> {
+    let text = std::fs::read_to_string(path);
+    text.map_err(|error| Failure::usage(format!("{} cannot be read: {error}. Nothing was started.", path.display())))
+}
+
+/// What was piped in, if anything was.
+fn read_input() -> Result<Option<String>, Failure> {
+    let input = std::io::stdin();
+    if input.is_terminal() {
+        return Ok(None);
+    }
+    let mut text = String::new();
+    // One byte more than is allowed shows that there is more; the message is then refused for its length.
+    let most = MESSAGE_BYTES as u64 + 1;
+    let read = input.lock().take(most).read_to_string(&mut text);
+    read.map_err(|error| Failure::usage(format!("Standard input cannot be read: {error}. Nothing was started.")))?;
+    Ok(Some(text))
+}
+
+fn chat(text: &str) -> Result<ChatId, Failure> {
+    text.parse().map_err(|error| Failure::usage(format!("{error}. Nothing was started.")))
+}
+
+/// The notebook a person means, by its id or short name.
+async fn notebook(instance: &Instance, name: Option<&str>) -> Result<Option<NotebookId>, Failure> {
+    let Some(name) = name else { return Ok(None) };
+    let rows = instance.engine.store().notebooks(instance.home.workspace).await?;
+    match rows.iter().find(|row| row.slug == name || row.id.to_string() == name) {
+        Some(row) => Ok(Some(row.id)),
+        None => {
+            let names: Vec<_> = rows.iter().map(|row| row.slug.as_str()).collect();
+            Err(Failure::not_found(format!("There is no notebook `{name}`. Nothing was started."))
+                .hint(format!("there are: {}", names.join(", "))))
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! `runs watch`, `runs resume`, `runs fork`: commands that stay with a run.
+
+use std::time::Duration;
+
+use adjutant_core::run::command::{Command, Refusal};
+use adjutant_core::run::event::{Actor, Effects};
+use adjutant_engine::EngineError;
+use serde_json::json;
+
+use crate::cli::Context;
+use crate::cli::find;
+use crate::cli::output::{document, say};
+use crate::cli::session::{Approve, Follow, Session};
+use crate::failure::{Exit, Failure};
+use crate::instance::Instance;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Watch {
+    /// The run, or as much of its id as no other has
+    run: String,
+    /// Begin after this event
+    #[arg(long, default_value_t = 0, value_name = "SEQ")]
+    after: u64,
+    /// What to do when the agent asks
+    #[arg(long, value_enum, default_value = "ask")]
+    approve: Approve,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Resume {
+    /// The run, or as much of its id as no other has
+    run: String,
+    /// What to do when the agent asks
+    #[arg(long, value_enum, default_value = "ask")]
+    approve: Approve,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Fork {
+    /// The run, or as much of its id as no other has
+    run: String,
+    /// The event to go on from [default: its message]
+    #[arg(long, value_name = "SEQ")]
+    at: Option<u64>,
+    /// Another model
+    #[arg(long)]
+    model: Option<String>,
+    /// Only read; everything else is answered "not run"
+    #[arg(long)]
+    dry_run: bool,
+    /// Only start it, and print its id
+    #[arg(long)]
+    detach: bool,
+    /// What to do when the agent asks
+    #[arg(long, value_enum, default_value = "ask")]
+    approve: Approve,
+}
+
+const NO_LIMIT: Option<Duration> = None;
+
+pub(super) async fn watch(context: &Context, instance: &Instance, args: Watch) -> Result<Exit, Failure> {
+    let run = find::run(instance, &args.run).await?;
+    instance.engine.run_row(instance.home.workspace, run).await?;
+    let follow = Follow { approve: args.approve, after: args.after, timeout: NO_LIMIT };
+    Session::new(context, instance, run, follow).go().await
+}
+
+pub(super) async fn resume(context: &Context, instance: &Instance, args: Resume) -> Result<Exit, Failure> {
+    let run = find::run(instance, &args.run).await?;
+    let (engine, workspace) = (&instance.engine, instance.home.workspace);
+    let after = engine.run_row(workspace, run).await?.head.seq;
+    let command = Command::Resume { by: Actor::User(instance.home.user) };
+    match engine.command(workspace, run, &command).await {
+        // A run that was only left, not paused, needs nothing but somebody who drives it.
+        Ok(_) | Err(EngineError::Refused(Refusal::NotPaused)) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let follow = Follow { approve: args.approve, after, timeout: NO_LIMIT };
+    Session::new(context, instance, run, follow).go().await
+}
+
+pub(super) async fn fork(context: &Context, instance: &Instance, args: Fork) -> Result<Exit, Failure> {
+    let run = find::run(instance, &args.run).await?;
+    let effects = if args.dry_run { Effects::Dry } else { Effects::Live };
+    let fork = adjutant_engine::Fork { at: args.at, model: args.model, effects };
+    let new = instance.engine.fork_run(instance.home.workspace, instance.home.user, run, fork).await?;
+    if args.detach {
+        if context.json {
+            document(&json!({"id": new, "parent_run_id": run}))
+        } else {
+            say(&new.to_string())
+        }
+        return Ok(Exit::Done);
+    }
+    let follow = Follow { approve: args.approve, after: 0, timeout: NO_LIMIT };
+    Session::new(context, instance, new, follow).go().await
+}

@@ -1,0 +1,85 @@
+//! `runs ls`: runs, newest first.
+
+use std::collections::BTreeMap;
+
+use adjutant_core::id::AgentId;
+use adjutant_core::run::status::Status;
+use adjutant_engine::RunSummary;
+use adjutant_engine::store::row::{RunFilter, RunRow};
+use serde_json::json;
+
+use crate::cli::Context;
+use crate::cli::terminal::{cut, one_line, table};
+use crate::cli::words::{short, span};
+use crate::failure::{Exit, Failure};
+use crate::instance::Instance;
+use crate::{suggest, wire};
+
+/// Characters of a run's message in the list.
+const TITLE: usize = 44;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Only of this agent
+    #[arg(long)]
+    agent: Option<String>,
+    /// Only in this status, as in WAITING_APPROVAL
+    #[arg(long)]
+    status: Option<String>,
+    /// How many
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=500))]
+    limit: u32,
+    /// Also those that an edit replaced
+    #[arg(long)]
+    all: bool,
+}
+
+pub(super) async fn execute(context: &Context, instance: &Instance, args: Args) -> Result<Exit, Failure> {
+    let (engine, workspace) = (&instance.engine, instance.home.workspace);
+    let agent = match &args.agent {
+        Some(name) => Some(engine.find_agent(workspace, name).await?.id),
+        None => None,
+    };
+    let status = args.status.as_deref().map(status).transpose()?;
+    let filter = RunFilter { agent, status, superseded: args.all, ..RunFilter::default() };
+    // One more than is shown tells whether there are more.
+    let mut rows = engine.store().runs(workspace, &filter, args.limit + 1).await?;
+    let more = rows.len() > args.limit as usize;
+    rows.truncate(args.limit as usize);
+    let agents: BTreeMap<AgentId, String> =
+        engine.store().agents(workspace).await?.into_iter().map(|row| (row.id, row.slug)).collect();
+    let name = |row: &RunRow| agents.get(&row.agent).cloned().unwrap_or_default();
+    let data: Vec<_> = rows.iter().map(|row| wire::run(row, &name(row))).collect();
+    context.print(&json!({"data": data, "has_more": more}), || {
+        if rows.is_empty() {
+            return vec!["No runs yet.  adjutant run guide \"tidy the welcome notes\"".to_owned()];
+        }
+        let now = engine.env().now();
+        let row = |row: &RunRow| {
+            let summary: RunSummary = serde_json::from_str(&row.state.summary).unwrap_or_default();
+            vec![
+                short(&row.id),
+                name(row),
+                row.state.status.clone(),
+                row.state.turns.to_string(),
+                row.state.cost.to_string(),
+                format!("{} ago", span(now.since(row.created_at))),
+                cut(&one_line(&summary.title), TITLE),
+            ]
+        };
+        let cells: Vec<_> = rows.iter().map(row).collect();
+        table(&["ID", "AGENT", "STATUS", "STEPS", "COST", "STARTED", "TASK"], &cells, context.terminal.out)
+    });
+    Ok(Exit::Done)
+}
+
+fn status(word: &str) -> Result<String, Failure> {
+    let upper = word.to_ascii_uppercase();
+    match Status::parse(&upper) {
+        Some(status) => Ok(status.word().to_owned()),
+        None => {
+            let known = Status::ALL.map(Status::word);
+            Err(Failure::usage(format!("There is no status `{word}`, {}", suggest::advice(&upper, &known))))
+        }
+    }
+}

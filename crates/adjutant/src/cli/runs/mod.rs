@@ -1,0 +1,58 @@
+//! `runs`: look at runs, follow them, steer them. One file for each kind of thing that can be done.
+
+mod export;
+mod follow;
+mod ls;
+mod replay;
+mod show;
+mod steer;
+
+use super::Context;
+use crate::failure::{Exit, Failure};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// List runs, newest first
+    Ls(ls::Args),
+    /// Show one run: its steps, its cost, its result
+    Show(show::Args),
+    /// Follow a run, and drive it if nobody else does
+    Watch(follow::Watch),
+    /// Let a paused or interrupted run go on
+    Resume(follow::Resume),
+    /// Go on from a point of a run in a new one; the old one stays as it is
+    Fork(follow::Fork),
+    /// Stop a run
+    Cancel(steer::Cancel),
+    /// Hold a run: nothing new is started
+    Pause(steer::Pause),
+    /// Walk a recorded run again without doing anything; exit 9 if it comes out differently
+    Replay(replay::Args),
+    /// Write a run as a file that can be verified anywhere
+    Export(export::Args),
+}
+
+pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failure> {
+    // Cancelling only ends a run, so a broken agent file does not stand in its way.
+    let drives = matches!(args.command, Command::Watch(_) | Command::Resume(_) | Command::Fork(_));
+    let instance = if drives { context.open_to_drive("runs").await? } else { context.open("runs").await? };
+    let exit = match args.command {
+        Command::Ls(args) => ls::execute(context, &instance, args).await,
+        Command::Show(args) => show::execute(context, &instance, args).await,
+        Command::Watch(args) => follow::watch(context, &instance, args).await,
+        Command::Resume(args) => follow::resume(context, &instance, args).await,
+        Command::Fork(args) => follow::fork(context, &instance, args).await,
+        Command::Cancel(args) => steer::cancel(context, &instance, args).await,
+        Command::Pause(args) => steer::pause(context, &instance, args).await,
+        Command::Replay(args) => replay::execute(context, &instance, args).await,
+        Command::Export(args) => export::execute(context, &instance, args).await,
+    };
+    instance.close().await;
+    exit
+}

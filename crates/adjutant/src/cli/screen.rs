@@ -1,0 +1,149 @@
+//! The view of a run while it goes on: lines of JSON for programs; for a person the answer on standard output and the steps
+//! on standard error, with one line that moves where the terminal can do that.
+
+use adjutant_core::id::RunId;
+use adjutant_core::message::Delta;
+use adjutant_core::run::event::{Event, ThoughtForm};
+use adjutant_engine::{Piece, Recorded};
+
+use super::output::{say, say_piece, tell, tell_piece};
+use super::steps::Steps;
+use super::terminal::{Terminal, clean, cut};
+use crate::wire::{self, Texts};
+
+const FRAMES: [&str; 8] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧"];
+
+/// How a run is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// For a person.
+    Text,
+    /// One line of JSON for each event.
+    Json,
+}
+
+/// The view of one run.
+pub(crate) struct Screen {
+    terminal: Terminal,
+    format: Format,
+    run: RunId,
+    steps: Steps,
+    doing: Option<String>,
+    frame: usize,
+    /// What of the present turn is on the screen already.
+    streamed: String,
+}
+
+impl Screen {
+    pub(crate) fn new(terminal: Terminal, format: Format, run: RunId) -> Self {
+        Self { terminal, format, run, steps: Steps::default(), doing: None, frame: 0, streamed: String::new() }
+    }
+
+    /// Shows a durable event.
+    pub(crate) fn event(&mut self, recorded: &Recorded, texts: &Texts) {
+        match self.format {
+            Format::Json => {
+                if let Some(event) = wire::event(self.run, recorded, texts) {
+                    say(&serde_json::to_string(&event).unwrap_or_default());
+                }
+            }
+            Format::Text => self.text(recorded, texts),
+        }
+    }
+
+    fn text(&mut self, recorded: &Recorded, texts: &Texts) {
+        self.clear();
+        let mut on_screen = false;
+        match &recorded.event {
+            Event::Said(body) => self.answer(&texts.of(&body.text)),
+            Event::Thought(body) if body.form == ThoughtForm::Text => {
+                on_screen = self.is_streamed(&texts.of(&body.text));
+                self.end_stream();
+            }
+            Event::ModelFailed(_) => self.end_stream(),
+            _ => {}
+        }
+        let line = self.steps.line(recorded, texts, self.terminal.err);
+        if let Some(line) = line.filter(|_| !on_screen) {
+            tell(&line);
+        }
+        if let Some(doing) = self.steps.doing(&recorded.event) {
+            self.doing = Some(doing);
+        }
+        if matches!(recorded.event, Event::RunEnded(_) | Event::ApprovalAsked(_)) {
+            self.doing = None;
+        }
+        self.draw();
+    }
+
+    /// The answer. Whole where it goes to a file or a program; on a screen only what is not there yet.
+    fn answer(&mut self, text: &str) {
+        if self.is_streamed(text) {
+            return self.end_stream();
+        }
+        self.end_stream();
+        say(&if self.terminal.screen_out { clean(text) } else { text.to_owned() });
+    }
+
+    fn is_streamed(&self, text: &str) -> bool {
+        !self.streamed.is_empty() && self.streamed.trim_end() == text.trim_end()
+    }
+
+    fn end_stream(&mut self) {
+        if !self.streamed.is_empty() {
+            say("");
+            self.streamed.clear();
+        }
+    }
+
+    /// Shows a live piece of what the model writes.
+    pub(crate) fn piece(&mut self, piece: &Piece) {
+        // Only a screen shows text before it is known to be the answer; what goes elsewhere is the answer and nothing else.
+        if self.format == Format::Json || !self.terminal.screen_out {
+            return;
+        }
+        match &piece.delta {
+            Delta::Text(text) => {
+                self.clear();
+                self.doing = None;
+                self.streamed.push_str(text);
+                say_piece(&clean(text));
+            }
+            Delta::Thinking(_) => self.doing = Some("thinking".to_owned()),
+        }
+    }
+
+    /// Says something of our own, above the line that moves.
+    pub(crate) fn note(&mut self, line: &str) {
+        self.clear();
+        tell(line);
+    }
+
+    /// Ends the line that moves, for example before a question.
+    pub(crate) fn still(&mut self) {
+        self.clear();
+        self.doing = None;
+    }
+
+    /// Moves the line that moves.
+    pub(crate) fn tick(&mut self) {
+        self.frame = (self.frame + 1) % FRAMES.len();
+        self.draw();
+    }
+
+    fn draw(&mut self) {
+        if self.format == Format::Text
+            && self.terminal.live
+            && let Some(doing) = &self.doing
+        {
+            let line = cut(&clean(doing), self.terminal.width.saturating_sub(4));
+            tell_piece(&format!("\r\u{1b}[K{} {}", FRAMES[self.frame], self.terminal.err.dim(&line)));
+        }
+    }
+
+    fn clear(&mut self) {
+        if self.format == Format::Text && self.terminal.live && self.doing.is_some() {
+            tell_piece("\r\u{1b}[K");
+        }
+    }
+}

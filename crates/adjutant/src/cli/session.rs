@@ -1,0 +1,350 @@
+//! One run at the terminal: drive it, show it, answer its questions or say how they can be answered, until it ends, waits
+//! for somebody, or is left. Used by every command that follows a run.
+
+use std::time::Duration;
+
+use adjutant_core::id::{ApprovalId, CallId, RunId};
+use adjutant_core::run::command::{Command, Decide, Refusal};
+use adjutant_core::run::event::{Actor, ApprovalAsked, ApprovalKind, Decision, EndStatus, GrantScope, PauseReason};
+use adjutant_core::run::state::State;
+use adjutant_core::run::status::Status;
+use adjutant_engine::{EngineError, FeedItem, Recorded};
+use tokio::time::Instant;
+
+use super::Context;
+use super::prompt::{self, Answer};
+use super::screen::{Format, Screen};
+use super::words::short;
+use crate::failure::{Exit, Failure};
+use crate::instance::Instance;
+use crate::wire::Texts;
+
+/// How often the line that moves does so.
+const TICK: Duration = Duration::from_millis(120);
+/// How often a run that another process drives, or that waits for a moment, is looked at again.
+const LOOK: Duration = Duration::from_millis(500);
+/// Who rejects when rules alone decide.
+const RULES: &str = "--approve rules";
+
+/// What is done when a run asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Approve {
+    /// Ask the person at the terminal; without one, stop.
+    Ask,
+    /// Stop.
+    Fail,
+    /// Reject whatever no rule allows, and go on.
+    Rules,
+}
+
+/// How a run is followed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Follow {
+    pub(crate) approve: Approve,
+    /// The event to begin after.
+    pub(crate) after: u64,
+    pub(crate) timeout: Option<Duration>,
+}
+
+/// One run at the terminal.
+pub(crate) struct Session<'a> {
+    context: &'a Context,
+    instance: &'a Instance,
+    run: RunId,
+    screen: Screen,
+    follow: Follow,
+    deadline: Option<Instant>,
+}
+
+/// Why a stretch of driving came to an end.
+enum Stretch {
+    /// Nothing more happens here by itself.
+    Still,
+    /// Ctrl-C.
+    Interrupted,
+    /// It took too long.
+    Late,
+}
+
+/// What a person has to do with an inbox item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verb {
+    Approve,
+    Resolve,
+}
+
+impl<'a> Session<'a> {
+    pub(crate) fn new(context: &'a Context, instance: &'a Instance, run: RunId, follow: Follow) -> Self {
+        let screen = Screen::new(context.terminal, context.format(), run);
+        let deadline = follow.timeout.map(|limit| Instant::now() + limit);
+        Self { context, instance, run, screen, follow, deadline }
+    }
+
+    /// Follows the run to its end, or to where it waits.
+    ///
+    /// # Errors
+    /// When the run cannot be driven or read.
+    pub(crate) async fn go(mut self) -> Result<Exit, Failure> {
+        let attendance = self.instance.engine.attend().await?;
+        let exit = self.rounds().await;
+        self.screen.still();
+        attendance.leave().await;
+        exit
+    }
+
+    async fn rounds(&mut self) -> Result<Exit, Failure> {
+        loop {
+            match self.stretch().await? {
+                Stretch::Still => {}
+                Stretch::Interrupted => return Ok(self.interrupted()),
+                Stretch::Late => self.cancel_late().await?,
+            }
+            let state = self.instance.engine.run_state(self.instance.home.workspace, self.run).await?;
+            match state.status() {
+                Status::Completed | Status::Failed | Status::Cancelled => return Ok(ended(&state)),
+                Status::WaitingApproval => {
+                    if let Some(exit) = self.approvals(&state).await? {
+                        return Ok(exit);
+                    }
+                }
+                Status::InDoubt => {
+                    if let Some(exit) = self.doubts(&state).await? {
+                        return Ok(exit);
+                    }
+                }
+                Status::Paused => return Ok(self.paused(&state)),
+                Status::Queued | Status::Running | Status::Cancelling => {
+                    tokio::select! {
+                        () = tokio::time::sleep(LOOK) => {}
+                        _ = tokio::signal::ctrl_c() => return Ok(self.interrupted()),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Drives the run as far as it goes by itself, showing what happens.
+    async fn stretch(&mut self) -> Result<Stretch, Failure> {
+        let (engine, workspace) = (&self.instance.engine, self.instance.home.workspace);
+        let mut follower = engine.follow(workspace, self.run, self.follow.after);
+        let mut driving = std::pin::pin!(engine.drive_run(self.run));
+        let mut tick = tokio::time::interval(TICK);
+        let late = async |deadline: Option<Instant>| match deadline {
+            Some(at) => tokio::time::sleep_until(at).await,
+            None => std::future::pending().await,
+        };
+        let mut late = std::pin::pin!(late(self.deadline));
+        let reason = loop {
+            tokio::select! {
+                driven = &mut driving => {
+                    driven?;
+                    break Stretch::Still;
+                }
+                item = follower.next() => match item? {
+                    Some(FeedItem::Event(recorded)) => show(self.instance, &mut self.screen, &mut self.follow.after, &recorded).await?,
+                    Some(FeedItem::Piece(piece)) => self.screen.piece(&piece),
+                    None => {
+                        driving.await?;
+                        break Stretch::Still;
+                    }
+                },
+                _ = tokio::signal::ctrl_c() => break Stretch::Interrupted,
+                () = &mut late => break Stretch::Late,
+                _ = tick.tick() => self.screen.tick(),
+            }
+        };
+        self.catch_up().await?;
+        Ok(reason)
+    }
+
+    /// Shows what is in the log and not on the screen yet.
+    async fn catch_up(&mut self) -> Result<(), Failure> {
+        let rest =
+            self.instance.engine.recorded(self.instance.home.workspace, self.run, self.follow.after, None).await?;
+        for recorded in &rest {
+            show(self.instance, &mut self.screen, &mut self.follow.after, recorded).await?;
+        }
+        Ok(())
+    }
+
+    fn interrupted(&mut self) -> Exit {
+        self.screen.still();
+        let run = short(&self.run);
+        self.screen
+            .note(&format!("Interrupted. {run} keeps everything it has done; go on with: adjutant runs resume {run}"));
+        Exit::Interrupted
+    }
+
+    async fn cancel_late(&mut self) -> Result<(), Failure> {
+        self.deadline = None;
+        self.screen.note("It took longer than --timeout allows; the run is cancelled.");
+        let command = Command::Cancel { by: self.me(), reason: "it took longer than --timeout allows".to_owned() };
+        self.instance.engine.command(self.instance.home.workspace, self.run, &command).await?;
+        Ok(())
+    }
+
+    fn me(&self) -> Actor {
+        Actor::User(self.instance.home.user)
+    }
+
+    fn may_ask(&self) -> bool {
+        self.follow.approve == Approve::Ask && self.context.terminal.interactive
+    }
+
+    /// Answers what is asked. None: all of it is answered, the run can go on.
+    async fn approvals(&mut self, state: &State) -> Result<Option<Exit>, Failure> {
+        let mut pending: Vec<(ApprovalId, ApprovalAsked)> = Vec::new();
+        for (id, approval) in state.approvals.iter().filter(|(_, approval)| approval.is_pending()) {
+            pending.extend(
+                approval.asked.clone().filter(|_| approval.kind == ApprovalKind::Call).map(|asked| (*id, asked)),
+            );
+        }
+        self.screen.still();
+        if self.follow.approve != Approve::Rules && !self.may_ask() {
+            let ids: Vec<_> = pending.iter().map(|(id, _)| *id).collect();
+            return Ok(Some(self.wants_person(&ids, Verb::Approve)));
+        }
+        for (id, asked) in pending {
+            let decide = if self.follow.approve == Approve::Rules {
+                let message = Some("no rule allows it, and nobody is asked".to_owned());
+                self.decide(id, Decision::Reject, message).by(Actor::Rule(RULES.to_owned()))
+            } else {
+                match self.ask(id, &asked).await? {
+                    Some(decide) => decide,
+                    None => return Ok(Some(self.interrupted())),
+                }
+            };
+            match self.instance.engine.decide(self.instance.home.workspace, decide.0).await {
+                Ok(_) => {}
+                Err(EngineError::Refused(
+                    refusal @ (Refusal::AlreadyDecided(_) | Refusal::Superseded | Refusal::Expired),
+                )) => {
+                    self.screen.note(&format!("That question is settled: {refusal}."));
+                }
+                Err(EngineError::Refused(Refusal::BadArguments(why))) => {
+                    self.screen.note(&format!("The arguments cannot be used: {why}. Nothing was decided."));
+                }
+                Err(other) => return Err(other.into()),
+            }
+        }
+        Ok(None)
+    }
+
+    async fn ask(&mut self, id: ApprovalId, asked: &ApprovalAsked) -> Result<Option<Decided>, Failure> {
+        let event = asked.clone().into();
+        let texts = Texts::load(&self.instance.engine, self.instance.home.workspace, [&event]).await?;
+        let answer = tokio::select! {
+            answer = prompt::ask(asked, &texts, self.context.terminal, &self.context.env) => answer,
+            _ = tokio::signal::ctrl_c() => Answer::Gone,
+        };
+        let decide = match answer {
+            Answer::Approve(scope) => self.decide(id, Decision::Approve, None).scope(scope),
+            Answer::Edit(arguments) => self.decide(id, Decision::Edit, None).arguments(arguments),
+            Answer::Reject(message) => self.decide(id, Decision::Reject, message),
+            Answer::Stop => self.decide(id, Decision::Stop, None),
+            Answer::Gone => return Ok(None),
+        };
+        // A decision is about what was on the screen and nothing else.
+        Ok(Some(Decided(Decide { fingerprint: Some(asked.fingerprint), ..decide.0 })))
+    }
+
+    fn decide(&self, approval: ApprovalId, decision: Decision, message: Option<String>) -> Decided {
+        let (scope, by) = (GrantScope::Once, self.me());
+        Decided(Decide { approval, decision, scope, by, arguments: None, message, fingerprint: None })
+    }
+
+    /// Says who has to do what before the run can go on.
+    fn wants_person(&mut self, ids: &[ApprovalId], verb: Verb) -> Exit {
+        if self.context.format() == Format::Text {
+            for id in ids {
+                let (id, run) = (short(id), short(&self.run));
+                let answer = match verb {
+                    Verb::Approve => format!("adjutant inbox approve {id} (or reject, edit, respond)"),
+                    Verb::Resolve => format!("adjutant inbox resolve {id} happened|run|abandon"),
+                };
+                self.screen.note(&format!("{run} waits for you: adjutant inbox show {id}"));
+                self.screen.note(&format!("hint: {answer}, then adjutant runs watch {run}"));
+            }
+        }
+        Exit::NeedsPerson
+    }
+
+    /// Settles calls that nobody knows the end of.
+    async fn doubts(&mut self, state: &State) -> Result<Option<Exit>, Failure> {
+        let open = state
+            .calls()
+            .filter(|call| call.ended.is_none())
+            .filter_map(|call| Some((call.id.clone(), call.doubt.clone()?)));
+        let open: Vec<(CallId, _)> = open.filter(|(_, doubt)| doubt.resolved.is_none()).collect();
+        self.screen.still();
+        for (call, doubt) in open {
+            if !self.may_ask() {
+                return Ok(Some(self.wants_person(&[doubt.approval], Verb::Resolve)));
+            }
+            let outcome = tokio::select! {
+                outcome = prompt::ask_doubt(&doubt.message) => outcome,
+                _ = tokio::signal::ctrl_c() => return Ok(Some(self.interrupted())),
+            };
+            let Some(outcome) = outcome else { return Ok(Some(self.wants_person(&[doubt.approval], Verb::Resolve))) };
+            let command = Command::Resolve { call, outcome, result: None, by: self.me() };
+            self.instance.engine.command(self.instance.home.workspace, self.run, &command).await?;
+        }
+        Ok(None)
+    }
+
+    fn paused(&mut self, state: &State) -> Exit {
+        let run = short(&self.run);
+        if self.context.format() == Format::Text {
+            self.screen.note(&format!("hint: adjutant runs resume {run} lets it go on"));
+        }
+        match state.pause.as_ref().map(|pause| pause.reason) {
+            Some(PauseReason::Budget | PauseReason::Rate) => Exit::Spent,
+            Some(PauseReason::Person) | None => Exit::NeedsPerson,
+        }
+    }
+}
+
+async fn show(instance: &Instance, screen: &mut Screen, after: &mut u64, recorded: &Recorded) -> Result<(), Failure> {
+    if recorded.seq > *after {
+        let texts = Texts::load(&instance.engine, instance.home.workspace, [&recorded.event]).await?;
+        screen.event(recorded, &texts);
+        *after = recorded.seq;
+    }
+    Ok(())
+}
+
+/// The number for how a run ended.
+pub(crate) fn ended(state: &State) -> Exit {
+    let stopped = state
+        .approvals
+        .values()
+        .filter_map(|approval| approval.decided.as_ref())
+        .any(|(decided, _)| decided.decision == Decision::Stop);
+    match state.end_status() {
+        Some(EndStatus::Completed) => Exit::Done,
+        Some(EndStatus::Cancelled) if stopped => Exit::Rejected,
+        Some(EndStatus::Failed) => match state.error.as_ref().map(|error| error.code.as_str()) {
+            Some("network" | "timeout" | "overloaded" | "truncated") => Exit::Unreachable,
+            Some("rate_limited" | "no_credit" | "budget_exhausted") => Exit::Spent,
+            Some(_) | None => Exit::RunFailed,
+        },
+        Some(EndStatus::Cancelled) | None => Exit::RunFailed,
+    }
+}
+
+/// A decision in the making.
+struct Decided(Decide);
+
+impl Decided {
+    fn by(self, by: Actor) -> Self {
+        Self(Decide { by, ..self.0 })
+    }
+
+    fn scope(self, scope: GrantScope) -> Self {
+        Self(Decide { scope, ..self.0 })
+    }
+
+    fn arguments(self, arguments: String) -> Self {
+        Self(Decide { arguments: Some(arguments), ..self.0 })
+    }
+}

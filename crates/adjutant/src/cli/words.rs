@@ -1,0 +1,80 @@
+//! Small texts that several commands share: ids cut short, spans of time, what a call is about.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::terminal::{cut, one_line};
+
+/// Characters of an id, after its prefix, that lists show: its moment and ten more bits, so hardly ever two alike.
+const ID_CHARS: usize = 12;
+/// Characters of a call's target in a line.
+const TARGET: usize = 60;
+
+/// An id cut short; any command takes it in place of the whole.
+pub(crate) fn short(id: &impl ToString) -> String {
+    let text = id.to_string();
+    let prefix = text.find('_').map_or(0, |at| at + 1);
+    text.chars().take(prefix + ID_CHARS).collect()
+}
+
+/// A span in the unit a person would use.
+pub(crate) fn span(duration: Duration) -> String {
+    match duration.as_secs() {
+        0 => format!("{} ms", duration.as_millis()),
+        seconds @ 1..=119 => format!("{seconds} s"),
+        seconds @ 120..=7199 => format!("{} min", seconds / 60),
+        seconds @ 7200..=172_799 => format!("{} h", seconds / 3600),
+        seconds => format!("{} days", seconds / 86_400),
+    }
+}
+
+/// A number with the word for it.
+pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
+    if number == 1 { format!("1 {one}") } else { format!("{number} {many}") }
+}
+
+/// What a call is about: its path, its query, its key, or its first text.
+pub(crate) fn target(arguments: &str) -> String {
+    let Ok(Value::Object(map)) = serde_json::from_str::<Value>(arguments) else { return String::new() };
+    let named = ["path", "query", "key", "url"].iter().find_map(|name| map.get(*name));
+    let value = named.or_else(|| map.values().find(|value| value.is_string()));
+    value.and_then(Value::as_str).map(|text| cut(&one_line(text), TARGET)).unwrap_or_default()
+}
+
+/// How much a call found, for those that list things.
+pub(crate) fn found(tool: &str, output: &str) -> Option<usize> {
+    match tool {
+        "list_files" | "search_content" | "kv_list" => {
+            Some(output.lines().filter(|line| !line.is_empty() && !line.starts_with(['(', '…'])).count())
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_keeps_its_prefix_and_its_moment() {
+        assert_eq!(short(&"run_01k2m3n4p5q6r7s8t9v0w1x2y3"), "run_01k2m3n4p5q6");
+    }
+
+    #[test]
+    fn a_span_is_said_in_the_unit_a_person_would_use() {
+        let said = [40, 4_000, 150_000, 7_200_000, 200_000_000].map(|millis| span(Duration::from_millis(millis)));
+        assert_eq!(said, ["40 ms", "4 s", "2 min", "2 h", "2 days"]);
+    }
+
+    #[test]
+    fn a_call_is_about_its_path_or_what_it_looks_for() {
+        assert_eq!(target(r#"{"content":"x","path":"/todo.md"}"#), "/todo.md");
+        assert_eq!(target(r#"{"query":"ablation"}"#), "ablation");
+        assert_eq!(target(r#"{"limit":3,"name":"a\nb"}"#), "a b");
+        assert_eq!(target("not json"), "");
+        assert_eq!(found("list_files", "/a\n/b/\n… 3 more"), Some(2));
+        assert_eq!(found("list_files", "(nothing here)"), Some(0));
+        assert_eq!(found("read_file", "x"), None);
+    }
+}

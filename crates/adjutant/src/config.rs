@@ -1,0 +1,464 @@
+//! Where every setting comes from: flag, then environment, then file, then default. The only place that reads the
+//! environment; it opens no database and starts nothing.
+
+mod file;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use secrecy::SecretString;
+
+use self::file::{ConfigFile, Written, WrittenProvider};
+use crate::failure::Failure;
+use crate::suggest;
+
+const DEFAULT_LISTEN: &str = "127.0.0.1:7878";
+const DEFAULT_MODEL: &str = "demo/guide";
+/// Detected, used as provider `openai`, never stored.
+const WELL_KNOWN_KEY: &str = "OPENAI_API_KEY";
+
+/// The variables of the process, read once. They hold secrets, so there is no way to print them.
+#[derive(Clone, Default)]
+pub(crate) struct Environment(BTreeMap<String, String>);
+
+impl Environment {
+    pub(crate) fn of_process() -> Self {
+        let plain = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        };
+        Self(std::env::vars_os().filter_map(plain).collect())
+    }
+
+    /// A variable that is set and not empty.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// The editor a person has chosen.
+    pub(crate) fn editor(&self) -> Option<&str> {
+        self.get("VISUAL").or_else(|| self.get("EDITOR"))
+    }
+
+    /// Whether the terminal should be left without colours and movement.
+    pub(crate) fn wants_plain(&self) -> bool {
+        self.get("NO_COLOR").is_some() || self.get("TERM") == Some("dumb")
+    }
+
+    /// Where files go that nobody keeps.
+    pub(crate) fn temporary_folder(&self) -> PathBuf {
+        self.get("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from)
+    }
+
+    fn folder(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
+        // The XDG rules: a relative path in these variables counts as not set.
+        let set = self.get(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+        set.or_else(|| self.get("HOME").map(|home| Path::new(home).join(below_home))).map(|base| base.join("adjutant"))
+    }
+}
+
+/// Where a value comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// The command line.
+    Flag,
+    /// A variable.
+    Env(String),
+    /// A line of the configuration file.
+    File(PathBuf, usize),
+    /// Nobody said otherwise.
+    Default,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag => f.write_str("command line"),
+            Self::Env(name) => write!(f, "environment {name}"),
+            Self::File(path, line) => write!(f, "{}:{line}", path.display()),
+            Self::Default => f.write_str("default"),
+        }
+    }
+}
+
+/// A value and where it comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Setting<T> {
+    pub(crate) value: T,
+    pub(crate) origin: Origin,
+}
+
+/// What the command line says about settings.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Flags {
+    pub(crate) config: Option<PathBuf>,
+    pub(crate) data: Option<PathBuf>,
+    pub(crate) database_url: Option<String>,
+    pub(crate) listen: Option<String>,
+    pub(crate) log: Option<String>,
+}
+
+/// Where everything is kept.
+#[derive(Debug, Clone)]
+pub(crate) enum Database {
+    /// A file in the data directory.
+    Sqlite,
+    /// A PostgreSQL server; the address may hold a password.
+    Postgres(SecretString),
+}
+
+/// What a commit survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Durability {
+    /// Power loss.
+    Full,
+    /// A crash of the process.
+    Normal,
+}
+
+/// Where the master key is.
+#[derive(Debug, Clone)]
+pub(crate) enum KeySource {
+    /// In a variable.
+    Value(SecretString),
+    /// In a file that the operator named.
+    File(PathBuf),
+    /// In the data directory, made at the first start.
+    Data,
+}
+
+/// A provider of models.
+#[derive(Debug, Clone)]
+pub(crate) struct Provider {
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    pub(crate) origin: Origin,
+    /// Why it cannot be used now.
+    pub(crate) missing: Option<String>,
+}
+
+/// What a provider is.
+#[derive(Debug, Clone)]
+pub(crate) enum Kind {
+    /// Speaks the chat completions protocol.
+    OpenAi { base_url: Option<String>, key: Option<SecretString>, key_from: Option<String> },
+    /// Answers from a script.
+    Scripted(PathBuf),
+}
+
+/// Every setting, with its origin.
+#[derive(Debug, Clone)]
+pub(crate) struct Config {
+    pub(crate) file: Option<PathBuf>,
+    pub(crate) listen: Setting<SocketAddr>,
+    pub(crate) data: Setting<PathBuf>,
+    pub(crate) database: Setting<Database>,
+    pub(crate) default_model: Setting<String>,
+    pub(crate) encrypt: Setting<bool>,
+    pub(crate) durability: Setting<Durability>,
+    pub(crate) log: Option<Setting<String>>,
+    pub(crate) key: Setting<KeySource>,
+    pub(crate) providers: Vec<Provider>,
+}
+
+impl Config {
+    /// Puts the settings together.
+    ///
+    /// # Errors
+    /// Everything that is wrong with them, at once.
+    pub(crate) fn load(flags: &Flags, env: &Environment) -> Result<Self, Failure> {
+        let file = read_file(flags, env)?;
+        let mut reader = Reader { env, file: &file, problems: Vec::new() };
+        let text = |value: Option<&PathBuf>| value.map(|path| path.to_string_lossy().into_owned());
+        let data = reader.pick("data", text(flags.data.as_ref()));
+        let data = data.map(|setting| Setting { value: absolute(&setting.value), origin: setting.origin });
+        let Some(data) = data.or_else(|| {
+            let value = env.folder("XDG_DATA_HOME", ".local/share")?;
+            Some(Setting { value, origin: Origin::Default })
+        }) else {
+            return Err(Failure::usage("There is no data directory: HOME is not set.").hint("name one: --data DIR"));
+        };
+        let listen = reader.parsed(
+            "listen",
+            flags.listen.clone(),
+            DEFAULT_LISTEN,
+            "an address such as 127.0.0.1:7878",
+            |text| text.parse().ok(),
+        );
+        let database = reader.parsed(
+            "database_url",
+            flags.database_url.clone(),
+            "sqlite",
+            "`sqlite` or postgres://…",
+            parse_database,
+        );
+        let default_model = reader.parsed("default_model", None, DEFAULT_MODEL, "provider/model", |text| {
+            text.contains('/').then(|| text.to_owned())
+        });
+        let encrypt = reader.parsed("encrypt", None, "true", "true or false", |text| text.parse().ok());
+        let durability = reader.parsed("durability", None, "full", "full or normal", parse_durability);
+        let log = reader.pick("log", flags.log.clone());
+        let key = reader.key();
+        let providers = reader.providers();
+        let problems = reader.problems;
+        match (listen, database, default_model, encrypt, durability, key) {
+            (Some(listen), Some(database), Some(default_model), Some(encrypt), Some(durability), Some(key))
+                if problems.is_empty() =>
+            {
+                let file = (!file.path.as_os_str().is_empty()).then_some(file.path);
+                Ok(Self { file, listen, data, database, default_model, encrypt, durability, log, key, providers })
+            }
+            _ => Err(wrong(problems)),
+        }
+    }
+
+    /// The settings as lines of key, value and origin; secrets are named, never shown.
+    pub(crate) fn shown(&self) -> Vec<(String, String, Origin)> {
+        let mut lines = vec![
+            ("listen".to_owned(), self.listen.value.to_string(), self.listen.origin.clone()),
+            ("data".to_owned(), self.data.value.display().to_string(), self.data.origin.clone()),
+            ("database_url".to_owned(), self.database.value.to_string(), self.database.origin.clone()),
+            ("default_model".to_owned(), self.default_model.value.clone(), self.default_model.origin.clone()),
+            ("encrypt".to_owned(), self.encrypt.value.to_string(), self.encrypt.origin.clone()),
+            ("durability".to_owned(), self.durability.value.to_string(), self.durability.origin.clone()),
+        ];
+        let log = self.log.as_ref();
+        let level = log.map_or_else(|| "info for serve, warn elsewhere".to_owned(), |log| log.value.clone());
+        lines.push(("log".to_owned(), level, log.map_or(Origin::Default, |log| log.origin.clone())));
+        lines.push(("master key".to_owned(), self.key.value.to_string(), self.key.origin.clone()));
+        lines.extend(
+            self.providers.iter().map(|provider| {
+                (format!("providers.{}", provider.name), provider.to_string(), provider.origin.clone())
+            }),
+        );
+        lines
+    }
+}
+
+fn wrong(problems: Vec<String>) -> Failure {
+    Failure::usage("The configuration cannot be used. Nothing was started.").problems(problems)
+}
+
+fn read_file(flags: &Flags, env: &Environment) -> Result<ConfigFile, Failure> {
+    let named = flags.config.clone().or_else(|| env.get("ADJUTANT_CONFIG").map(PathBuf::from));
+    let (path, required) = match (named, env.folder("XDG_CONFIG_HOME", ".config")) {
+        (Some(path), _) => (path, true),
+        (None, Some(folder)) => (folder.join("config.toml"), false),
+        (None, None) => return Ok(ConfigFile::default()),
+    };
+    match std::fs::read_to_string(&path) {
+        Ok(text) => file::parse(&path, &text).map_err(wrong),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !required => Ok(ConfigFile::default()),
+        Err(error) => Err(wrong(vec![format!("{}: {error}", path.display())])),
+    }
+}
+
+/// A path that keeps its meaning when the working directory changes.
+fn absolute(path: &str) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| PathBuf::from(path))
+}
+
+fn parse_database(text: &str) -> Option<Database> {
+    match text {
+        "sqlite" => Some(Database::Sqlite),
+        address if address.starts_with("postgres://") || address.starts_with("postgresql://") => {
+            Some(Database::Postgres(SecretString::from(address)))
+        }
+        _ => None,
+    }
+}
+
+fn parse_durability(text: &str) -> Option<Durability> {
+    match text {
+        "full" => Some(Durability::Full),
+        "normal" => Some(Durability::Normal),
+        _ => None,
+    }
+}
+
+struct Reader<'a> {
+    env: &'a Environment,
+    file: &'a ConfigFile,
+    problems: Vec<String>,
+}
+
+impl Reader<'_> {
+    /// The strongest source that has the value.
+    fn pick(&mut self, key: &'static str, flag: Option<String>) -> Option<Setting<String>> {
+        if let Some(value) = flag {
+            return Some(Setting { value, origin: Origin::Flag });
+        }
+        let variable = format!("ADJUTANT_{}", key.to_ascii_uppercase());
+        if let Some(value) = self.env.get(&variable) {
+            return Some(Setting { value: value.to_owned(), origin: Origin::Env(variable) });
+        }
+        if key == "database_url"
+            && let Some(setting) = self.secret_file(&variable)
+        {
+            return Some(setting);
+        }
+        let Written { text, line } = self.file.values.get(key)?.clone();
+        Some(Setting { value: text, origin: Origin::File(self.file.path.clone(), line) })
+    }
+
+    /// The content of the file that `VARIABLE_FILE` names.
+    fn secret_file(&mut self, variable: &str) -> Option<Setting<String>> {
+        let variable = format!("{variable}_FILE");
+        let path = self.env.get(&variable)?;
+        match std::fs::read_to_string(path) {
+            Ok(text) => Some(Setting { value: text.trim().to_owned(), origin: Origin::Env(variable) }),
+            Err(error) => {
+                self.problems.push(format!("{variable}: {path}: {error}"));
+                None
+            }
+        }
+    }
+
+    fn parsed<T>(
+        &mut self,
+        key: &'static str,
+        flag: Option<String>,
+        default: &str,
+        wanted: &str,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Option<Setting<T>> {
+        let picked = self.pick(key, flag).unwrap_or(Setting { value: default.to_owned(), origin: Origin::Default });
+        let parsed = parse(&picked.value);
+        if parsed.is_none() {
+            // The value is not repeated where it may hold a password.
+            let shown = if key == "database_url" { String::new() } else { format!(" `{}`", picked.value) };
+            self.problems.push(format!("{}: {key}{shown} has to be {wanted}", picked.origin));
+        }
+        Some(Setting { value: parsed?, origin: picked.origin })
+    }
+
+    fn key(&mut self) -> Option<Setting<KeySource>> {
+        let setting = |value, name: &str| Setting { value, origin: Origin::Env(name.to_owned()) };
+        let (value, file) = ("ADJUTANT_SECRET_KEY", "ADJUTANT_SECRET_KEY_FILE");
+        Some(match (self.env.get(value), self.env.get(file)) {
+            (Some(_), Some(_)) => {
+                self.problems.push(format!("{value} and {file} are both set; keep one"));
+                return None;
+            }
+            (Some(text), None) => setting(KeySource::Value(SecretString::from(text)), value),
+            (None, Some(path)) => setting(KeySource::File(PathBuf::from(path)), file),
+            (None, None) => Setting { value: KeySource::Data, origin: Origin::Default },
+        })
+    }
+
+    fn providers(&mut self) -> Vec<Provider> {
+        let file = self.file;
+        let mut providers: Vec<_> = file.providers.iter().filter_map(|written| self.provider(written)).collect();
+        if let Some(key) = self.env.get(WELL_KNOWN_KEY)
+            && !providers.iter().any(|provider| provider.name == "openai")
+        {
+            let key = Some(SecretString::from(key));
+            let kind = Kind::OpenAi { base_url: None, key, key_from: Some(WELL_KNOWN_KEY.to_owned()) };
+            let origin = Origin::Env(WELL_KNOWN_KEY.to_owned());
+            providers.push(Provider { name: "openai".to_owned(), kind, origin, missing: None });
+        }
+        providers
+    }
+
+    fn provider(&mut self, written: &WrittenProvider) -> Option<Provider> {
+        let origin = Origin::File(self.file.path.clone(), written.line);
+        let text = |key: &str| written.keys.get(key).map(|value| value.text.clone());
+        let kind = match text("kind").as_deref() {
+            Some("openai") => {
+                self.forbid(written, &["script"]);
+                let key_from = text("api_key_env");
+                let key = key_from.as_deref().and_then(|name| self.env.get(name)).map(SecretString::from);
+                let base_url = text("base_url");
+                if base_url.is_none() && key_from.is_none() {
+                    self.refuse(written, "it needs base_url, or api_key_env for the well-known address");
+                }
+                Kind::OpenAi { base_url, key, key_from }
+            }
+            Some("scripted") => {
+                self.forbid(written, &["base_url", "api_key_env"]);
+                let Some(script) = text("script") else {
+                    self.refuse(written, "it needs script = \"FILE\"");
+                    return None;
+                };
+                Kind::Scripted(self.file.path.parent().unwrap_or(Path::new("")).join(script))
+            }
+            Some(other) => {
+                self.refuse(
+                    written,
+                    &format!("unknown kind `{other}`, {}", suggest::advice(other, &["openai", "scripted"])),
+                );
+                return None;
+            }
+            None => {
+                self.refuse(written, "it needs kind = \"openai\" or \"scripted\"");
+                return None;
+            }
+        };
+        let missing = match &kind {
+            Kind::OpenAi { key: None, key_from: Some(name), .. } => Some(format!("the variable {name} is not set")),
+            Kind::OpenAi { .. } | Kind::Scripted(_) => None,
+        };
+        Some(Provider { name: written.name.clone(), kind, origin, missing })
+    }
+
+    fn refuse(&mut self, written: &WrittenProvider, why: &str) {
+        let (path, line, name) = (self.file.path.display(), written.line, &written.name);
+        self.problems.push(format!("{path}:{line}: provider `{name}`: {why}"));
+    }
+
+    fn forbid(&mut self, written: &WrittenProvider, keys: &[&str]) {
+        for key in keys.iter().filter(|key| written.keys.contains_key(**key)) {
+            self.refuse(written, &format!("`{key}` does not belong to its kind"));
+        }
+    }
+}
+
+impl fmt::Display for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sqlite => f.write_str("sqlite"),
+            Self::Postgres(_) => f.write_str("postgres://… (not shown)"),
+        }
+    }
+}
+
+impl fmt::Display for Durability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full => "full",
+            Self::Normal => "normal",
+        })
+    }
+}
+
+impl fmt::Display for KeySource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Value(_) => f.write_str("given (not shown)"),
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Data => f.write_str("master.key in the data directory"),
+        }
+    }
+}
+
+impl fmt::Display for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            Kind::OpenAi { base_url, key_from, .. } => {
+                write!(f, "openai at {}", base_url.as_deref().unwrap_or("the well-known address"))?;
+                if let Some(name) = key_from {
+                    write!(f, ", key from {name}")?;
+                }
+            }
+            Kind::Scripted(path) => write!(f, "scripted by {}", path.display())?,
+        }
+        match &self.missing {
+            Some(why) => write!(f, " (off: {why})"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

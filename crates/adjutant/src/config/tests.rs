@@ -1,0 +1,98 @@
+//! The order of the sources, and what is said when one of them is wrong.
+
+use super::*;
+
+fn env(pairs: &[(&str, &str)]) -> Environment {
+    Environment(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
+}
+
+fn with_file(text: &str) -> (tempfile::TempDir, Flags) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("config.toml");
+    std::fs::write(&path, text).unwrap();
+    (folder, Flags { config: Some(path), ..Flags::default() })
+}
+
+fn problems(flags: &Flags, variables: &[(&str, &str)]) -> Vec<String> {
+    Config::load(flags, &env(variables)).unwrap_err().problems
+}
+
+#[test]
+fn a_flag_outranks_a_variable_which_outranks_the_file_which_outranks_the_default() {
+    let (_folder, mut flags) = with_file("listen = \"127.0.0.1:1\"\ndefault_model = \"lab/a\"\n");
+    let home = ("HOME", "/home/me");
+    let load = |flags: &Flags, more: &[(&str, &str)]| Config::load(flags, &env(&[&[home], more].concat())).unwrap();
+    let config = load(&Flags::default(), &[]);
+    assert_eq!(config.listen, Setting { value: "127.0.0.1:7878".parse().unwrap(), origin: Origin::Default });
+    assert_eq!(config.data.value, Path::new("/home/me/.local/share/adjutant"));
+    let config = load(&flags, &[]);
+    assert_eq!((config.listen.value.port(), config.default_model.value.as_str()), (1, "lab/a"));
+    assert!(matches!(config.default_model.origin, Origin::File(_, 2)));
+    let config = load(&flags, &[("ADJUTANT_LISTEN", "127.0.0.1:2")]);
+    assert_eq!(
+        (config.listen.value.port(), config.listen.origin.to_string()),
+        (2, "environment ADJUTANT_LISTEN".to_owned())
+    );
+    flags.listen = Some("127.0.0.1:3".to_owned());
+    let config = load(&flags, &[("ADJUTANT_LISTEN", "127.0.0.1:2")]);
+    assert_eq!((config.listen.value.port(), config.listen.origin), (3, Origin::Flag));
+}
+
+#[test]
+fn the_data_directory_follows_xdg_and_needs_some_home() {
+    let config = Config::load(&Flags::default(), &env(&[("XDG_DATA_HOME", "/data"), ("HOME", "/home/me")])).unwrap();
+    assert_eq!(config.data.value, Path::new("/data/adjutant"));
+    let config =
+        Config::load(&Flags::default(), &env(&[("XDG_DATA_HOME", "not/absolute"), ("HOME", "/home/me")])).unwrap();
+    assert_eq!(config.data.value, Path::new("/home/me/.local/share/adjutant"));
+    let none = Config::load(&Flags::default(), &env(&[])).unwrap_err();
+    assert!(none.message.contains("HOME is not set"), "{}", none.message);
+}
+
+#[test]
+fn everything_that_is_wrong_is_said_at_once() {
+    let (_folder, flags) =
+        with_file("encrypt = \"maybe\"\n[providers.a]\nkind = \"opnai\"\n[providers.b]\nkind = \"scripted\"\n");
+    let found = problems(&flags, &[("HOME", "/home/me"), ("ADJUTANT_DURABILITY", "some"), ("ADJUTANT_LISTEN", "x")]);
+    assert_eq!(found.len(), 5, "{found:?}");
+    assert_eq!(found[0], "environment ADJUTANT_LISTEN: listen `x` has to be an address such as 127.0.0.1:7878");
+    assert!(found[1].ends_with("config.toml:1: encrypt `maybe` has to be true or false"), "{}", found[1]);
+    assert!(
+        found[3].ends_with("config.toml:2: provider `a`: unknown kind `opnai`, did you mean `openai`?"),
+        "{}",
+        found[3]
+    );
+}
+
+#[test]
+fn a_password_is_never_shown() {
+    let variables =
+        [("HOME", "/home/me"), ("ADJUTANT_DATABASE_URL", "postgres://me:secret@db/x"), ("OPENAI_API_KEY", "sk-secret")];
+    let config = Config::load(&Flags::default(), &env(&variables)).unwrap();
+    let shown: Vec<String> =
+        config.shown().iter().map(|(key, value, origin)| format!("{key} {value} {origin}")).collect();
+    assert!(!shown.join("\n").contains("secret"), "{shown:?}");
+    assert!(!format!("{config:?}").contains("secret"));
+    let wrong =
+        problems(&Flags::default(), &[("HOME", "/home/me"), ("ADJUTANT_DATABASE_URL", "mysql://me:secret@db/x")]);
+    assert_eq!(wrong, ["environment ADJUTANT_DATABASE_URL: database_url has to be `sqlite` or postgres://…"]);
+}
+
+#[test]
+fn a_key_in_the_environment_becomes_a_provider_and_a_missing_one_is_named() {
+    let config = Config::load(&Flags::default(), &env(&[("HOME", "/home/me"), ("OPENAI_API_KEY", "k")])).unwrap();
+    assert_eq!(config.providers[0].to_string(), "openai at the well-known address, key from OPENAI_API_KEY");
+    let (_folder, flags) = with_file(
+        "[providers.lab]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:9/v1\"\napi_key_env = \"LAB_KEY\"\n",
+    );
+    let config = Config::load(&flags, &env(&[("HOME", "/home/me")])).unwrap();
+    assert_eq!(config.providers[0].missing.as_deref(), Some("the variable LAB_KEY is not set"));
+    let config = Config::load(&flags, &env(&[("HOME", "/home/me"), ("LAB_KEY", "k")])).unwrap();
+    assert_eq!(config.providers[0].missing, None);
+}
+
+#[test]
+fn a_configuration_file_that_was_named_has_to_be_there() {
+    let flags = Flags { config: Some(PathBuf::from("/nowhere/config.toml")), ..Flags::default() };
+    assert_eq!(problems(&flags, &[("HOME", "/home/me")]).len(), 1);
+}

@@ -1,0 +1,26 @@
+//! Health for machines: is the process there, and can it work?
+
+use adjutant_engine::Engine;
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+/// The process answers.
+pub(super) async fn live() -> Json<Value> {
+    Json(json!({"status": "ok", "version": env!("CARGO_PKG_VERSION")}))
+}
+
+/// The database answers too.
+pub(super) async fn ready(State(engine): State<Engine>) -> (StatusCode, Json<Value>) {
+    match engine.store().health().await {
+        Ok(health) => {
+            (StatusCode::OK, Json(json!({"status": "ok", "database": health.backend, "schema": health.schema})))
+        }
+        Err(error) => {
+            // What the database said is for the operator's log, not for whoever asks.
+            tracing::warn!(%error, "the database does not answer");
+            (StatusCode::SERVICE_UNAVAILABLE, Json(json!({"status": "unavailable", "database": "does not answer"})))
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! An instance: one data directory with its lock, key, database, models and agents, opened for one process. Whatever stands
+//! in the way is said in a sentence, and nothing is changed before it is clear that all of it can be used.
+
+mod agents;
+mod key;
+mod lock;
+mod models;
+
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+
+use adjutant_engine::store::{Durability, Sealing, Store, StoreError};
+use adjutant_engine::tools::Registry;
+use adjutant_engine::{Engine, Env, Home, Parts};
+use secrecy::ExposeSecret;
+
+pub(crate) use self::agents::{files_of, known, save as save_agent_file};
+use self::lock::Lock;
+use crate::agent_file::Problem;
+use crate::config::{self, Config, Database};
+use crate::failure::{Exit, Failure};
+
+const DATABASE: &str = "adjutant.db";
+const NOTEBOOKS: &str = "notebooks";
+
+/// An opened instance.
+pub(crate) struct Instance {
+    pub(crate) engine: Engine,
+    pub(crate) home: Home,
+    pub(crate) first_start: bool,
+    /// What is wrong with the agent files.
+    pub(crate) agent_problems: Vec<Problem>,
+    lock: Option<Lock>,
+}
+
+impl Instance {
+    /// Opens the instance of a configuration. `what` is told to others who want it meanwhile.
+    ///
+    /// # Errors
+    /// What stands in the way.
+    pub(crate) async fn open(config: &Config, what: &str) -> Result<Self, Failure> {
+        let data = &config.data.value;
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(data);
+        made.map_err(|error| unusable(data, &error))?;
+        let lock = match &config.database.value {
+            Database::Sqlite => Some(Lock::take(data, what)?),
+            Database::Postgres(_) => None,
+        };
+        let env = Env::system();
+        let models = models::models(&config.providers)?;
+        let store = open_store(config, &env).await?;
+        let parts = Parts {
+            store: store.clone(),
+            env,
+            models,
+            tools: Registry::builtin(),
+            notebooks: data.join(NOTEBOOKS),
+            default_model: config.default_model.value.clone(),
+        };
+        match Self::start(parts, data, lock).await {
+            Ok(instance) => Ok(instance),
+            Err(failure) => {
+                store.close().await;
+                Err(failure)
+            }
+        }
+    }
+
+    async fn start(parts: Parts, data: &Path, lock: Option<Lock>) -> Result<Self, Failure> {
+        let first_start = parts.store.workspace_by_slug("home").await?.is_none();
+        let engine = Engine::new(parts)?;
+        let home = engine.home().await?;
+        let agent_problems = agents::load(&engine, home, data).await?;
+        Ok(Self { engine, home, first_start, agent_problems, lock })
+    }
+
+    /// Refuses to go on while an agent file is broken: what its agent may do is then not known.
+    ///
+    /// # Errors
+    /// Every problem of the agent files.
+    pub(crate) fn require_agents(&self) -> Result<(), Failure> {
+        if self.agent_problems.is_empty() {
+            return Ok(());
+        }
+        let problems = self.agent_problems.iter().map(ToString::to_string).collect();
+        Err(Failure::usage("An agent file cannot be read, so no run is started or continued.")
+            .problems(problems)
+            .hint("repair the file or take it away; adjutant agents validate FILE checks it"))
+    }
+
+    /// Tells more to whoever wants the data directory meanwhile.
+    pub(crate) fn note(&self, what: &str) {
+        if let Some(lock) = &self.lock {
+            lock.note(what);
+        }
+    }
+
+    /// Writes what is queued and lets go of everything.
+    pub(crate) async fn close(self) {
+        self.engine.store().clone().close().await;
+    }
+}
+
+async fn open_store(config: &Config, env: &Env) -> Result<Store, Failure> {
+    let file = config.data.value.join(DATABASE);
+    let database = match &config.database.value {
+        Database::Sqlite if file.metadata().is_ok_and(|about| about.len() > 0) => key::Database::Old,
+        Database::Sqlite | Database::Postgres(_) => key::Database::New,
+    };
+    let (sealing, made) = if config.encrypt.value {
+        let found = key::find(&config.key.value, &config.data.value, database, env)?;
+        (Sealing::On(found.key), found.made)
+    } else {
+        (Sealing::Off, None)
+    };
+    let opened = match &config.database.value {
+        Database::Sqlite => {
+            let durability = match config.durability.value {
+                config::Durability::Full => Durability::Full,
+                config::Durability::Normal => Durability::Normal,
+            };
+            Store::open_sqlite(&file, durability, sealing).await
+        }
+        Database::Postgres(url) => Store::open_postgres(url.expose_secret(), sealing).await,
+    };
+    opened.map_err(|error| {
+        // A key that was made for a database that has another one would only mislead.
+        if let (StoreError::WrongKey, Some(path)) = (&error, &made) {
+            let _ = std::fs::remove_file(path);
+        }
+        error.into()
+    })
+}
+
+/// A file or folder of the instance that cannot be used.
+pub(crate) fn unusable(path: &Path, error: &std::io::Error) -> Failure {
+    use std::io::ErrorKind;
+    let path = path.display();
+    match error.kind() {
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+            Failure::new(Exit::Usage, "read_only", format!("{path} cannot be used: {error}. Nothing was done."))
+                .hint("make it readable and writable for this user, or choose another data directory with --data DIR")
+        }
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Failure::new(
+            Exit::Other,
+            "disk_full",
+            format!("{path} cannot be written: the disk is full. Nothing was done."),
+        )
+        .hint("make room, then try again"),
+        _ => Failure::other(format!("{path} cannot be used: {error}. Nothing was done.")),
+    }
+}

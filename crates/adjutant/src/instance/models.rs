@@ -1,0 +1,39 @@
+//! The models of an instance, from what the configuration says. A provider without its key is left out, not guessed.
+
+use std::sync::Arc;
+
+use adjutant_engine::models::{Models, ProviderConfig, ProviderKind, Timeouts};
+use adjutant_engine::{ModelSource, provider_client};
+
+use crate::config::{Kind, Provider};
+use crate::failure::Failure;
+
+/// Makes the models of these providers, and the built-in one.
+pub(crate) fn models(providers: &[Provider]) -> Result<ModelSource, Failure> {
+    let mut configs = Vec::new();
+    for provider in providers.iter().filter(|provider| provider.missing.is_none()) {
+        configs.push(ProviderConfig { name: provider.name.clone(), kind: kind(provider)? });
+    }
+    let client = provider_client().map_err(|error| Failure::other(format!("No connection can be made: {error}.")))?;
+    let models =
+        Models::new(configs, client).map_err(|error| Failure::usage(format!("The models cannot be used: {error}.")))?;
+    Ok(Arc::new(move |name| models.resolve(name)))
+}
+
+fn kind(provider: &Provider) -> Result<ProviderKind, Failure> {
+    Ok(match &provider.kind {
+        Kind::OpenAi { base_url, key, .. } => {
+            ProviderKind::OpenAi { base_url: base_url.clone(), api_key: key.clone(), timeouts: Timeouts::default() }
+        }
+        Kind::Scripted(path) => {
+            let script = std::fs::read_to_string(path).map_err(|error| {
+                Failure::usage(format!(
+                    "The script of provider `{}` cannot be read: {}: {error}.",
+                    provider.name,
+                    path.display()
+                ))
+            })?;
+            ProviderKind::Scripted { script }
+        }
+    })
+}

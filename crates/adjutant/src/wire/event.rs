@@ -1,0 +1,255 @@
+//! From a stored event to a public one: at most one each, and nothing but what the event itself says.
+
+use adjutant_core::id::RunId;
+use adjutant_core::label::Labels;
+use adjutant_core::money::{MicroUsd, TokenUsage};
+use adjutant_core::run::event::{
+    Actor, ApprovalAsked, ApprovalDecided, CallEnded, CallInDoubt, CallJudged, CallStarted, Decision, Errored, Event,
+    ModelAnswered, ModelFailed, Paused, RunEnded, RunStarted, Said, Thought,
+};
+use adjutant_engine::Recorded;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::texts::Texts;
+
+/// One public event, as a line of `--json` and as a server-sent event.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct WireEvent {
+    pub(crate) event: &'static str,
+    /// The place in the log.
+    pub(crate) id: u64,
+    pub(crate) data: Value,
+}
+
+/// The public form of a stored event; none where the kind is nobody's business but ours.
+pub(crate) fn event(run: RunId, recorded: &Recorded, texts: &Texts) -> Option<WireEvent> {
+    let (name, mut data) = payload(run, &recorded.event, texts)?;
+    data.insert("run_id".to_owned(), json!(run));
+    data.insert("seq".to_owned(), json!(recorded.seq));
+    data.insert("ts".to_owned(), json!(recorded.at));
+    Some(WireEvent { event: name, id: recorded.seq, data: Value::Object(data) })
+}
+
+type Payload = (&'static str, Map<String, Value>);
+
+fn payload(run: RunId, event: &Event, texts: &Texts) -> Option<Payload> {
+    Some(match event {
+        Event::RunStarted(body) => started(body, texts),
+        Event::Thought(body) => thinking(body, texts),
+        Event::Said(Said { turn, text }) => {
+            ("answer", object(json!({"type": "ANSWER", "content": texts.of(text), "turn": turn})))
+        }
+        Event::ModelAnswered(body) => usage(body),
+        Event::ModelFailed(body) => return retrying(body),
+        Event::CallJudged(body) => return denied(body),
+        Event::ApprovalAsked(body) => approval_required(body, texts),
+        Event::ApprovalDecided(body) => decided(body),
+        Event::CallStarted(body) => tool_call(body, texts),
+        Event::CallEnded(body) => tool_result(body, texts),
+        Event::CallInDoubt(body) => in_doubt(body),
+        Event::Paused(body) => paused(body),
+        Event::Resumed(body) => ("resumed", object(json!({"by": actor(&body.by)}))),
+        Event::Cancelled(body) => ("cancelled", object(json!({"reason": body.reason}))),
+        Event::Errored(body) => error(body),
+        Event::RunEnded(body) => complete(run, body, texts),
+        Event::ModelRequested(_)
+        | Event::CallProposed(_)
+        | Event::InDoubtResolved(_)
+        | Event::LabelsRaised(_)
+        | Event::CancelAsked(_) => return None,
+    })
+}
+
+/// The members of a literal object.
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        other => Map::from_iter([("value".to_owned(), other)]),
+    }
+}
+
+/// Adds a member that is left out when there is none.
+fn add(map: &mut Map<String, Value>, name: &str, value: Option<impl Serialize>) {
+    if let Some(value) = value.and_then(|value| serde_json::to_value(value).ok()) {
+        map.insert(name.to_owned(), value);
+    }
+}
+
+fn started(body: &RunStarted, texts: &Texts) -> Payload {
+    let mut data = object(json!({
+        "interaction_id": body.run,
+        "chat_id": body.chat,
+        "agent_id": body.agent,
+        "model": body.model,
+        "user_message": body.user_message.as_ref().map(|text| texts.of(text)),
+    }));
+    // A run that goes on without a message of its own is a fork; otherwise the base is only the chat so far.
+    add(&mut data, "parent_run_id", body.base.filter(|_| body.user_message.is_none()).map(|base| base.run));
+    add(&mut data, "supersedes", body.supersedes);
+    ("interaction_started", data)
+}
+
+fn thinking(body: &Thought, texts: &Texts) -> Payload {
+    let content = texts.of(&body.text);
+    ("thinking", object(json!({"type": "THINKING", "content": content, "kind": body.form, "turn": body.turn})))
+}
+
+fn usage(body: &ModelAnswered) -> Payload {
+    let mut data = object(json!({
+        "turn": body.turn,
+        "model": body.served_model,
+        "usage": tokens(body.usage),
+        "estimated": body.estimated,
+        "finish_reason": body.finish,
+        "ms": body.ms,
+    }));
+    add_cost(&mut data, body.cost);
+    ("usage", data)
+}
+
+fn tokens(usage: TokenUsage) -> Value {
+    json!({"input": usage.input, "output": usage.output, "cached": usage.cached, "reasoning": usage.reasoning})
+}
+
+fn add_cost(data: &mut Map<String, Value>, cost: Option<MicroUsd>) {
+    add(data, "cost_usd", cost.map(MicroUsd::dollars));
+    add(data, "cost_microusd", cost);
+}
+
+/// A failure that is tried again. One that is not shows as the error that ends the run.
+fn retrying(body: &ModelFailed) -> Option<Payload> {
+    let at = body.retry_at?;
+    let data =
+        json!({"turn": body.turn, "attempt": body.attempt, "code": body.class, "reason": body.message, "retry_at": at});
+    Some(("retrying", object(data)))
+}
+
+fn denied(body: &CallJudged) -> Option<Payload> {
+    use adjutant_core::guard::judge::Decision as Verdict;
+    match body.verdict.decision {
+        Verdict::Allow | Verdict::Ask => None,
+        Verdict::Deny => {
+            let mut data = object(json!({"id": body.call, "rule": body.verdict.rule, "reason": body.verdict.reason}));
+            add(&mut data, "smallest_grant", body.verdict.smallest_grant.as_ref());
+            Some(("denied", data))
+        }
+    }
+}
+
+fn approval_required(body: &ApprovalAsked, texts: &Texts) -> Payload {
+    let mut data = object(json!({
+        "approval_id": body.approval,
+        "kind": body.kind,
+        "call_id": body.call,
+        "action": body.tool,
+        "tool_name": body.tool,
+        "tool_input": texts.of(&body.arguments),
+        "summary": body.summary,
+        "fingerprint": body.fingerprint,
+        "risk": body.risk,
+        "reason": body.reason,
+        "rule": body.rule,
+        "labels": labels(body.labels),
+        "allowed_decisions": ALLOWED_DECISIONS,
+        "allowed_scopes": body.allowed_scopes,
+        "expires_at": body.expires_at,
+    }));
+    add(&mut data, "diff", body.diff.as_ref().map(|diff| texts.of(diff)));
+    ("approval_required", data)
+}
+
+/// What a person may answer to a held call.
+pub(super) const ALLOWED_DECISIONS: [&str; 5] = ["approve", "edit", "respond", "reject", "stop"];
+
+/// The labels as words.
+pub(super) fn labels(labels: Labels) -> Vec<&'static str> {
+    let all = [(labels.private, "private"), (labels.untrusted, "untrusted")];
+    all.into_iter().filter(|(set, _)| *set).map(|(_, word)| word).collect()
+}
+
+/// Who did something.
+pub(super) fn actor(actor: &Actor) -> String {
+    match actor {
+        Actor::User(id) => id.to_string(),
+        Actor::Clock => "clock".to_owned(),
+        Actor::Rule(name) => format!("rule {name}"),
+    }
+}
+
+fn decided(body: &ApprovalDecided) -> Payload {
+    let name = match body.decision {
+        Decision::Approve | Decision::Edit => "approved",
+        Decision::Respond | Decision::Reject | Decision::Stop => "rejected",
+    };
+    let mut data = object(json!({
+        "approval_id": body.approval,
+        "call_id": body.call,
+        "decision": body.decision,
+        "decided_by": actor(&body.by),
+        "scope": body.scope,
+        "edited": body.decision == Decision::Edit,
+    }));
+    add(&mut data, "message", body.message.as_ref());
+    add(&mut data, "reason", (body.by == Actor::Clock).then_some("expired"));
+    (name, data)
+}
+
+fn tool_call(body: &CallStarted, texts: &Texts) -> Payload {
+    let input = texts.of(&body.arguments);
+    let data = json!({"type": "TOOL_CALL", "id": body.call, "tool_name": body.tool, "tool_input": input, "attempt": body.attempt});
+    ("tool_call", object(data))
+}
+
+fn tool_result(body: &CallEnded, texts: &Texts) -> Payload {
+    let mut data = object(json!({
+        "type": "TOOL_RESULT",
+        "id": body.call,
+        "tool_name": body.tool,
+        "tool_output": texts.of(&body.output),
+        "is_error": body.is_error,
+        "ms": body.ms,
+        "allowed": body.allowed,
+    }));
+    add(&mut data, "rule", body.rule.as_ref());
+    ("tool_result", data)
+}
+
+fn in_doubt(body: &CallInDoubt) -> Payload {
+    let data = json!({
+        "approval_id": body.approval,
+        "call_id": body.call,
+        "tool_name": body.tool,
+        "reason": body.message,
+        "allowed_outcomes": ["happened", "run", "abandon"],
+    });
+    ("in_doubt", object(data))
+}
+
+fn paused(body: &Paused) -> Payload {
+    let mut data = object(json!({"reason": body.reason}));
+    add(&mut data, "until", body.until);
+    ("paused", data)
+}
+
+fn error(body: &Errored) -> Payload {
+    let problem =
+        json!({"type": "about:blank", "title": body.code.replace('_', " "), "detail": body.message, "code": body.code});
+    let data = json!({"error": body.message, "problem": problem, "retryable": body.retryable, "fatal": true});
+    ("error", object(data))
+}
+
+fn complete(run: RunId, body: &RunEnded, texts: &Texts) -> Payload {
+    let mut data = object(json!({
+        "interaction_id": run,
+        "status": body.status,
+        "usage": tokens(body.usage),
+        "files_modified": body.files_modified,
+        "result": texts.of(&body.result),
+    }));
+    add_cost(&mut data, Some(body.cost));
+    ("interaction_complete", data)
+}
+
+#[cfg(test)]
+mod tests;
