@@ -29,11 +29,19 @@ pub struct Worker {
 
 impl Worker {
     /// Lets running drivers come to their next durable point, gives the node's lease back, and ends.
-    pub async fn stop(self) {
+    pub async fn stop(mut self) {
         let _ = self.stop.send(true);
-        if let Err(error) = self.task.await {
+        if let Err(error) = (&mut self.task).await {
             tracing::error!(%error, "the worker did not end cleanly");
         }
+    }
+}
+
+impl Drop for Worker {
+    /// A worker that is dropped without being stopped ends at once, as if the process had died: the lease runs out and
+    /// another node takes its runs up.
+    fn drop(&mut self) {
+        self.task.abort();
     }
 }
 
@@ -52,8 +60,10 @@ impl Engine {
 }
 
 async fn work(engine: Engine, mut stopped: watch::Receiver<bool>) {
-    let dispatcher = tokio::spawn(feed::dispatch(engine.clone()));
-    let renewer = tokio::spawn(renew(engine.clone()));
+    // They end with this task, however it ends: a node that renews its lease and drives nothing would hold its runs for ever.
+    let mut helpers = JoinSet::new();
+    helpers.spawn(feed::dispatch(engine.clone()));
+    helpers.spawn(renew(engine.clone()));
     let mut changes = engine.store().changes();
     let places = Arc::new(Semaphore::new(limits::RUNS_PER_NODE));
     let freed = Arc::new(Notify::new());
@@ -94,8 +104,7 @@ async fn work(engine: Engine, mut stopped: watch::Receiver<bool>) {
     }
     // A driver is always at a durable point or on its way to one; what it has announced and not recorded is recovered.
     drivers.shutdown().await;
-    renewer.abort();
-    dispatcher.abort();
+    helpers.shutdown().await;
     if let Err(error) = engine.store().leave(engine.node()).await {
         tracing::warn!(%error, "the node could not give its lease back");
     }
