@@ -51,8 +51,16 @@ pub(crate) struct RunLog {
     pub(crate) state: State,
     /// The durable head.
     pub(crate) head: Head,
-    pending: Vec<(Event, Time)>,
+    pending: Vec<Pending>,
     blocks: HashMap<Hash, Vec<u8>>,
+}
+
+/// An event that is about to be written. It is encoded once: an append that is tried again must be the same to the last
+/// byte, or its first attempt could not be told from somebody else's.
+struct Pending {
+    event: Event,
+    at: Time,
+    body: Vec<u8>,
 }
 
 impl RunLog {
@@ -106,7 +114,10 @@ impl RunLog {
     fn push_at(&mut self, event: Event, at: Time) -> Result<(), EngineError> {
         let seq = self.head.seq + self.pending.len() as u64 + 1;
         self.state.apply(&event, seq, at).map_err(|bad| EngineError::impossible(self.run, &bad))?;
-        self.pending.push((event, at));
+        let body = event
+            .encode(self.env.random())
+            .map_err(|bad| EngineError::BadLog { run: self.run, why: bad.to_string() })?;
+        self.pending.push(Pending { event, at, body });
         Ok(())
     }
 
@@ -125,7 +136,7 @@ impl RunLog {
         if self.pending.is_empty() && !release {
             return Ok(Flushed::Written);
         }
-        let entries = self.entries()?;
+        let entries = self.entries();
         let expected = entries.last().map_or(self.head, Entry::head);
         let append = Append {
             workspace: self.workspace,
@@ -134,8 +145,8 @@ impl RunLog {
             writer,
             blocks: self.take_blocks(),
             run: Some(RunChange::Update { state: projection::run_state(&self.state), release }),
-            approvals: projection::approval_rows(&self.state, self.pending.iter().map(|(event, _)| event)),
-            calls: projection::call_rows(&self.state, self.pending.iter().map(|(event, _)| event)),
+            approvals: projection::approval_rows(&self.state, self.pending.iter().map(|pending| &pending.event)),
+            calls: projection::call_rows(&self.state, self.pending.iter().map(|pending| &pending.event)),
             entries,
         };
         match self.store.append(append.clone()).await {
@@ -168,31 +179,40 @@ impl RunLog {
         let pending = std::mem::take(&mut self.pending);
         let mut fresh = Self::load(&self.store, &self.env, self.workspace, self.run).await?;
         fresh.restore_blocks(append.blocks);
-        for (event, at) in pending {
+        for Pending { event, at, .. } in pending {
             if event.class() == Class::Fact {
-                fresh.push_at(event, at)?;
+                fresh.push_if_it_fits(event, at)?;
             }
         }
         *self = fresh;
         Ok(Flushed::Rebased)
     }
 
-    fn entries(&self) -> Result<Vec<Entry>, EngineError> {
+    /// Adds a fact after a lost race. One that cannot follow any more is in the log in another form: an append of ours that
+    /// counted as failed was written after all, late.
+    fn push_if_it_fits(&mut self, event: Event, at: Time) -> Result<(), EngineError> {
+        match self.push_at(event, at) {
+            Err(EngineError::BadLog { run, why }) => {
+                tracing::warn!(%run, why, "what happened is in the log already");
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    fn entries(&self) -> Vec<Entry> {
         let mut head = self.head;
         let mut entries = Vec::with_capacity(self.pending.len());
-        for (event, at) in &self.pending {
-            let body = event
-                .encode(self.env.random())
-                .map_err(|bad| EngineError::BadLog { run: self.run, why: bad.to_string() })?;
-            let entry = Entry::next(StreamId::Run(self.run), head, event.kind(), *at, body);
+        for Pending { event, at, body } in &self.pending {
+            let entry = Entry::next(StreamId::Run(self.run), head, event.kind(), *at, body.clone());
             head = entry.head();
             entries.push(entry);
         }
-        Ok(entries)
+        entries
     }
 
     fn take_blocks(&mut self) -> Vec<Block> {
-        let texts = self.pending.iter().flat_map(|(event, _)| event.contents());
+        let texts = self.pending.iter().flat_map(|pending| pending.event.contents());
         let mut blocks = blocks_of(texts);
         let known: HashSet<_> = blocks.iter().map(|block| block.hash).collect();
         blocks.extend(
