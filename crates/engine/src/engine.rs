@@ -46,7 +46,16 @@ struct Inner {
     node: NodeId,
     feed: Feed,
     drivers: Mutex<HashMap<RunId, Arc<Notify>>>,
-    open: Mutex<HashMap<NotebookId, Arc<Notebook>>>,
+    open: Mutex<HashMap<(WorkspaceId, NotebookId), OpenNotebook>>,
+}
+
+/// A notebook that is open.
+#[derive(Debug, Clone)]
+pub struct OpenNotebook {
+    /// Its short name.
+    pub slug: String,
+    /// Its files.
+    pub files: Arc<Notebook>,
 }
 
 /// An agent as it is now.
@@ -156,17 +165,17 @@ impl Engine {
     ///
     /// # Errors
     /// When there is none, or its folder cannot be opened.
-    pub async fn notebook(&self, workspace: WorkspaceId, id: NotebookId) -> Result<Arc<Notebook>, EngineError> {
-        if let Some(open) = lock(&self.0.open).get(&id) {
-            return Ok(Arc::clone(open));
+    pub async fn notebook(&self, workspace: WorkspaceId, id: NotebookId) -> Result<OpenNotebook, EngineError> {
+        if let Some(open) = lock(&self.0.open).get(&(workspace, id)) {
+            return Ok(open.clone());
         }
         let row = self.store().notebook(workspace, id).await?.ok_or_else(|| EngineError::not_found("notebook", id))?;
         let folder = row.linked.map_or_else(|| self.notebook_folder(id), PathBuf::from);
-        let opened =
-            Notebook::open(&folder).map_err(|why| EngineError::Notebook { name: row.slug, why: why.to_string() })?;
-        let opened = Arc::new(opened);
-        lock(&self.0.open).insert(id, Arc::clone(&opened));
-        Ok(opened)
+        let unusable = |why: String| EngineError::Notebook { name: row.slug.clone(), why };
+        let files = Arc::new(Notebook::open(&folder).map_err(|why| unusable(why.to_string()))?);
+        let open = OpenNotebook { slug: row.slug.clone(), files };
+        lock(&self.0.open).insert((workspace, id), open.clone());
+        Ok(open)
     }
 
     /// The folder of a managed notebook.

@@ -25,7 +25,7 @@ pub use adjutant_tools as tools;
 pub use agent::{Agent, AgentBuilder, Approver, Observer};
 pub use connector::provider_client;
 pub use driver::Exit;
-pub use engine::{CurrentAgent, Engine, ModelSource, Parts};
+pub use engine::{CurrentAgent, Engine, ModelSource, OpenNotebook, Parts};
 pub use env::{Env, FromParts, Source};
 pub use error::EngineError;
 pub use export::{ExportProblem, Verified, verify_export};

@@ -177,6 +177,7 @@ impl Walk<'_> {
             arguments: parsed.as_ref().map_err(|_| problem),
             prepared: body.prepared.as_ref(),
             effects: self.state.start.as_ref()?.effects,
+            notebook: body.verdict.rule != "notebook",
             grants: &self.state.grants,
             answered: call.answered.is_some(),
         }))

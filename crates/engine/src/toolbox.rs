@@ -118,7 +118,10 @@ impl Driver {
         let (workspace, start) = (self.log.workspace, self.state().start.as_ref());
         let notebook_id = start.and_then(|start| start.notebook);
         let notebook = match notebook_id {
-            Some(id) => Some(self.engine.notebook(workspace, id).await?),
+            // The policy may have changed since the chat was made: what it no longer admits is not opened.
+            Some(id) => Some(self.engine.notebook(workspace, id).await?)
+                .filter(|open| agent.scope.admits_notebook(&id.to_string(), &open.slug))
+                .map(|open| open.files),
             None => None,
         };
         let zone =
@@ -185,6 +188,7 @@ impl Driver {
             arguments: checked.as_ref().map_err(String::as_str),
             prepared: None,
             effects,
+            notebook: world.notebook.is_some(),
             grants: &self.state().grants,
             answered: call.answered.is_some(),
         };
@@ -199,13 +203,14 @@ impl Driver {
             Err(outcome) => return (Verdict::deny("not_possible", said(&outcome), None), None),
         };
         let mut verdict = judge(&Question { prepared: Some(&prepared), ..question });
-        let seen = call.answered.as_ref().and_then(|answered| answered.target.as_ref());
-        if verdict.decision == Decision::Allow && seen.is_some_and(|seen| *seen != prepared.target) {
+        let seen = call.answered.as_ref().and_then(|answered| answered.seen.as_ref());
+        let print = fingerprint(self.log.run, &call.id, tool.spec(), value, &prepared.target);
+        if verdict.decision == Decision::Allow && seen.is_some_and(|seen| !seen.holds(&prepared, print)) {
             // What the person saw is not what is there now: ask again, with a new preview (rule A2).
             verdict = Verdict {
                 decision: Decision::Ask,
                 rule: "target_changed".to_owned(),
-                reason: "What it touches has changed since it was approved.".to_owned(),
+                reason: "What would run is not what was approved: its target, its content or the tool has changed.".to_owned(),
                 smallest_grant: None,
                 scopes: vec![adjutant_core::run::event::GrantScope::Once],
             };
@@ -260,6 +265,7 @@ impl Driver {
             diff: diff.map(Content::new),
             fingerprint: fingerprint(self.log.run, &call.id, spec, &arguments, &prepared.target),
             target: prepared.target,
+            intended: prepared.intended,
             risk: risk(spec),
             reason: verdict.reason.clone(),
             rule: verdict.rule.clone(),

@@ -163,6 +163,8 @@ pub struct Question<'a> {
     pub prepared: Option<&'a Prepared>,
     /// Whether the run acts at all.
     pub effects: Effects,
+    /// Whether the run has a notebook that the scope admits.
+    pub notebook: bool,
     /// Standing yeses of this run.
     pub grants: &'a [Grant],
     /// Whether a person approved this very call.
@@ -198,6 +200,10 @@ pub fn judge(question: &Question<'_>) -> Verdict {
             format!("`{}` is of a category this agent may not use.", spec.name()),
             Some(format!("categories: {}", word(&spec.category))),
         );
+    }
+    if !question.notebook && !spec.paths.is_empty() {
+        let grant = Some("scope.notebooks".to_owned());
+        return Verdict::deny("notebook", "This run has no notebook that the agent's scope admits.", grant);
     }
     if let Some(denied) = outside_scope(question, spec, arguments) {
         return denied;
@@ -236,6 +242,15 @@ fn unknown(question: &Question<'_>) -> Verdict {
 /// The stored word of a unit enum.
 fn word(value: &impl Serialize) -> String {
     serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+/// Whether the agent is shown a tool: granted, and not out of reach by flag, level or category (design G4).
+#[must_use]
+pub fn is_shown(agent: &AgentConfig, spec: &ToolSpec) -> bool {
+    agent.grants_tool(spec.name(), spec.toolset)
+        && missing_flag(agent, spec).is_none()
+        && spec.level <= agent.permission_level
+        && agent.categories.contains(&spec.category)
 }
 
 /// The capability flag of the tool's category, if the agent lacks it (check 3).

@@ -78,7 +78,7 @@ impl Engine {
     }
 
     async fn fill_samples(&self, workspace: WorkspaceId, id: NotebookId) -> Result<(), EngineError> {
-        let notebook = self.notebook(workspace, id).await?;
+        let notebook = self.notebook(workspace, id).await?.files;
         for (path, text) in sample_files() {
             let failed = |why: String| EngineError::Notebook { name: "welcome".to_owned(), why };
             let path = adjutant_core::guard::path::NotePath::parse(path).map_err(|why| failed(why.to_string()))?;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use adjutant_core::content::Content;
+use adjutant_core::guard::judge::is_shown;
 use adjutant_core::id::{AgentId, ChatId, NotebookId, RunId, UserId, WorkspaceId};
 use adjutant_core::label::Labels;
 use adjutant_core::limits;
@@ -77,7 +78,7 @@ impl Engine {
         check_message(&ask.message)?;
         let agent = self.active_agent(workspace, ask.agent).await?;
         let mut chat = match ask.chat {
-            Some(id) => self.store().chat(workspace, id).await?.ok_or_else(|| EngineError::not_found("chat", id))?,
+            Some(id) => self.chat_for(workspace, id, &agent).await?,
             None => self.new_chat(workspace, ask.user, &agent, ask.notebook, preview(&ask.message), None).await?,
         };
         for _ in 0..RACES {
@@ -107,6 +108,16 @@ impl Engine {
             }
         }
         Err(EngineError::Store(StoreError::Stale { fenced: false }))
+    }
+
+    /// A chat that this agent may go on with: its own, on a notebook that its scope still admits.
+    async fn chat_for(&self, workspace: WorkspaceId, id: ChatId, agent: &CurrentAgent) -> Result<ChatRow, EngineError> {
+        let chat = self.store().chat(workspace, id).await?.ok_or_else(|| EngineError::not_found("chat", id))?;
+        if chat.agent != agent.id {
+            return Err(EngineError::Invalid(format!("the chat {id} belongs to another agent; start a new chat")));
+        }
+        self.choose_notebook(workspace, agent, chat.notebook).await?;
+        Ok(chat)
     }
 
     /// Says something else in place of an earlier message: the run and what followed it are kept, marked superseded.
@@ -344,11 +355,7 @@ impl Engine {
         self.tools()
             .iter()
             .map(|tool| tool.spec())
-            .filter(|spec| {
-                config.grants_tool(spec.name(), spec.toolset)
-                    && spec.level <= config.permission_level
-                    && config.categories.contains(&spec.category)
-            })
+            .filter(|spec| is_shown(config, spec))
             .map(|spec| spec.definition.clone())
             .collect()
     }

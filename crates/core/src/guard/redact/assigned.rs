@@ -18,23 +18,8 @@ const BLANKS: usize = 64;
 const LONG_WORD: usize = 512;
 
 /// Words behind a flag in a sentence about it.
-const ABOUT_FLAGS: &[&str] = &[
-    "flag",
-    "option",
-    "argument",
-    "parameter",
-    "and",
-    "for",
-    "with",
-    "when",
-    "must",
-    "can",
-    "file",
-    "should",
-    "then",
-    "from",
-    "instead",
-];
+const ABOUT_FLAGS: &str = "\
+    flag option argument parameter and for with when must can file should then from instead";
 
 /// What stands between a name and its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -226,7 +211,10 @@ fn value_at(text: &str, at: usize, assignment: &Assignment<'_>, sign: Sign) -> O
         && assignment.name.bytes().all(|b| !b.is_ascii_lowercase())
         && is_line_start(text, assignment.start);
     let stops = if shouted { "" } else { "\"'`,;<>)}]&|" };
-    let length = rest.find(|c: char| c.is_whitespace() || stops.contains(c)).unwrap_or(rest.len());
+    // In a URL the fragment ends the query.
+    let in_url = text.get(..assignment.start)?.ends_with(['?', '&']);
+    let length =
+        rest.find(|c: char| c.is_whitespace() || stops.contains(c) || (in_url && c == '#')).unwrap_or(rest.len());
     let word = rest.get(..length)?;
     let word = if shouted { word } else { word.trim_end_matches(['.', ':', '!', '?', '\\']) };
     (!word.is_empty()).then_some(Value { range: at..at + word.len(), quoted: false })
@@ -294,7 +282,8 @@ fn is_meant(text: &str, assignment: &Assignment<'_>, sign: Sign, range: &Range<u
         || behind.starts_with('<')
         || (!shouted
             && word.find(['(', '[']).is_some_and(|at| {
-                word.get(..at).is_some_and(|call| call.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'))
+                let call = word.get(..at).unwrap_or_default().trim_start_matches('$');
+                call.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             }));
     if name_of_code {
         return false;
@@ -303,7 +292,7 @@ fn is_meant(text: &str, assignment: &Assignment<'_>, sign: Sign, range: &Range<u
     let ends = rest.is_empty() || rest.starts_with(|c: char| c.is_whitespace() || "#/;,)}]>|&\"'`\\".contains(c));
     match sign {
         Sign::Tight => true,
-        Sign::Flag => !word.starts_with('-') && !ABOUT_FLAGS.contains(&word),
+        Sign::Flag => !word.starts_with('-') && !value::is_listed(ABOUT_FLAGS, word),
         Sign::Equals => ends || value::looks_drawn(word),
         Sign::Colon => {
             let begins = assignment.quoted_name || begins_clause(text, assignment.start);

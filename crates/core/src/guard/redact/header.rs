@@ -5,35 +5,9 @@ use std::ops::Range;
 use super::{Found, value};
 
 /// Schemes of the Authorization header. What follows one of them is the credential.
-const SCHEMES: &[&str] = &[
-    "bearer",
-    "basic",
-    "digest",
-    "token",
-    "apikey",
-    "api-key",
-    "key",
-    "negotiate",
-    "ntlm",
-    "aws4-hmac-sha256",
-    "hawk",
-    "oauth",
-    "dpop",
-    "gnap",
-    "signature",
-    "hoba",
-    "mutual",
-    "vapid",
-    "scram-sha-1",
-    "scram-sha-256",
-    "sharedkey",
-    "sharedaccesssignature",
-    "splunk",
-    "genie-key",
-    "bot",
-    "jwt",
-    "ghtoken",
-];
+const SCHEMES: &str = "\
+    bearer basic digest token apikey api-key key negotiate ntlm aws4-hmac-sha256 hawk oauth dpop gnap signature hoba \
+    mutual vapid scram-sha-1 scram-sha-256 sharedkey sharedaccesssignature splunk genie-key bot jwt ghtoken";
 
 /// A header that carries credentials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,7 +69,7 @@ fn authorization(text: &str, content: Range<usize>, found: &mut Vec<Found>) -> O
     let value = text.get(content.clone())?;
     let (scheme, credential) = value.split_once(char::is_whitespace).unwrap_or(("", value));
     let credential = credential.trim();
-    let known = SCHEMES.iter().any(|known| scheme.eq_ignore_ascii_case(known));
+    let known = value::is_listed(SCHEMES, scheme);
     let one_word = !credential.contains(char::is_whitespace);
     let is_credential = match (known, one_word) {
         (true, true) => true,
@@ -106,7 +80,7 @@ fn authorization(text: &str, content: Range<usize>, found: &mut Vec<Found>) -> O
     };
     if !is_credential
         || value::is_placeholder(credential)
-        || (scheme.is_empty() && SCHEMES.iter().any(|s| credential.eq_ignore_ascii_case(s)))
+        || (scheme.is_empty() && value::is_listed(SCHEMES, credential))
     {
         return None;
     }

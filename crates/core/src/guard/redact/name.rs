@@ -1,5 +1,7 @@
 //! Names that promise a secret (S2): what a name is about is said by its last word.
 
+use super::value::is_listed;
+
 /// What the value of a name is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Promise {
@@ -31,111 +33,23 @@ impl Promise {
 }
 
 /// Words behind the one that counts, which say nothing about what it is.
-const TRAILING: &[&str] = &[
-    "live",
-    "test",
-    "prod",
-    "production",
-    "dev",
-    "staging",
-    "stage",
-    "old",
-    "new",
-    "current",
-    "primary",
-    "secondary",
-    "main",
-    "backup",
-    "value",
-    "val",
-    "text",
-    "plain",
-    "plaintext",
-    "string",
-    "str",
-    "base64",
-    "b64",
-    "raw",
-    "default",
-    "confirmation",
-    "confirm",
-    "again",
-    "repeat",
-];
+const TRAILING: &str = "\
+    live test prod production dev staging stage old new current primary secondary main backup value val text plain \
+    plaintext string str base64 b64 raw default confirmation confirm again repeat";
 
 /// Words that make a key a secret one.
-const KEY_KINDS: &[&str] = &[
-    "api",
-    "access",
-    "secret",
-    "private",
-    "signing",
-    "sign",
-    "encryption",
-    "encrypt",
-    "decryption",
-    "master",
-    "auth",
-    "account",
-    "shared",
-    "session",
-    "service",
-    "storage",
-    "subscription",
-    "app",
-    "application",
-    "deploy",
-    "consumer",
-    "client",
-    "hmac",
-    "jwt",
-    "aes",
-    "webhook",
-    "admin",
-    "root",
-    "openai",
-    "anthropic",
-    "stripe",
-    "ssh",
-    "ssl",
-    "tls",
-    "rsa",
-    "wireguard",
-    "preshared",
-    "psk",
-];
+const KEY_KINDS: &str = "\
+    api access secret private signing sign encryption encrypt decryption master auth account shared session service \
+    storage subscription app application deploy consumer client hmac jwt aes webhook admin root openai anthropic \
+    stripe ssh ssl tls rsa wireguard preshared psk";
+
+/// Words that are secrets in the query of a URL only.
+const IN_QUERIES: &str = "key sig signature code auth sid session hmac credential sas ticket";
 
 /// Words before `token` that make it no secret: places in a list, signs of a language model.
-const PLAIN_TOKENS: &[&str] = &[
-    "page",
-    "next",
-    "previous",
-    "prev",
-    "continuation",
-    "cursor",
-    "sync",
-    "eos",
-    "bos",
-    "pad",
-    "unk",
-    "sep",
-    "cls",
-    "mask",
-    "stop",
-    "special",
-    "start",
-    "end",
-    "first",
-    "last",
-    "per",
-    "max",
-    "min",
-    "each",
-    "no",
-    "a",
-    "the",
-    "one",
-];
+const PLAIN_TOKENS: &str = "\
+    page next previous prev continuation cursor sync eos bos pad unk sep cls mask stop special start end first last \
+    per max min each no a the one";
 
 /// What a name promises; `previous` is the word before it, for names written with a blank.
 pub(super) fn promise(name: &str, previous: Option<&str>, in_query: bool) -> Option<Promise> {
@@ -155,7 +69,7 @@ pub(super) fn promise(name: &str, previous: Option<&str>, in_query: bool) -> Opt
         return Some(Promise::Password).filter(|_| !(last == "pass" && before == "by"));
     }
     if ends("token") || matches!(last.as_str(), "jwt" | "bearer" | "otp") {
-        return Some(Promise::Token).filter(|_| !PLAIN_TOKENS.contains(&before.as_str()));
+        return Some(Promise::Token).filter(|_| !is_listed(PLAIN_TOKENS, &before));
     }
     if ends("secret")
         || matches!(last.as_str(), "secrets" | "credential" | "credentials" | "creds" | "mnemonic" | "psk")
@@ -171,19 +85,17 @@ pub(super) fn promise(name: &str, previous: Option<&str>, in_query: bool) -> Opt
     {
         return Some(Promise::Key);
     }
-    if last == "key" && KEY_KINDS.contains(&before.as_str()) {
+    if last == "key" && is_listed(KEY_KINDS, &before) {
         return Some(Promise::Key);
     }
     if last == "ssn" {
         return Some(Promise::Ssn);
     }
-    let in_queries =
-        ["key", "sig", "signature", "code", "auth", "sid", "session", "hmac", "credential", "sas", "ticket"];
-    (in_query && in_queries.contains(&last.as_str())).then_some(Promise::Query)
+    (in_query && is_listed(IN_QUERIES, &last)).then_some(Promise::Query)
 }
 
 fn is_trailing(word: &str) -> bool {
-    TRAILING.contains(&word) || word.bytes().all(|b| b.is_ascii_digit())
+    is_listed(TRAILING, word) || word.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// The words of a name, in lower case: cut at signs and where small letters turn into capitals.

@@ -3,231 +3,37 @@
 use super::{MARK, name};
 
 /// Words people write where a secret will stand one day, or where there is none.
-const STAND_INS: &[&str] = &[
-    "changeme",
-    "changeit",
-    "change_me",
-    "change-me",
-    "placeholder",
-    "example",
-    "dummy",
-    "sample",
-    "todo",
-    "tbd",
-    "fixme",
-    "none",
-    "null",
-    "nil",
-    "undefined",
-    "true",
-    "false",
-    "yes",
-    "no",
-    "on",
-    "off",
-    "redacted",
-    "hidden",
-    "masked",
-    "removed",
-    "omitted",
-    "secret",
-    "password",
-    "passwd",
-    "passphrase",
-    "pass",
-    "pwd",
-    "token",
-    "apikey",
-    "api_key",
-    "api-key",
-    "key",
-    "value",
-    "empty",
-    "required",
-    "optional",
-    "unset",
-    "default",
-    "prompt",
-    "ask",
-    "string",
-    "str",
-    "text",
-    "number",
-    "int",
-    "integer",
-    "bool",
-    "boolean",
-    "bytes",
-    "any",
-    "object",
-    "char",
-    "varchar",
-    "uuid",
-    "json",
-    "foobar",
-    "self",
-    "this",
-    "env",
-    "n/a",
-    "na",
-    "expired",
-    "invalid",
-    "missing",
-    "incorrect",
-    "wrong",
-    "valid",
-    "revoked",
-    "unknown",
-    "enabled",
-    "disabled",
-    "set",
-    "configured",
-    "ok",
-    "failed",
-    "rejected",
-    "accepted",
-    "provided",
-    "present",
-    "absent",
-    "rotated",
-    "encrypted",
-    "loaded",
-    "found",
-    "stored",
-    "saved",
-    "sent",
-    "created",
-    "deleted",
-    "updated",
-    "active",
-    "inactive",
-    "pending",
-    "bearer",
-    "basic",
-    "header",
-    "cookie",
-    "query",
-    "body",
-    "jwt",
-    "opaque",
-    "oauth",
-    "reset",
-    "changed",
-];
+const STAND_INS: &str = "\
+    changeme changeit change_me change-me placeholder example dummy sample todo tbd fixme none null nil undefined \
+    true false yes no on off redacted hidden masked removed omitted secret password passwd passphrase pass pwd token \
+    apikey api_key api-key key value empty required optional unset default prompt ask string str text number int \
+    integer bool boolean bytes any object char varchar uuid json foobar self this env n/a na expired invalid missing \
+    incorrect wrong valid revoked unknown enabled disabled set configured ok failed rejected accepted provided \
+    present absent rotated encrypted loaded found stored saved sent created deleted updated active inactive pending \
+    bearer basic header cookie query body jwt opaque oauth reset changed";
 
 /// Words that occur in stand-ins made of several words, such as YOUR_API_KEY_HERE.
-const STAND_IN_WORDS: &[&str] = &[
-    "your",
-    "example",
-    "placeholder",
-    "changeme",
-    "change",
-    "insert",
-    "replace",
-    "here",
-    "todo",
-    "dummy",
-    "fake",
-    "sample",
-    "redacted",
-    "xxx",
-    "enter",
-];
+const STAND_IN_WORDS: &str = "\
+    your example placeholder changeme change insert replace here todo dummy fake sample redacted xxx enter";
 
 /// What refers to a value that is kept elsewhere.
-const REFERENCES: &[&str] = &[
-    "op://",
-    "vault:",
-    "vault://",
-    "arn:",
-    "ref+",
-    "file:",
-    "env:",
-    "keychain:",
-    "secretsmanager:",
-    "ssm:",
-    "gcp:",
-    "azurekv:",
-    "sops:",
-];
+const REFERENCES: &str = "\
+    op:// vault: vault:// arn: ref+ file: env: keychain: secretsmanager: ssm: gcp: azurekv: sops:";
 
 /// Where a dotted name of code begins.
-const OWNERS: &[&str] = &[
-    "os",
-    "process",
-    "env",
-    "self",
-    "this",
-    "config",
-    "settings",
-    "secrets",
-    "var",
-    "local",
-    "data",
-    "args",
-    "options",
-    "opts",
-    "params",
-    "ctx",
-    "request",
-    "req",
-    "user",
-    "app",
-    "context",
-    "props",
-    "state",
-    "environ",
-    "conf",
-    "cfg",
-    "credentials",
-    "import",
-    "module",
-];
+const OWNERS: &str = "\
+    os process env self this config settings secrets var local data args options opts params ctx request req user \
+    app context props state environ conf cfg credentials import module";
 
 /// Short function words: a text with one of them is prose.
-const PROSE: &[&str] = &[
-    "the", "is", "a", "an", "must", "be", "to", "of", "your", "and", "or", "for", "with", "not", "please", "are",
-    "has", "have", "this", "that", "in", "at", "it", "was", "will", "can", "should", "if", "you", "field", "required",
-    "invalid",
-];
+const PROSE: &str = "\
+    the is a an must be to of your and or for with not please are has have this that in at it was will can should if \
+    you field required invalid";
 
 /// Names of methods and formats that mix letters and digits as secrets do.
-const METHODS: &[&str] = &[
-    "sha1",
-    "sha224",
-    "sha256",
-    "sha384",
-    "sha512",
-    "md5",
-    "base64",
-    "base32",
-    "base58",
-    "hs256",
-    "hs512",
-    "rs256",
-    "es256",
-    "oauth2",
-    "utf8",
-    "utf-8",
-    "aes128",
-    "aes256",
-    "aes-256",
-    "http2",
-    "ed25519",
-    "x25519",
-    "p256",
-    "secp256k1",
-    "argon2",
-    "argon2id",
-    "pbkdf2",
-    "sha3",
-    "k8s",
-    "s3",
-    "ipv4",
-    "ipv6",
-    "auth0",
-    "oauth1",
-];
+const METHODS: &str = "\
+    sha1 sha224 sha256 sha384 sha512 md5 base64 base32 base58 hs256 hs512 rs256 es256 oauth2 utf8 utf-8 aes128 \
+    aes256 aes-256 http2 ed25519 x25519 p256 secp256k1 argon2 argon2id pbkdf2 sha3 k8s s3 ipv4 ipv6 auth0 oauth1";
 
 /// Whether the value is no secret in itself: a reference, a stand-in, already masked.
 pub(super) fn is_placeholder(value: &str) -> bool {
@@ -273,7 +79,7 @@ fn is_reference(value: &str) -> bool {
         || ["!Ref", "!Sub", "!GetAtt", "!secret", "!vault", "!env", "!reference", "!encrypted"]
             .iter()
             .any(|tag| value.starts_with(tag))
-        || REFERENCES.iter().any(|prefix| value.starts_with(prefix))
+        || REFERENCES.split_ascii_whitespace().any(|prefix| value.starts_with(prefix))
         || ["%s", "%d", "%v", "{}", "{0}", ":password", ":token"].contains(&value)
         || [
             "os.environ",
@@ -300,12 +106,12 @@ fn is_path(value: &str) -> bool {
 }
 
 fn is_stand_in(value: &str) -> bool {
-    if STAND_INS.iter().any(|word| value.eq_ignore_ascii_case(word)) {
+    if is_listed(STAND_INS, value) {
         return true;
     }
     let lettered = value.chars().all(|c| c.is_ascii_alphabetic() || matches!(c, '-' | '_' | ' ' | '.' | '\''));
     let mut words = value.split(['-', '_', ' ', '.']);
-    lettered && words.any(|word| STAND_IN_WORDS.iter().any(|known| word.eq_ignore_ascii_case(known)))
+    lettered && words.any(|word| is_listed(STAND_IN_WORDS, word))
 }
 
 fn is_identifier(text: &str) -> bool {
@@ -315,17 +121,18 @@ fn is_identifier(text: &str) -> bool {
 
 /// Whether an unquoted value is a name of code: a variable that itself promises a secret, or a field of something.
 pub(super) fn is_code(value: &str) -> bool {
-    let mut parts = value
-        .split("::")
-        .flat_map(|part| part.split("->"))
-        .flat_map(|part| part.split('.'))
-        .map(|part| part.trim_end_matches('?'));
-    let names = parts.clone().count();
-    if !parts.clone().all(is_identifier) {
-        return false;
-    }
-    let promised = parts.clone().next_back().is_some_and(|last| name::promise(last, None, false).is_some());
-    promised || (names > 1 && parts.next().is_some_and(|owner| OWNERS.contains(&owner)))
+    let parts: Vec<&str> =
+        value.split([':', '.']).map(|part| part.trim_end_matches(['?', '-'])).filter(|part| !part.is_empty()).collect();
+    let [owner, .., last] = parts.as_slice() else {
+        return is_identifier(value) && name::promise(value, None, false).is_some();
+    };
+    parts.iter().all(|part| is_identifier(part))
+        && (name::promise(last, None, false).is_some() || is_listed(OWNERS, owner))
+}
+
+/// Whether a word is in a list of words, in capitals or not.
+pub(super) fn is_listed(list: &str, word: &str) -> bool {
+    list.split_ascii_whitespace().any(|known| known.eq_ignore_ascii_case(word))
 }
 
 /// Whether a value mixes what words do not mix: letters and digits, or digits and signs.
@@ -334,12 +141,12 @@ pub(super) fn looks_drawn(value: &str) -> bool {
     let digits = value.bytes().any(|b| b.is_ascii_digit());
     let mixed_case =
         value.bytes().any(|b| b.is_ascii_lowercase()) && value.bytes().skip(1).any(|b| b.is_ascii_uppercase());
-    let method = METHODS.iter().any(|method| value.eq_ignore_ascii_case(method));
+    let method = is_listed(METHODS, value);
     !method && ((value.len() >= 6 && letters && digits) || (value.len() >= 20 && mixed_case && !value.contains(' ')))
 }
 
 /// Whether the value is a sentence rather than a passphrase.
 pub(super) fn is_prose(value: &str) -> bool {
     let words = || value.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    words().count() >= 3 && words().any(|word| PROSE.iter().any(|known| word.eq_ignore_ascii_case(known)))
+    words().count() >= 3 && words().any(|word| is_listed(PROSE, word))
 }

@@ -43,6 +43,9 @@ pub struct ApprovalAsked {
     /// The state of the target the person sees.
     #[serde(default, skip_serializing_if = "Target::is_empty")]
     pub target: Target,
+    /// The state it would leave behind: the content that the person sees.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intended: Option<Target>,
     /// `low`, `medium` or `high`.
     pub risk: Risk,
     /// Why it asks.

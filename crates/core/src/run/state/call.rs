@@ -1,6 +1,6 @@
 //! One tool call of a run, as its events tell it.
 
-use crate::content::Content;
+use crate::content::{Content, Hash};
 use crate::guard::judge::{Decision, Verdict};
 use crate::id::{ApprovalId, CallId};
 use crate::run::event::{CallEnded, CallStarted, DoubtOutcome, InDoubtResolved};
@@ -52,8 +52,29 @@ pub struct Judged {
 /// A person's yes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answered {
-    /// The target the person saw; none after an edit, whose target nobody has seen yet.
-    pub target: Option<Target>,
+    /// What the person saw; none after an edit, which nobody has seen yet.
+    pub seen: Option<Seen>,
+}
+
+/// What a person's yes is bound to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seen {
+    /// The state of the target.
+    pub target: Target,
+    /// The state it would leave behind: the content that was shown.
+    pub intended: Option<Target>,
+    /// Tool, definition, arguments and target in one hash; none for a call in doubt, about which nothing was shown.
+    pub fingerprint: Option<Hash>,
+}
+
+impl Seen {
+    /// Whether what would run now is what the person saw.
+    #[must_use]
+    pub fn holds(&self, prepared: &Prepared, fingerprint: Hash) -> bool {
+        self.target == prepared.target
+            && self.intended == prepared.intended
+            && self.fingerprint.is_none_or(|seen| seen == fingerprint)
+    }
 }
 
 /// A call that may or may not have happened.

@@ -2,7 +2,7 @@
 //! that is how a damaged or forged log is noticed. Nothing is decided here.
 
 use super::approval::Approval;
-use super::call::{Answered, Call, Doubt, Judged};
+use super::call::{Answered, Call, Doubt, Judged, Seen};
 use super::{State, Turn};
 use crate::guard::judge::{Decision as Judgement, Grant};
 use crate::id::{ApprovalId, CallId};
@@ -211,12 +211,18 @@ impl State {
             // The guard looks once more, under the policy of the day.
             Decision::Approve => {
                 call.judged = None;
-                call.answered = Some(Answered { target: Some(asked.target.clone()) });
+                call.answered = Some(Answered {
+                    seen: Some(Seen {
+                        target: asked.target.clone(),
+                        intended: asked.intended.clone(),
+                        fingerprint: Some(asked.fingerprint),
+                    }),
+                });
             }
             Decision::Edit => {
                 call.arguments = body.arguments.clone().unwrap_or_default();
                 call.judged = None;
-                call.answered = Some(Answered { target: None });
+                call.answered = Some(Answered { seen: None });
             }
             Decision::Respond | Decision::Reject | Decision::Stop => {}
         }
@@ -292,7 +298,11 @@ impl State {
 
     fn resolved(&mut self, body: &InDoubtResolved, at: Time) -> Folded {
         let call = self.open_call(&body.call)?;
-        let target = call.started.as_ref().map(|started| started.target.clone());
+        let seen = call.started.as_ref().map(|started| Seen {
+            target: started.target.clone(),
+            intended: started.intended.clone(),
+            fingerprint: None,
+        });
         let doubt = call.doubt.as_mut().filter(|doubt| doubt.resolved.is_none()).ok_or("the call is not in doubt")?;
         if doubt.approval != body.approval {
             return Err("the approval is about another call");
@@ -302,7 +312,7 @@ impl State {
             // It is run again like a call that was approved: judged once more, and on the target of its first start.
             DoubtOutcome::Run => {
                 call.judged = None;
-                call.answered = Some(Answered { target });
+                call.answered = Some(Answered { seen });
             }
             DoubtOutcome::Happened | DoubtOutcome::Abandon => {}
         }

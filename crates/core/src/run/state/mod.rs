@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 pub use approval::Approval;
-pub use call::{Answered, Call, Doubt, Judged};
+pub use call::{Answered, Call, Doubt, Judged, Seen};
 pub use fold::Impossible;
 pub use permit::NoPermit;
 

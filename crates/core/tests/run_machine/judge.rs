@@ -1,0 +1,598 @@
+//! The verdict, check by check: what fails a check is denied by it, and nothing that should fail passes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use adjutant_core::content::Hash;
+use adjutant_core::guard::judge::{Decision, Grant, Question, Verdict, fingerprint, is_shown, judge, risk, touches};
+use adjutant_core::guard::policy::{AgentConfig, AgentSpec, Autonomy};
+use adjutant_core::guard::scope::{Action, Operation, ScopeSpec};
+use adjutant_core::run::event::{ApprovalAsked, Effects, GrantScope, Risk};
+use adjutant_core::tool::{Category, Effect, Level, Prepared, Target, ToolDefinition, ToolSpec, Touch};
+use serde_json::{Value, json};
+
+use crate::given::{Story, call_id, run_id};
+
+/// An agent that may do everything below `/notes`, without asking.
+fn agent() -> AgentConfig {
+    let spec = AgentSpec {
+        name: "Tidy".to_owned(),
+        scope: Some(ScopeSpec { folders: Some(vec!["/notes".into()]), ..ScopeSpec::default() }),
+        can_read: Some(true),
+        can_write: Some(true),
+        can_create: Some(true),
+        can_delete: Some(true),
+        can_execute_code: Some(true),
+        can_access_integrations: Some(true),
+        permission_level: Some(Level::Admin),
+        toolsets: Some(BTreeSet::from(["files".to_owned()])),
+        autonomy: Some(Autonomy::Full),
+        ..AgentSpec::default()
+    };
+    spec.complete().unwrap()
+}
+
+/// A tool that does something to a path.
+fn tool(name: &str, category: Category, effect: Effect, action: Action) -> ToolSpec {
+    let schema = json!({"type": "object", "properties": {"path": {"type": "string"}, "content": {"type": "string"}}});
+    let definition = ToolDefinition { name: name.to_owned(), description: "Does it.".to_owned(), schema };
+    ToolSpec {
+        toolset: "files",
+        category,
+        level: Level::Write,
+        effect,
+        undoable: true,
+        paths: BTreeMap::from([("path", action)]),
+        ..ToolSpec::undeclared(definition)
+    }
+}
+
+fn write_file() -> ToolSpec {
+    tool("write_file", Category::FileWrite, Effect::Write, Action::Write)
+}
+
+fn read_file() -> ToolSpec {
+    ToolSpec { level: Level::Read, ..tool("read_file", Category::FileRead, Effect::Read, Action::Read) }
+}
+
+/// One question, to be varied.
+#[derive(Clone)]
+struct Ask {
+    agent: AgentConfig,
+    spec: Option<ToolSpec>,
+    name: String,
+    arguments: Result<Value, String>,
+    seen: Option<Vec<(&'static str, bool)>>,
+    effects: Effects,
+    notebook: bool,
+    grants: Vec<Grant>,
+    answered: bool,
+}
+
+impl Ask {
+    fn new(spec: ToolSpec) -> Self {
+        Self {
+            agent: agent(),
+            name: spec.name().to_owned(),
+            spec: Some(spec),
+            arguments: Ok(json!({"path": "/notes/a.md"})),
+            seen: None,
+            effects: Effects::Live,
+            notebook: true,
+            grants: Vec::new(),
+            answered: false,
+        }
+    }
+
+    fn write() -> Self {
+        Self { seen: Some(vec![("/notes/a.md", true)]), ..Self::new(write_file()) }
+    }
+
+    fn policy(mut self, change: impl FnOnce(&mut AgentConfig)) -> Self {
+        change(&mut self.agent);
+        self
+    }
+
+    fn path(mut self, path: impl Into<Value>) -> Self {
+        self.arguments = Ok(json!({ "path": path.into() }));
+        self
+    }
+
+    fn verdict(&self) -> Verdict {
+        let scope = self.agent.compile_scope();
+        let state = |(path, there): &(&str, bool)| ((*path).to_owned(), there.then(|| Hash::of(b"there")));
+        let prepared = self
+            .seen
+            .as_ref()
+            .map(|seen| Prepared { target: Target(seen.iter().map(state).collect()), ..Prepared::default() });
+        judge(&Question {
+            agent: &self.agent,
+            scope: &scope,
+            tool: &self.name,
+            spec: self.spec.as_ref(),
+            arguments: self.arguments.as_ref().map_err(String::as_str),
+            prepared: prepared.as_ref(),
+            effects: self.effects,
+            notebook: self.notebook,
+            grants: &self.grants,
+            answered: self.answered,
+        })
+    }
+
+    #[track_caller]
+    fn is(&self, decision: Decision, rule: &str) -> Verdict {
+        let verdict = self.verdict();
+        assert_eq!((verdict.decision, verdict.rule.as_str()), (decision, rule), "{verdict:?}");
+        verdict
+    }
+}
+
+#[test]
+fn what_passes_every_check_is_allowed() {
+    Ask::write().is(Decision::Allow, "autonomy");
+    Ask::new(read_file()).is(Decision::Allow, "autonomy");
+}
+
+#[test]
+fn an_agent_that_is_switched_off_does_nothing_even_what_was_approved() {
+    let mut ask = Ask::write().policy(|agent| agent.is_active = false);
+    ask.is(Decision::Deny, "agent");
+    ask.answered = true;
+    ask.is(Decision::Deny, "agent");
+}
+
+#[test]
+fn an_unknown_tool_and_one_that_is_not_granted_look_alike_to_the_model() {
+    let known = Ask::write();
+    let unknown = Ask { spec: None, ..known.clone() };
+    let not_granted = known.clone().policy(|agent| agent.toolsets.clear());
+    let denied = known.clone().policy(|agent| {
+        agent.denied_tools.insert("write_file".to_owned());
+    });
+    let bad_arguments = Ask { arguments: Err("no path".to_owned()), ..not_granted.clone() };
+    let expected = unknown.is(Decision::Deny, "tool").for_model();
+    for ask in [&not_granted, &denied, &bad_arguments] {
+        assert_eq!(ask.is(Decision::Deny, "tool").for_model(), expected);
+    }
+    assert_eq!(unknown.verdict().smallest_grant, None);
+    assert_eq!(not_granted.verdict().smallest_grant.as_deref(), Some("add `write_file` to the agent's tools"));
+    assert_eq!(denied.verdict().smallest_grant.as_deref(), Some("take `write_file` off denied_tools"));
+}
+
+#[test]
+fn a_tool_is_granted_by_name_or_by_its_set_and_a_denial_outranks_both() {
+    let by_name = Ask::write().policy(|agent| {
+        agent.toolsets.clear();
+        agent.tools.insert("write_file".to_owned());
+    });
+    by_name.is(Decision::Allow, "autonomy");
+    let both = Ask::write().policy(|agent| {
+        agent.tools.insert("write_file".to_owned());
+        agent.denied_tools.insert("write_file".to_owned());
+    });
+    both.is(Decision::Deny, "tool");
+}
+
+#[test]
+fn a_name_must_equal_the_tools_byte_for_byte() {
+    for name in ["Write_File", "write_file ", " write_file", "write_fil", "wr\u{ad}ite_file", ""] {
+        let ask = Ask { name: name.to_owned(), ..Ask::write() };
+        assert_eq!(ask.is(Decision::Deny, "tool").smallest_grant, None, "{name:?}");
+    }
+    let shown = Ask { name: format!("\u{202e}\n{}", "x".repeat(500)), ..Ask::write() }.verdict().reason;
+    assert!(shown.len() < 200 && shown.contains("\\u{202e}\\n"), "{shown}");
+}
+
+#[test]
+fn arguments_that_cannot_be_used_are_denied_with_the_reason() {
+    let ask = Ask { arguments: Err("The arguments do not fit: path is missing.".to_owned()), ..Ask::write() };
+    let verdict = ask.is(Decision::Deny, "arguments");
+    assert_eq!(verdict.for_model(), "Refused: The arguments do not fit: path is missing. Nothing was done.");
+}
+
+#[test]
+fn each_category_needs_its_flag() {
+    type Flag = fn(&mut AgentConfig) -> &mut bool;
+    let rows: [(Category, Effect, &str, Flag); 9] = [
+        (Category::FileRead, Effect::Read, "can_read", |agent| &mut agent.can_read),
+        (Category::FileWrite, Effect::Write, "can_write", |agent| &mut agent.can_write),
+        (Category::FileWrite, Effect::Create, "can_create", |agent| &mut agent.can_create),
+        (Category::FileDelete, Effect::Delete, "can_delete", |agent| &mut agent.can_delete),
+        (Category::CodeExecute, Effect::Execute, "can_execute_code", |agent| &mut agent.can_execute_code),
+        (Category::System, Effect::Execute, "can_execute_code", |agent| &mut agent.can_execute_code),
+        (Category::NetworkRead, Effect::Read, "can_access_integrations", |agent| &mut agent.can_access_integrations),
+        (Category::NetworkWrite, Effect::Send, "can_access_integrations", |agent| &mut agent.can_access_integrations),
+        (Category::Custom, Effect::Send, "can_access_integrations", |agent| &mut agent.can_access_integrations),
+    ];
+    for (category, effect, flag, field) in rows {
+        let mut spec = tool("it", category, effect, Action::Read);
+        spec.paths.clear();
+        Ask::new(spec.clone()).is(Decision::Allow, "autonomy");
+        let verdict = Ask::new(spec).policy(|agent| *field(agent) = false).is(Decision::Deny, flag);
+        assert_eq!(verdict.smallest_grant, Some(format!("set {flag}")));
+    }
+    let mut memory = tool("kv_set", Category::Memory, Effect::Write, Action::Read);
+    memory.paths.clear();
+    let bare = |agent: &mut AgentConfig| {
+        (agent.can_read, agent.can_write, agent.can_create, agent.can_delete) = (false, false, false, false);
+        (agent.can_execute_code, agent.can_access_integrations) = (false, false);
+    };
+    Ask::new(memory).policy(bare).is(Decision::Allow, "autonomy");
+}
+
+#[test]
+fn a_write_without_a_path_needs_the_flag_to_write() {
+    let mut spec = write_file();
+    spec.paths.clear();
+    Ask::new(spec).policy(|agent| agent.can_write = false).is(Decision::Deny, "can_write");
+}
+
+#[test]
+fn a_tool_above_the_agents_level_or_outside_its_categories_is_denied() {
+    let levels = [Level::None, Level::Read, Level::Write, Level::Execute, Level::Admin];
+    for needed in levels {
+        for held in levels {
+            let ask =
+                Ask::new(ToolSpec { level: needed, ..write_file() }).policy(|agent| agent.permission_level = held);
+            let expected = if needed <= held { Decision::Allow } else { Decision::Deny };
+            assert_eq!(ask.verdict().decision, expected, "{needed:?} {held:?}");
+        }
+    }
+    let low = Ask::write().policy(|agent| agent.permission_level = Level::Read);
+    let grant = low.is(Decision::Deny, "permission_level").smallest_grant;
+    assert_eq!(grant.as_deref(), Some("permission_level: write"));
+    let narrow = Ask::write().policy(|agent| agent.categories = BTreeSet::from([Category::FileRead]));
+    let grant = narrow.is(Decision::Deny, "categories").smallest_grant;
+    assert_eq!(grant.as_deref(), Some("categories: file_write"));
+}
+
+#[test]
+fn a_path_out_of_scope_is_denied_by_the_scopes_rule() {
+    for (path, rule) in [
+        ("/other/a.md", "P11"),
+        ("/notes/.env", "P12"),
+        ("/notes/.git/config", "P14"),
+        ("/notes/../other/a.md", "invalid_path"),
+        ("", "invalid_path"),
+        ("/notes/a\u{202e}b", "invalid_path"),
+    ] {
+        Ask::new(write_file()).path(path).is(Decision::Deny, rule);
+    }
+    Ask::write().policy(|agent| agent.scope = ScopeSpec::default()).is(Decision::Deny, "P9");
+    let verdict = Ask::new(write_file()).path("/other/a.md").verdict();
+    assert_eq!(verdict.smallest_grant.as_deref(), Some("scope.folders: \"/other/a.md\""));
+    assert!(verdict.for_model().ends_with(". Nothing was done."), "{}", verdict.for_model());
+}
+
+#[test]
+fn without_a_notebook_there_are_no_paths() {
+    let lost = |ask: Ask| Ask { notebook: false, answered: true, ..ask };
+    lost(Ask::write()).is(Decision::Deny, "notebook");
+    lost(Ask::new(read_file())).is(Decision::Deny, "notebook");
+    let mut memory = tool("kv_set", Category::Memory, Effect::Write, Action::Read);
+    memory.paths.clear();
+    lost(Ask::new(memory)).is(Decision::Allow, "approved");
+}
+
+#[test]
+fn a_tool_is_shown_only_if_some_call_of_it_could_pass() {
+    assert!(is_shown(&agent(), &write_file()));
+    type Change = fn(&mut AgentConfig);
+    let changes: [Change; 5] = [
+        |agent| agent.toolsets.clear(),
+        |agent| drop(agent.denied_tools.insert("write_file".to_owned())),
+        |agent| (agent.can_write, agent.can_create) = (false, false),
+        |agent| agent.permission_level = Level::Read,
+        |agent| agent.categories.clear(),
+    ];
+    for change in changes {
+        let ask = Ask::write().policy(change);
+        assert!(!is_shown(&ask.agent, &write_file()));
+        assert_eq!(ask.verdict().decision, Decision::Deny);
+    }
+}
+
+#[test]
+fn paths_in_a_list_are_judged_one_by_one() {
+    let many = |paths: Value| Ask::new(read_file()).path(paths);
+    many(json!(["/notes/a.md", "/notes/b.md"])).is(Decision::Allow, "autonomy");
+    many(json!(["/notes/a.md", "/other/b.md"])).is(Decision::Deny, "P11");
+    many(json!(["/notes/a.md", ".."])).is(Decision::Deny, "invalid_path");
+    many(json!([])).is(Decision::Allow, "autonomy");
+}
+
+#[test]
+fn a_path_that_is_neither_text_nor_texts_is_denied() {
+    for wrong in [json!(7), json!(true), json!({"path": "/notes"}), json!([["/notes"]]), json!(["/notes", null])] {
+        Ask::new(read_file()).path(wrong).is(Decision::Deny, "invalid_path");
+    }
+}
+
+#[test]
+fn a_path_left_out_is_judged_by_the_default_of_the_schema() {
+    let with_default = |default: Value| {
+        let mut spec = ToolSpec { level: Level::Read, ..tool("list", Category::FileRead, Effect::Read, Action::List) };
+        spec.definition.schema = json!({"properties": {"path": {"type": "string", "default": default}}});
+        spec
+    };
+    for arguments in [json!({}), json!({"path": null})] {
+        let ask = |spec| Ask { arguments: Ok(arguments.clone()), ..Ask::new(spec) };
+        ask(with_default(json!("/"))).is(Decision::Deny, "P11");
+        ask(with_default(json!("/notes"))).is(Decision::Allow, "autonomy");
+        ask(with_default(json!(7))).is(Decision::Deny, "invalid_path");
+    }
+}
+
+#[test]
+fn writing_a_file_that_is_not_there_needs_create_and_one_that_is_there_needs_write() {
+    let seen = |there| Ask { seen: Some(vec![("/notes/a.md", there)]), ..Ask::new(write_file()) };
+    for (write, create, existing, absent) in [
+        (true, true, Decision::Allow, Decision::Allow),
+        (true, false, Decision::Allow, Decision::Deny),
+        (false, true, Decision::Deny, Decision::Allow),
+        (false, false, Decision::Deny, Decision::Deny),
+    ] {
+        let flags = |agent: &mut AgentConfig| (agent.can_write, agent.can_create) = (write, create);
+        assert_eq!(seen(true).policy(flags).verdict().decision, existing, "{write} {create}");
+        assert_eq!(seen(false).policy(flags).verdict().decision, absent, "{write} {create}");
+        // Before the tool has looked, either flag lets it look; if it looked and does not say, both are needed.
+        let unseen = Ask::new(write_file()).policy(flags).verdict().decision;
+        assert_eq!(unseen, if write || create { Decision::Allow } else { Decision::Deny });
+        let unsaid = Ask { seen: Some(Vec::new()), ..Ask::new(write_file()) }.policy(flags).verdict().decision;
+        assert_eq!(unsaid, if write && create { Decision::Allow } else { Decision::Deny });
+    }
+}
+
+#[test]
+fn the_operations_of_the_scope_narrow_the_flags() {
+    let narrowed = |agent: &mut AgentConfig| agent.scope.operations = Some(vec![Operation::Read]);
+    Ask::write().policy(narrowed).is(Decision::Deny, "P16");
+    Ask::new(read_file()).policy(narrowed).is(Decision::Allow, "autonomy");
+}
+
+#[test]
+fn creating_what_is_there_is_denied() {
+    let spec = tool("create_file", Category::FileWrite, Effect::Create, Action::Create);
+    let seen = |there| Ask { seen: Some(vec![("/notes/a.md", there)]), ..Ask::new(spec.clone()) };
+    seen(true).is(Decision::Deny, "P16");
+    seen(false).is(Decision::Allow, "autonomy");
+}
+
+#[test]
+fn a_dry_run_only_reads_even_what_was_approved() {
+    for effect in [Effect::Create, Effect::Write, Effect::Delete, Effect::Execute, Effect::Send] {
+        let mut spec = tool("it", Category::Memory, effect, Action::Read);
+        spec.paths.clear();
+        let ask = Ask { effects: Effects::Dry, answered: true, ..Ask::new(spec) };
+        ask.is(Decision::Deny, "dry_run");
+    }
+    Ask { effects: Effects::Dry, ..Ask::new(read_file()) }.is(Decision::Allow, "autonomy");
+}
+
+#[test]
+fn what_requires_approval_asks_at_every_autonomy_and_only_for_this_once() {
+    for autonomy in [Autonomy::None, Autonomy::Low, Autonomy::Medium, Autonomy::High, Autonomy::Full] {
+        let ask = Ask::new(read_file()).policy(|agent| {
+            agent.autonomy = autonomy;
+            agent.requires_approval.insert("read_file".to_owned());
+        });
+        assert_eq!(ask.is(Decision::Ask, "requires_approval").scopes, [GrantScope::Once]);
+        Ask { answered: true, ..ask }.is(Decision::Allow, "approved");
+    }
+}
+
+#[test]
+fn autonomy_decides_by_effect_and_by_whether_it_can_be_undone() {
+    let effects = [Effect::Read, Effect::Create, Effect::Write, Effect::Delete, Effect::Execute, Effect::Send];
+    // One letter per effect in that order, undoable first, then not: a allows, ? asks.
+    let rows = [
+        (Autonomy::None, "??????", "??????"),
+        (Autonomy::Low, "a?????", "a?????"),
+        (Autonomy::Medium, "aaa???", "aa????"),
+        (Autonomy::High, "aaaaaa", "a?????"),
+        (Autonomy::Full, "aaaaaa", "aaaaaa"),
+    ];
+    for (autonomy, undoable, lasting) in rows {
+        for (row, can_undo) in [(undoable, true), (lasting, false)] {
+            for (effect, expected) in effects.into_iter().zip(row.chars()) {
+                let mut spec = tool("it", Category::Memory, effect, Action::Read);
+                spec.paths.clear();
+                spec.undoable = can_undo;
+                let ask = Ask::new(spec).policy(|agent| agent.autonomy = autonomy);
+                let decision = if expected == 'a' { Decision::Allow } else { Decision::Ask };
+                let verdict = ask.is(decision, "autonomy");
+                let scopes: &[_] = if expected == 'a' { &[] } else { &[GrantScope::Once, GrantScope::Run] };
+                assert_eq!(verdict.scopes, scopes, "{autonomy:?} {effect:?} {can_undo}");
+                Ask { answered: true, ..ask }.is(Decision::Allow, "approved");
+            }
+        }
+    }
+}
+
+#[test]
+fn writing_what_is_not_there_counts_as_creating_it() {
+    let lasting = ToolSpec { undoable: false, ..write_file() };
+    let seen = |there| {
+        let ask = Ask { seen: Some(vec![("/notes/a.md", there)]), ..Ask::new(lasting.clone()) };
+        ask.policy(|agent| agent.autonomy = Autonomy::Medium)
+    };
+    assert_eq!(seen(false).verdict().decision, Decision::Allow);
+    assert_eq!(seen(true).verdict().decision, Decision::Ask);
+}
+
+#[test]
+fn a_tool_that_declares_nothing_asks_unless_nothing_does_and_needs_the_highest_level() {
+    let definition = ToolDefinition { name: "it".to_owned(), description: String::new(), schema: json!({}) };
+    let granted = |agent: &mut AgentConfig| {
+        agent.toolsets.insert("custom".to_owned());
+        agent.autonomy = Autonomy::High;
+    };
+    let ask = Ask::new(ToolSpec::undeclared(definition)).policy(granted);
+    ask.is(Decision::Ask, "autonomy");
+    ask.clone().policy(|agent| agent.permission_level = Level::Execute).is(Decision::Deny, "permission_level");
+    ask.policy(|agent| agent.can_access_integrations = false).is(Decision::Deny, "can_access_integrations");
+}
+
+#[test]
+fn a_denial_outranks_an_approval_a_grant_and_full_autonomy() {
+    let grants = vec![granted("/notes/a.md")];
+    let sure = Ask { answered: true, grants, ..Ask::write() };
+    sure.is(Decision::Allow, "approved");
+    sure.clone().path("/other/a.md").is(Decision::Deny, "P11");
+    sure.clone().policy(|agent| agent.can_write = false).is(Decision::Deny, "P16");
+    sure.policy(|agent| agent.permission_level = Level::None).is(Decision::Deny, "permission_level");
+}
+
+/// The grant that a yes for the run to a write of this path gives.
+fn granted(path: &str) -> Grant {
+    Grant::from_asked(&asked("write_file", &format!("{{\"path\":\"{path}\"}}"), &[path]))
+}
+
+fn asked(tool: &str, arguments: &str, target: &[&str]) -> ApprovalAsked {
+    let mut story = Story::new();
+    story.calls(&[("a", tool, arguments)]);
+    ApprovalAsked { target: crate::given::target(target), ..story.question("a", 1) }
+}
+
+#[test]
+fn a_grant_for_the_run_covers_the_same_tool_in_the_same_folder_only() {
+    let low = |path: &'static str| {
+        let ask =
+            Ask { seen: Some(vec![(path, true)]), grants: vec![granted("/notes/a.md")], ..Ask::new(write_file()) };
+        ask.path(path).policy(|agent| agent.autonomy = Autonomy::Low)
+    };
+    low("/notes/a.md").is(Decision::Allow, "granted_for_run");
+    low("/notes/b.md").is(Decision::Allow, "granted_for_run");
+    low("/notes/sub/b.md").is(Decision::Ask, "autonomy");
+    low("/other/b.md").is(Decision::Deny, "P11");
+    let mut other_tool = low("/notes/b.md");
+    other_tool.spec = Some(tool("append_file", Category::FileWrite, Effect::Write, Action::Write));
+    other_tool.name = "append_file".to_owned();
+    other_tool.is(Decision::Ask, "autonomy");
+    let mut two = low("/notes/b.md");
+    two.seen = Some(vec![("/notes/b.md", true), ("/notes/sub/c.md", true)]);
+    two.is(Decision::Ask, "autonomy");
+    let mut unseen = low("/notes/b.md");
+    unseen.seen = None;
+    unseen.is(Decision::Ask, "autonomy");
+}
+
+#[test]
+fn a_grant_does_not_lift_what_requires_approval() {
+    let ask = Ask { grants: vec![granted("/notes/a.md")], ..Ask::write() };
+    let ask = ask.policy(|agent| {
+        agent.requires_approval.insert("write_file".to_owned());
+    });
+    ask.is(Decision::Ask, "requires_approval");
+}
+
+#[test]
+fn a_grant_without_a_path_covers_the_very_same_arguments_only() {
+    let mut spec = tool("kv_set", Category::Memory, Effect::Write, Action::Read);
+    spec.paths.clear();
+    let grants = vec![Grant::from_asked(&asked("kv_set", "{\"value\": 1, \"key\": \"x\"}", &[]))];
+    let low = |arguments: Value| {
+        let ask = Ask { arguments: Ok(arguments), grants: grants.clone(), ..Ask::new(spec.clone()) };
+        ask.policy(|agent| agent.autonomy = Autonomy::Low)
+    };
+    low(json!({"key": "x", "value": 1})).is(Decision::Allow, "granted_for_run");
+    low(json!({"key": "y", "value": 1})).is(Decision::Ask, "autonomy");
+    low(json!({"key": "x", "value": 1, "more": 1})).is(Decision::Ask, "autonomy");
+    let mut with_path = low(json!({"key": "y"}));
+    with_path.seen = Some(vec![("kv:y", true)]);
+    with_path.is(Decision::Ask, "autonomy");
+}
+
+#[test]
+fn a_state_that_is_no_path_is_not_taken_for_a_folder() {
+    let grants = vec![Grant::from_asked(&asked("kv_set", "{\"key\":\"x\"}", &["kv:x"]))];
+    let mut spec = tool("kv_set", Category::Memory, Effect::Write, Action::Read);
+    spec.paths.clear();
+    let ask = |key: &str, state| Ask {
+        arguments: Ok(json!({ "key": key })),
+        seen: Some(vec![(state, true)]),
+        grants: grants.clone(),
+        ..Ask::new(spec.clone()).policy(|agent| agent.autonomy = Autonomy::Low)
+    };
+    ask("x", "kv:x").is(Decision::Allow, "granted_for_run");
+    ask("y", "kv:y").is(Decision::Ask, "autonomy");
+}
+
+#[test]
+fn a_grant_comes_out_the_same_whether_the_arguments_are_loaded_or_not() {
+    let long = format!("{{\"key\":\"{}\"}}", "x".repeat(5000));
+    let loaded = asked("kv_set", &long, &[]);
+    let stored = serde_json::to_vec(&loaded).unwrap();
+    let read: ApprovalAsked = serde_json::from_slice(&stored).unwrap();
+    assert!(read.arguments.missing().is_some());
+    assert_eq!(Grant::from_asked(&loaded), Grant::from_asked(&read));
+}
+
+#[test]
+fn risk_is_what_cannot_be_taken_back() {
+    let of = |effect, undoable| risk(&ToolSpec { undoable, ..tool("it", Category::Memory, effect, Action::Read) });
+    for undoable in [true, false] {
+        assert_eq!(of(Effect::Read, undoable), Risk::Low);
+        assert_eq!(of(Effect::Create, undoable), Risk::Low);
+        assert_eq!(of(Effect::Execute, undoable), Risk::High);
+        assert_eq!(of(Effect::Send, undoable), Risk::High);
+    }
+    for effect in [Effect::Write, Effect::Delete] {
+        assert_eq!((of(effect, true), of(effect, false)), (Risk::Medium, Risk::High));
+    }
+}
+
+#[test]
+fn a_fingerprint_changes_with_everything_it_binds() {
+    let spec = write_file();
+    let arguments = json!({"path": "/notes/a.md", "content": "x"});
+    let target = crate::given::target(&["/notes/a.md"]);
+    let print = |spec: &ToolSpec, arguments: &Value, target: &Target| {
+        fingerprint(run_id(), &call_id("a"), spec, arguments, target)
+    };
+    let original = print(&spec, &arguments, &target);
+    let reordered: Value = serde_json::from_str("{\"content\":\"x\",\"path\":\"/notes/a.md\"}").unwrap();
+    assert_eq!(print(&spec, &reordered, &target), original, "the order of keys means nothing");
+    let renamed =
+        ToolSpec { definition: ToolDefinition { name: "other".to_owned(), ..spec.definition.clone() }, ..spec.clone() };
+    let redescribed = ToolSpec {
+        definition: ToolDefinition { description: "Else.".to_owned(), ..spec.definition.clone() },
+        ..spec.clone()
+    };
+    let reshaped =
+        ToolSpec { definition: ToolDefinition { schema: json!({}), ..spec.definition.clone() }, ..spec.clone() };
+    let there = Target(BTreeMap::from([("/notes/a.md".to_owned(), Some(Hash::of(b"there")))]));
+    let changed = Target(BTreeMap::from([("/notes/a.md".to_owned(), Some(Hash::of(b"changed")))]));
+    let other_run = adjutant_core::id::RunId::new(crate::given::START, [9; 10]);
+    let prints = [
+        fingerprint(other_run, &call_id("a"), &spec, &arguments, &target),
+        fingerprint(run_id(), &call_id("b"), &spec, &arguments, &target),
+        print(&renamed, &arguments, &target),
+        print(&redescribed, &arguments, &target),
+        print(&reshaped, &arguments, &target),
+        print(&spec, &json!({"path": "/notes/a.md", "content": "y"}), &target),
+        print(&spec, &json!({"path": "/notes/a.md"}), &target),
+        print(&spec, &arguments, &there),
+        print(&spec, &arguments, &changed),
+        print(&spec, &arguments, &Target::default()),
+    ];
+    let different: BTreeSet<_> = prints.iter().chain([&original]).collect();
+    assert_eq!(different.len(), prints.len() + 1);
+}
+
+#[test]
+fn the_paths_a_call_touches_are_those_it_is_judged_by() {
+    let mut spec = write_file();
+    spec.paths.insert("from", Action::Copy);
+    let found = touches(&spec, &json!({"path": "notes//a.md", "from": ["/b.md", "..", "/c.md"]}));
+    let touch = |path: &str, changes| Touch { path: path.to_owned(), changes };
+    assert_eq!(found, [touch("/b.md", false), touch("/c.md", false), touch("/notes/a.md", true)]);
+    assert_eq!(touches(&spec, &json!({"path": 7})), []);
+}
+
+#[test]
+fn the_verdict_is_the_same_for_the_same_question() {
+    let ask = Ask::write().policy(|agent| agent.autonomy = Autonomy::Low);
+    assert_eq!(ask.verdict(), ask.verdict());
+    let stored: Verdict = serde_json::from_value(serde_json::to_value(ask.verdict()).unwrap()).unwrap();
+    assert_eq!(stored, ask.verdict());
+}
