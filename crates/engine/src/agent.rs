@@ -8,10 +8,10 @@ use adjutant_core::guard::policy::{AgentSpec, Autonomy};
 use adjutant_core::guard::scope::{FolderEntry, ScopeSpec};
 use adjutant_core::id::{AgentId, ApprovalId, ChatId, NotebookId, RunId, UserId, WorkspaceId};
 use adjutant_core::run::command::Decide;
-use adjutant_core::run::event::{Actor, ApprovalAsked, Decision, Event, GrantScope};
+use adjutant_core::run::event::{Actor, ApprovalAsked, Decision, GrantScope};
 use adjutant_models::{Model, ModelError};
 use adjutant_store::row::{NotebookRow, UserRow, WorkspaceRow};
-use adjutant_store::{Durability, Sealing, Store};
+use adjutant_store::{Durability, MasterKey, Sealing, Store};
 use adjutant_tools::{Registry, Tool};
 
 use crate::engine::{Engine, Parts};
@@ -19,6 +19,7 @@ use crate::env::Env;
 use crate::error::EngineError;
 use crate::log::Recorded;
 use crate::service::{RunReport, StartRun};
+use crate::worker::Attendance;
 
 /// Answers approvals in place of a person at a screen.
 pub type Approver = Arc<dyn Fn(&ApprovalAsked) -> Decision + Send + Sync>;
@@ -36,6 +37,7 @@ pub struct AgentBuilder {
     tools: Registry,
     notebook: Option<PathBuf>,
     data: Option<PathBuf>,
+    key: Option<[u8; 32]>,
     approver: Option<Approver>,
     observer: Option<Observer>,
     env: Env,
@@ -50,6 +52,10 @@ pub struct Agent {
     notebook: Option<NotebookId>,
     approver: Option<Approver>,
     observer: Option<Observer>,
+    /// Renews the lease and tells readers of what is committed, for as long as the agent lives.
+    _attendance: Attendance,
+    /// Nobody else may write to the same data folder meanwhile.
+    _lock: std::fs::File,
 }
 
 impl Agent {
@@ -61,6 +67,7 @@ impl Agent {
             tools: Registry::builtin(),
             notebook: None,
             data: None,
+            key: None,
             approver: None,
             observer: None,
             env: Env::system(),
@@ -90,7 +97,7 @@ impl Agent {
             metadata: BTreeMap::new(),
         };
         let run = self.engine.start_run(self.workspace, ask).await?;
-        self.go_on(run, 0).await
+        self.go_on(run).await
     }
 
     /// Goes on with a run that was left, for example by a process that died.
@@ -98,7 +105,7 @@ impl Agent {
     /// # Errors
     /// As [`Agent::run`].
     pub async fn resume(&self, run: RunId) -> Result<RunReport, EngineError> {
-        self.go_on(run, 0).await
+        self.go_on(run).await
     }
 
     /// Decides an approval and leaves the run to [`Agent::resume`].
@@ -133,23 +140,27 @@ impl Agent {
         }
     }
 
-    async fn go_on(&self, run: RunId, mut after: u64) -> Result<RunReport, EngineError> {
+    async fn go_on(&self, run: RunId) -> Result<RunReport, EngineError> {
+        let mut after = 0;
         loop {
             self.engine.drive_run(run).await?;
-            let mut asked = Vec::new();
-            for recorded in self.engine.recorded(self.workspace, run, after, None).await? {
-                after = recorded.seq;
-                if let Event::ApprovalAsked(question) = &recorded.event {
-                    asked.push(question.clone());
-                }
-                if let Some(observer) = &self.observer {
+            if let Some(observer) = &self.observer {
+                for recorded in self.engine.recorded(self.workspace, run, after, None).await? {
+                    after = recorded.seq;
                     observer(&recorded);
                 }
             }
+            let state = self.engine.run_state(self.workspace, run).await?;
+            let open = state.approvals.values().filter(|approval| approval.is_pending());
+            let asked: Vec<_> = open.filter_map(|approval| approval.asked.clone()).collect();
             let Some(approver) = self.approver.as_ref().filter(|_| !asked.is_empty()) else { break };
             for question in asked {
                 let decide = self.decision(question.approval, approver(&question));
-                self.engine.decide(self.workspace, decide).await?;
+                match self.engine.decide(self.workspace, decide).await {
+                    // Somebody else, or the clock, may have been faster; and a "stop" settles the rest.
+                    Ok(_) | Err(EngineError::Refused(_)) => {}
+                    Err(other) => return Err(other),
+                }
             }
         }
         self.engine.report(self.workspace, run).await
@@ -170,8 +181,13 @@ impl AgentBuilder {
     }
 
     /// The model that answers. Without one, the built-in demo model does.
-    pub fn model(mut self, model: impl Model + 'static) -> Self {
-        self.model = Some(Arc::new(model));
+    pub fn model(self, model: impl Model + 'static) -> Self {
+        self.shared_model(Arc::new(model))
+    }
+
+    /// The same, for a model that others use as well.
+    pub fn shared_model(mut self, model: Arc<dyn Model>) -> Self {
+        self.model = Some(model);
         self
     }
 
@@ -225,6 +241,12 @@ impl AgentBuilder {
         self
     }
 
+    /// Seals what is kept under this key. Without one, the log is as readable as the folder it lies in.
+    pub fn master_key(mut self, key: [u8; 32]) -> Self {
+        self.key = Some(key);
+        self
+    }
+
     /// Answers approvals. Without it, a run that asks stops and waits.
     pub fn on_approval(mut self, approver: impl Fn(&ApprovalAsked) -> Decision + Send + Sync + 'static) -> Self {
         self.approver = Some(Arc::new(approver));
@@ -252,7 +274,13 @@ impl AgentBuilder {
         let data = self.data.unwrap_or_else(|| std::env::temp_dir().join(format!("adjutant-{unique}")));
         let failed = |why: std::io::Error| EngineError::Invalid(format!("the data folder cannot be made: {why}"));
         std::fs::create_dir_all(&data).map_err(failed)?;
-        let store = Store::open_sqlite(&data.join("adjutant.db"), Durability::Full, Sealing::Off).await?;
+        let lock = std::fs::File::create(data.join("lock")).map_err(failed)?;
+        lock.try_lock().map_err(|_| EngineError::Invalid("another process uses this data folder".to_owned()))?;
+        if let Some(folder) = &self.notebook {
+            check_apart(folder, &data)?;
+        }
+        let sealing = self.key.map_or(Sealing::Off, |key| Sealing::On(MasterKey::new(key)));
+        let store = Store::open_sqlite(&data.join("adjutant.db"), Durability::Full, sealing).await?;
         let model = self.model.unwrap_or_else(|| Arc::new(adjutant_models::demo::Demo::default()));
         let models = move |name: &str| {
             let unknown = || ModelError::UnknownModel { model: name.to_owned(), hint: String::new() };
@@ -274,9 +302,21 @@ impl AgentBuilder {
         };
         let known = engine.store().agent_by_slug(workspace, "embedded").await?.map_or(0, |row| row.version);
         let id = engine.save_agent(workspace, self.spec, known).await?.id;
-        engine.store().join(engine.node()).await?;
-        Ok(Agent { engine, workspace, user, id, notebook, approver: self.approver, observer: self.observer })
+        let _attendance = engine.attend().await?;
+        let (approver, observer) = (self.approver, self.observer);
+        Ok(Agent { engine, workspace, user, id, notebook, approver, observer, _attendance, _lock: lock })
     }
+}
+
+/// An agent must not reach the log it is recorded in, nor the keys beside it (design F6, G7).
+fn check_apart(notebook: &Path, data: &Path) -> Result<(), EngineError> {
+    let real =
+        |path: &Path| path.canonicalize().map_err(|why| EngineError::Invalid(format!("{}: {why}", path.display())));
+    let (notebook, data) = (real(notebook)?, real(data)?);
+    if data.starts_with(&notebook) || notebook.starts_with(&data) {
+        return Err(EngineError::Invalid("the data folder and the notebook must not lie in one another".to_owned()));
+    }
+    Ok(())
 }
 
 async fn tenant(engine: &Engine) -> Result<(WorkspaceId, UserId), EngineError> {

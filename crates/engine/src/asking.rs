@@ -201,7 +201,8 @@ pub(crate) async fn base_messages(
     let mut room = window;
     for _ in 0..BASES {
         let Some(Base { run, seq }) = base else { break };
-        let state = state_at(engine, workspace, run, seq).await?;
+        // What was erased is no longer part of the conversation.
+        let Some(state) = readable(state_at(engine, workspace, run, seq).await)? else { break };
         let messages = transcript::messages(&state);
         let size = transcript::size(&messages);
         base = state.start.as_ref().and_then(|start| start.base);
@@ -212,6 +213,13 @@ pub(crate) async fn base_messages(
         room -= size;
     }
     Ok(parts.into_iter().rev().flatten().collect())
+}
+
+fn readable(state: Result<State, EngineError>) -> Result<Option<State>, EngineError> {
+    match state {
+        Err(EngineError::Erased { .. }) => Ok(None),
+        other => other.map(Some),
+    }
 }
 
 /// The state of a run after one of its events.

@@ -88,29 +88,54 @@ impl Driver {
 
     async fn go(&mut self) -> Result<Exit, EngineError> {
         loop {
-            let flushed = match step(self.state(), self.now()) {
-                Step::CallModel { turn, attempt } => self.ask_model(turn, attempt).await?,
-                Step::AwaitModel => self.lose_model_call()?,
-                Step::Judge(calls) => self.judge(&calls).await?,
-                Step::Expire(approvals) => self.expire(&approvals)?,
-                Step::Settle(settlements) => self.settle(settlements)?,
-                Step::Start(calls) => self.start(&calls).await?,
-                Step::Await(calls) => self.await_calls(&calls).await?,
-                Step::Cancel => self.cancel().await?,
-                Step::Finish(finish) => self.finish(finish)?,
-                Step::Wait(until) => match self.wait(until).await? {
-                    Waited::On(flushed) => flushed,
-                    Waited::Parked => return Ok(Exit::Parked),
-                },
-                Step::Done => match self.flush(Hold::Release).await? {
-                    Flushed::Written => return Ok(Exit::Ended),
-                    other @ (Flushed::Rebased | Flushed::Fenced) => other,
-                },
+            let next = match self.next().await {
+                Err(error) => self.give_up(error)?,
+                Ok(next) => next,
             };
-            match flushed {
-                Flushed::Written | Flushed::Rebased => {}
-                Flushed::Fenced => return Ok(Exit::Fenced),
+            match next {
+                Next::On(Flushed::Written | Flushed::Rebased) => {}
+                Next::On(Flushed::Fenced) => return Ok(Exit::Fenced),
+                Next::Out(exit) => return Ok(exit),
             }
+        }
+    }
+
+    /// Does what comes next.
+    async fn next(&mut self) -> Result<Next, EngineError> {
+        let flushed = match step(self.state(), self.now()) {
+            Step::CallModel { turn, attempt } => self.ask_model(turn, attempt).await?,
+            Step::AwaitModel => self.lose_model_call()?,
+            Step::Judge(calls) => self.judge(&calls).await?,
+            Step::Expire(approvals) => self.expire(&approvals)?,
+            Step::Settle(settlements) => self.settle(settlements)?,
+            Step::Start(calls) => self.start(&calls).await?,
+            Step::Await(calls) => self.await_calls(&calls).await?,
+            Step::Cancel => self.cancel().await?,
+            Step::Finish(finish) => self.finish(finish).await?,
+            Step::Wait(until) => return self.wait(until).await,
+            Step::Done => match self.flush(Hold::Release).await? {
+                Flushed::Written => return Ok(Next::Out(Exit::Ended)),
+                other @ (Flushed::Rebased | Flushed::Fenced) => other,
+            },
+        };
+        Ok(Next::On(flushed))
+    }
+
+    /// A run whose agent or notebook cannot be used ends with that error; a store or log that fails is not the run's fault.
+    fn give_up(&mut self, error: EngineError) -> Result<Next, EngineError> {
+        match error {
+            EngineError::NotFound { .. }
+            | EngineError::Invalid(_)
+            | EngineError::InvalidAgent(_)
+            | EngineError::AgentInactive(_)
+            | EngineError::Notebook { .. }
+                if self.state().error.is_none() && self.state().cancel.is_none() =>
+            {
+                let message = format!("The run cannot go on: {error}. What was done so far stays.");
+                self.log.push(Errored { code: "not_runnable".to_owned(), message, retryable: false })?;
+                Ok(Next::On(Flushed::Written))
+            }
+            other => Err(other),
         }
     }
 
@@ -232,25 +257,26 @@ impl Driver {
         Ok(Flushed::Written)
     }
 
-    fn finish(&mut self, finish: Finish) -> Result<Flushed, EngineError> {
+    async fn finish(&mut self, finish: Finish) -> Result<Flushed, EngineError> {
         let status = match finish {
             Finish::Completed => EndStatus::Completed,
             Finish::Failed { code, message } => {
                 if self.state().error.is_none() {
                     self.log.push(Errored { code: code.to_owned(), message, retryable: false })?;
                 }
+                self.close_calls("failed").await?;
                 EndStatus::Failed
             }
         };
         self.end(status)
     }
 
-    async fn wait(&mut self, until: Option<Time>) -> Result<Waited, EngineError> {
+    async fn wait(&mut self, until: Option<Time>) -> Result<Next, EngineError> {
         let rest = until.map(|until| until.since(self.now()));
         let Some(rest) = rest.filter(|rest| *rest <= SIT_OUT) else {
             return Ok(match self.flush(Hold::Release).await? {
-                Flushed::Written => Waited::Parked,
-                other @ (Flushed::Rebased | Flushed::Fenced) => Waited::On(other),
+                Flushed::Written => Next::Out(Exit::Parked),
+                other @ (Flushed::Rebased | Flushed::Fenced) => Next::On(other),
             });
         };
         let flushed = self.flush(Hold::Keep).await?;
@@ -261,7 +287,7 @@ impl Driver {
                 () = commanded.notified() => self.log.catch_up().await?,
             }
         }
-        Ok(Waited::On(flushed))
+        Ok(Next::On(flushed))
     }
 
     /// Comes back once a cancel is in the log. Only right while nothing is pending.
@@ -312,21 +338,29 @@ impl Driver {
                 retry_at: None,
             })?;
         }
+        self.close_calls("cancelled").await?;
+        let reason = self.state().cancel.as_ref().map(|cancel| cancel.reason.clone()).unwrap_or_default();
+        self.log.push(Cancelled { reason })?;
+        self.end(EndStatus::Cancelled)
+    }
+
+    /// Gives every open call its result, because the run ends: what changes something is waited for, so that its end is known.
+    async fn close_calls(&mut self, how: &str) -> Result<(), EngineError> {
         let open: Vec<_> = self.state().calls().filter(|call| call.ended.is_none()).cloned().collect();
         for call in open {
             let work = self.running.remove(&call.id);
-            let unknown = "Cancelled while it ran: it is not known whether it happened.";
+            let unknown = format!("The run was {how} while this ran: it is not known whether it happened.");
             let (output, allowed) = match (work, call.recovery()) {
-                (_, None) => ("Not run: the run was cancelled.".to_owned(), false),
-                (_, Some(Recovery::Pure)) => ("Cancelled.".to_owned(), true),
+                (_, None) => (format!("Not run: the run was {how}."), false),
+                (_, Some(Recovery::Pure)) => (format!("Given up: the run was {how}."), true),
                 (Some(mut work), Some(_)) => match tokio::time::timeout(CANCEL_GRACE, work.ended()).await {
                     Ok(ended) => {
                         self.record_final(call.id.clone(), ended)?;
                         continue;
                     }
-                    Err(_) => (unknown.to_owned(), true),
+                    Err(_) => (unknown.clone(), true),
                 },
-                (None, Some(_)) => (unknown.to_owned(), true),
+                (None, Some(_)) => (unknown.clone(), true),
             };
             let started = call.started.is_some();
             self.settle(vec![Settlement {
@@ -334,12 +368,10 @@ impl Driver {
                 output: output.into(),
                 is_error: true,
                 allowed: allowed && started,
-                rule: Some("cancelled".to_owned()),
+                rule: Some(how.to_owned()),
             }])?;
         }
-        let reason = self.state().cancel.as_ref().map(|cancel| cancel.reason.clone()).unwrap_or_default();
-        self.log.push(Cancelled { reason })?;
-        self.end(EndStatus::Cancelled)
+        Ok(())
     }
 }
 
@@ -350,7 +382,8 @@ pub(crate) enum Hold {
     Release,
 }
 
-enum Waited {
+/// Whether driving goes on.
+enum Next {
     On(Flushed),
-    Parked,
+    Out(Exit),
 }

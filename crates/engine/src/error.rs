@@ -41,6 +41,12 @@ pub enum EngineError {
         /// What is wrong.
         why: String,
     },
+    /// The bodies of the run's events were erased: there is nothing left to read.
+    #[error("what happened in {run} was erased")]
+    Erased {
+        /// The run.
+        run: RunId,
+    },
     /// A notebook's folder cannot be opened.
     #[error("the notebook `{name}` cannot be opened: {why}")]
     Notebook {

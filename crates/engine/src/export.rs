@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::log::texts;
 
 /// The version of the file's form.
 const FORMAT: &str = "adjutant-run-1";
@@ -25,11 +24,36 @@ const PAGE: u32 = 512;
 #[serde(tag = "line", rename_all = "snake_case", deny_unknown_fields)]
 enum Line {
     /// The first line.
-    Run { format: String, stream: StreamId, workspace: WorkspaceId, head: Head },
+    Run { format: String, stream: StreamId, workspace: WorkspaceId, head: Head, blocks: u64 },
     /// One event.
     Event { seq: u64, kind: String, time: Time, body_hash: Hash, hash: Hash, body: Option<String> },
     /// One content that events refer to.
-    Block { hash: Hash, text: String },
+    Block {
+        hash: Hash,
+        #[serde(flatten)]
+        content: BlockContent,
+    },
+}
+
+/// A content as a line holds it: as text where it is text.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum BlockContent {
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+impl BlockContent {
+    fn new(bytes: Vec<u8>) -> Self {
+        String::from_utf8(bytes).map_or_else(|bad| Self::Bytes(bad.into_bytes()), Self::Text)
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Text(text) => text.as_bytes(),
+            Self::Bytes(bytes) => bytes,
+        }
+    }
 }
 
 /// A file that was verified.
@@ -74,7 +98,7 @@ impl Engine {
     pub async fn export_run(&self, workspace: WorkspaceId, run: RunId) -> Result<Vec<String>, EngineError> {
         let head = self.run_row(workspace, run).await?.head;
         let stream = StreamId::Run(run);
-        let mut lines = vec![line(&Line::Run { format: FORMAT.to_owned(), stream, workspace, head })];
+        let mut lines = Vec::new();
         let mut wanted = BTreeSet::new();
         let mut after = 0;
         loop {
@@ -98,9 +122,13 @@ impl Engine {
             }
         }
         let wanted: Vec<_> = wanted.into_iter().collect();
-        let mut blocks: Vec<_> = texts(self.store(), workspace, &wanted).await?.into_iter().collect();
-        blocks.sort_by_key(|(hash, _)| *hash);
-        lines.extend(blocks.into_iter().map(|(hash, text)| line(&Line::Block { hash, text: text.to_string() })));
+        let mut found: Vec<_> = self.store().blocks(workspace, &wanted).await?.into_iter().collect();
+        found.sort_by_key(|(hash, _)| *hash);
+        let blocks = found.len() as u64;
+        lines.insert(0, line(&Line::Run { format: FORMAT.to_owned(), stream, workspace, head, blocks }));
+        lines.extend(
+            found.into_iter().map(|(hash, bytes)| line(&Line::Block { hash, content: BlockContent::new(bytes) })),
+        );
         Ok(lines)
     }
 
@@ -111,13 +139,14 @@ impl Engine {
     pub async fn verify_run(&self, workspace: WorkspaceId, run: RunId) -> Result<Verified, EngineError> {
         let row = self.run_row(workspace, run).await?;
         let stream = StreamId::Run(run);
-        let (mut head, mut erased) = (Head::START, 0);
+        let (mut head, mut erased, mut blocks) = (Head::START, 0, BTreeSet::new());
         loop {
             let entries = self.store().events(workspace, stream, head.seq, PAGE).await?;
             let last = entries.len() < PAGE as usize;
             for entry in entries {
                 head = entry.follows(head).map_err(|broken| EngineError::BadLog { run, why: broken.to_string() })?;
                 erased += u64::from(entry.body.is_none());
+                blocks.extend(referred(&entry));
             }
             if last {
                 break;
@@ -129,7 +158,15 @@ impl Engine {
                 why: format!("it ends at event {}, but its row says {}", head.seq, row.head.seq),
             });
         }
-        Ok(Verified { stream, head, events: head.seq, erased, blocks: 0 })
+        let wanted: Vec<_> = blocks.into_iter().collect();
+        let found = self.store().blocks(workspace, &wanted).await?;
+        if let Some((hash, _)) = found.iter().find(|(hash, bytes)| Hash::of(bytes) != **hash) {
+            return Err(EngineError::BadLog { run, why: format!("the content {hash} was changed") });
+        }
+        if let Some(hash) = wanted.iter().find(|hash| !found.contains_key(*hash)).filter(|_| erased == 0) {
+            return Err(EngineError::BadLog { run, why: format!("the content {hash} is missing") });
+        }
+        Ok(Verified { stream, head, events: head.seq, erased, blocks: found.len() as u64 })
     }
 }
 
@@ -139,9 +176,7 @@ fn line(line: &Line) -> String {
 
 fn referred(entry: &Entry) -> Vec<Hash> {
     let event = entry.body.as_deref().and_then(|body| Event::decode(&entry.kind, body).ok());
-    event
-        .map(|event| event.contents().into_iter().filter_map(adjutant_core::content::Content::block).collect())
-        .unwrap_or_default()
+    event.map(|event| event.blocks()).unwrap_or_default()
 }
 
 /// Verifies an exported file without any database.
@@ -149,33 +184,35 @@ fn referred(entry: &Entry) -> Vec<Hash> {
 /// # Errors
 /// Says which line or event does not fit.
 pub fn verify_export(reader: impl BufRead) -> Result<Verified, ExportProblem> {
-    let mut start: Option<(StreamId, Head)> = None;
+    let mut start: Option<(StreamId, Head, u64)> = None;
     let (mut head, mut erased, mut blocks) = (Head::START, 0, HashMap::new());
     for (index, text) in reader.lines().enumerate() {
         let malformed = |why: String| ExportProblem::Malformed { line: index + 1, why };
         match (serde_json::from_str(&text?).map_err(|bad| malformed(bad.to_string()))?, start) {
-            (Line::Run { format, stream, head, .. }, None) if format == FORMAT => start = Some((stream, head)),
+            (Line::Run { format, stream, head, blocks, .. }, None) if format == FORMAT => {
+                start = Some((stream, head, blocks))
+            }
             (Line::Run { format, .. }, None) => {
                 return Err(malformed(format!("it has the form `{format}`, which this version does not know")));
             }
             (Line::Run { .. }, Some(_)) => return Err(malformed("a second beginning".to_owned())),
-            (Line::Event { seq, kind, time, body_hash, hash, body }, Some((stream, _))) => {
+            (Line::Event { seq, kind, time, body_hash, hash, body }, Some((stream, _, _))) => {
                 erased += u64::from(body.is_none());
                 let entry = Entry { stream, seq, kind, time, body_hash, body: body.map(String::into_bytes), hash };
                 head = entry.follows(head).map_err(|broken| ExportProblem::Broken(broken.to_string()))?;
             }
-            (Line::Block { hash, text }, Some(_)) => {
-                if Hash::of(text.as_bytes()) != hash {
+            (Line::Block { hash, content }, Some(_)) => {
+                if Hash::of(content.bytes()) != hash {
                     return Err(ExportProblem::Broken(format!("the content {hash} was changed")));
                 }
-                blocks.insert(hash, text.len());
+                blocks.insert(hash, content.bytes().len());
             }
             (Line::Event { .. } | Line::Block { .. }, None) => {
                 return Err(malformed("the beginning is missing".to_owned()));
             }
         }
     }
-    let (stream, expected) =
+    let (stream, expected, count) =
         start.ok_or_else(|| ExportProblem::Malformed { line: 1, why: "the file is empty".to_owned() })?;
     if head != expected {
         return Err(ExportProblem::Broken(format!(
@@ -183,5 +220,11 @@ pub fn verify_export(reader: impl BufRead) -> Result<Verified, ExportProblem> {
             head.seq, expected.seq
         )));
     }
-    Ok(Verified { stream, head, events: head.seq, erased, blocks: blocks.len() as u64 })
+    if blocks.len() as u64 != count {
+        return Err(ExportProblem::Broken(format!(
+            "it holds {} contents, but its first line says {count}",
+            blocks.len()
+        )));
+    }
+    Ok(Verified { stream, head, events: head.seq, erased, blocks: count })
 }

@@ -100,9 +100,16 @@ impl RunLog {
                     .map_err(|bad| EngineError::impossible(self.run, &bad))?;
             }
             if last {
-                return Ok(());
+                return self.load_arguments().await;
             }
         }
+    }
+
+    /// Loads the arguments of calls that are still open: they are judged and run from the text, not from its hash.
+    async fn load_arguments(&mut self) -> Result<(), EngineError> {
+        let loaded = texts(&self.store, self.workspace, &self.state.missing()).await?;
+        self.state.fill(&loaded);
+        Ok(())
     }
 
     /// Adds an event to what will be written next.
@@ -239,10 +246,7 @@ pub(crate) fn blocks_of<'a>(texts: impl IntoIterator<Item = &'a Content>) -> Vec
 
 /// Reads one stored event. An erased body leaves nothing to read.
 pub(crate) fn decode(run: RunId, entry: &Entry) -> Result<Event, EngineError> {
-    let body = entry
-        .body
-        .as_deref()
-        .ok_or_else(|| EngineError::BadLog { run, why: format!("the body of event {} was erased", entry.seq) })?;
+    let body = entry.body.as_deref().ok_or(EngineError::Erased { run })?;
     Event::decode(&entry.kind, body).map_err(|bad| EngineError::bad_event(run, &bad))
 }
 

@@ -13,7 +13,7 @@ use adjutant_core::label::Labels;
 use adjutant_core::limits;
 use adjutant_core::message::FinishReason;
 use adjutant_core::run::event::{ApprovalAsked, ApprovalKind, CallEnded, CallInDoubt, CallJudged, Effects};
-use adjutant_core::run::state::{Call, State};
+use adjutant_core::run::state::{Answered, Call, State};
 use adjutant_core::tool::{Done, Prepared, Probe, Recovery, ToolOutcome, Touch};
 use adjutant_models::retry::backoff;
 use adjutant_tools::{Tool, World};
@@ -29,6 +29,9 @@ use crate::log::Flushed;
 
 /// How often a call whose process died is taken up again before it counts as what kills the process.
 const RESTARTS: u32 = 5;
+
+/// How long a tool may look at what a call would do, or did.
+const LOOK: Duration = Duration::from_secs(30);
 
 /// What calls are judged and run with. Made when it is first needed, and again for each judgement: the policy may change.
 #[derive(Default)]
@@ -198,9 +201,10 @@ impl Driver {
         if first.decision == Decision::Deny {
             return (first, None);
         }
-        let prepared = match tool.prepare(value, world).await {
-            Ok(prepared) => prepared,
-            Err(outcome) => return (Verdict::deny("not_possible", said(&outcome), None), None),
+        let prepared = match tokio::time::timeout(LOOK, tool.prepare(value, world)).await {
+            Ok(Ok(prepared)) => prepared,
+            Err(_) => return (Verdict::deny("not_possible", "Looking at what it would do took too long.", None), None),
+            Ok(Err(outcome)) => return (Verdict::deny("not_possible", said(&outcome), None), None),
         };
         let mut verdict = judge(&Question { prepared: Some(&prepared), ..question });
         let seen = call.answered.as_ref().and_then(|answered| answered.seen.as_ref());
@@ -210,7 +214,8 @@ impl Driver {
             verdict = Verdict {
                 decision: Decision::Ask,
                 rule: "target_changed".to_owned(),
-                reason: "What would run is not what was approved: its target, its content or the tool has changed.".to_owned(),
+                reason: "What would run is not what was approved: its target, its content or the tool has changed."
+                    .to_owned(),
                 smallest_grant: None,
                 scopes: vec![adjutant_core::run::event::GrantScope::Once],
             };
@@ -372,7 +377,34 @@ impl Driver {
                 Recovery::Idempotent | Recovery::AskHuman => self.doubt(id)?,
             }
         }
-        if again.is_empty() { Ok(Flushed::Written) } else { self.start(&again).await }
+        let allowed = self.still_allowed(again).await?;
+        if allowed.is_empty() { Ok(Flushed::Written) } else { self.start(&allowed).await }
+    }
+
+    /// The guard looks again before a call is started once more: the policy may have changed since (design G1). What is no
+    /// longer allowed ends here; where it may have happened, a person says what became of it.
+    async fn still_allowed(&mut self, calls: Vec<CallId>) -> Result<Vec<CallId>, EngineError> {
+        let mut allowed = Vec::new();
+        if calls.is_empty() {
+            return Ok(allowed);
+        }
+        let agent = self.agent().await?;
+        let world = self.world(&agent).await?;
+        for id in calls {
+            let Some(mut call) = self.state().call(&id).cloned() else { continue };
+            let recovery = call.recovery();
+            call.answered = Some(Answered { seen: None });
+            let (verdict, _) = self.verdict(&agent, &world, &call).await;
+            match (verdict.decision, recovery) {
+                (Decision::Allow | Decision::Ask, _) => allowed.push(id),
+                (Decision::Deny, Some(Recovery::Idempotent | Recovery::AskHuman)) => self.doubt(&id)?,
+                (Decision::Deny, Some(Recovery::Pure | Recovery::Reconcile) | None) => {
+                    let outcome = ToolOutcome::failed(verdict.for_model());
+                    self.record_final(id, WorkEnded { outcome, ms: 0, recovery: Recovery::Pure })?;
+                }
+            }
+        }
+        Ok(allowed)
     }
 
     async fn probe(&mut self, id: &CallId) -> Result<Probe, EngineError> {
@@ -383,7 +415,8 @@ impl Driver {
         };
         let Ok(arguments) = serde_json::from_str::<Value>(&started.arguments.text()) else { return Ok(Probe::Unknown) };
         let Some(tool) = self.engine.tools().get(&started.tool) else { return Ok(Probe::Unknown) };
-        Ok(tool.reconcile(&arguments, &started.target, started.intended.as_ref(), &world).await)
+        let look = tool.reconcile(&arguments, &started.target, started.intended.as_ref(), &world);
+        Ok(tokio::time::timeout(LOOK, look).await.unwrap_or(Probe::Unknown))
     }
 
     fn doubt(&mut self, id: &CallId) -> Result<(), EngineError> {

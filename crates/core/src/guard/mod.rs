@@ -13,5 +13,6 @@ pub mod path;
 pub mod pattern;
 pub mod permit;
 pub mod policy;
+pub mod redact;
 pub mod scope;
 mod spec;

@@ -72,7 +72,8 @@ pub(super) fn fit(mut messages: Vec<Message>, fixed: u64, window: u64) -> Result
     }
     let left_out = first + (resume - task - 1);
     let note = if left_out == 0 { 0 } else { NOTE_BYTES };
-    if let Some(last) = newest.filter(|at| *at >= first && total + note > window) {
+    let is_kept = |at: &usize| (first..=task).contains(at) || *at >= resume;
+    if let Some(last) = newest.filter(|at| is_kept(at) && total + note > window) {
         total -= drop_outputs(&mut messages[last], total + note - window);
     }
     if total + note > window {

@@ -119,3 +119,90 @@ async fn long_texts_live_in_blocks_and_come_back_whole() {
     let cut = lines[..lines.len() - 3].join("\n");
     assert!(adjutant_engine::verify_export(cut.as_bytes()).is_err());
 }
+
+#[tokio::test]
+async fn a_chat_stays_with_its_agent_and_its_notebook() {
+    let stage = Stage::new(&[("/a.md", "CANARY")]);
+    let script =
+        "- when: { turn: 2 }\n  text: \"${last_result}\"\n- calls: [{ name: read_file, arguments: { path: /a.md } }]";
+    let agent = stage.agent(script).build().await.unwrap();
+    let first = agent.run("read").await.unwrap();
+    assert_eq!(first.result, "CANARY");
+    let (engine, workspace) = (agent.engine(), agent.workspace());
+    let row = engine.run_row(workspace, first.id).await.unwrap();
+    let spec = adjutant_core::guard::policy::AgentSpec { name: "Other".to_owned(), ..Default::default() };
+    let other = engine.save_agent(workspace, spec, 0).await.unwrap();
+    let ask = adjutant_engine::StartRun {
+        user: row.initiator,
+        agent: other.id,
+        chat: Some(first.chat_id),
+        notebook: None,
+        message: "read".to_owned(),
+        model: None,
+        metadata: Default::default(),
+    };
+    assert!(matches!(engine.start_run(workspace, ask).await, Err(EngineError::Invalid(_))));
+}
+
+#[tokio::test]
+async fn a_long_call_that_waited_runs_as_it_was_approved() {
+    let stage = Stage::new(&[]);
+    let long = "word ".repeat(2000);
+    let script = serde_json::json!([
+        {"when": {"turn": 2}, "text": "done"},
+        {"calls": [{"name": "create_file", "arguments": {"path": "/long.md", "content": long}}]}
+    ]);
+    let waiting = {
+        let agent = stage.agent(&script.to_string()).build().await.unwrap();
+        agent.run("go").await.unwrap()
+    };
+    // Another process takes it up: nothing of the call is left in memory.
+    let agent = stage.agent(&script.to_string()).on_approval(|_| adjutant_core::run::event::Decision::Approve);
+    let report = agent.build().await.unwrap().resume(waiting.id).await.unwrap();
+    assert_eq!(report.status, Status::Completed, "{report:#?}");
+    assert_eq!(stage.read("/long.md"), long);
+}
+
+#[tokio::test]
+async fn a_template_that_changed_after_the_preview_is_asked_about_again() {
+    let stage = Stage::new(&[("/templates/note.md", "# {{title}}\nshown")]);
+    let script = "- when: { turn: 2 }\n  text: done\n- calls: [{ name: create_file, arguments: { path: /n.md, template: note.md } }]";
+    let agent = stage.agent(script).build().await.unwrap();
+    let waiting = agent.run("go").await.unwrap();
+    assert_eq!(waiting.status, Status::WaitingApproval, "{waiting:#?}");
+    std::fs::write(stage.path("/templates/note.md"), "not shown").unwrap();
+    agent.decide(waiting.pending_approvals[0], adjutant_core::run::event::Decision::Approve).await.unwrap();
+    let again = agent.resume(waiting.id).await.unwrap();
+    assert_eq!(again.status, Status::WaitingApproval);
+    assert!(!stage.exists("/n.md"));
+}
+
+#[tokio::test]
+async fn the_data_folder_is_out_of_reach_and_used_by_one_at_a_time() {
+    let stage = Stage::new(&[]);
+    let inside = stage.bare().data(stage.path("/data")).build().await;
+    assert!(matches!(inside, Err(EngineError::Invalid(_))));
+    let _first = stage.bare().build().await.unwrap();
+    assert!(matches!(stage.bare().build().await, Err(EngineError::Invalid(_))));
+}
+
+#[tokio::test]
+async fn a_run_whose_notebook_is_gone_fails_and_says_so() {
+    let stage = Stage::new(&[("/a.md", "x")]);
+    let script = "- calls: [{ name: read_file, arguments: { path: /a.md } }]";
+    let waiting = {
+        let agent =
+            stage.agent(script).configure(|spec| spec.autonomy = Some(adjutant_core::guard::policy::Autonomy::None));
+        agent.build().await.unwrap().run("go").await.unwrap()
+    };
+    assert_eq!(waiting.status, Status::WaitingApproval);
+    let moved = stage.path("/").with_extension("moved");
+    std::fs::rename(stage.path("/"), &moved).unwrap();
+    let agent = Stage::elsewhere(&stage, script).build().await.unwrap();
+    agent.decide(waiting.pending_approvals[0], adjutant_core::run::event::Decision::Approve).await.unwrap();
+    let report = agent.resume(waiting.id).await.unwrap();
+    std::fs::rename(&moved, stage.path("/")).unwrap();
+    assert_eq!(report.status, Status::Failed, "{report:#?}");
+    assert!(report.error.unwrap().message.contains("cannot be opened"));
+    assert!(report.actions.iter().all(|action| action.output.is_some()));
+}

@@ -44,6 +44,18 @@ impl Stage {
         self.bare().model(Scripted::parse(script).unwrap())
     }
 
+    /// An agent on the same data whose notebook is not named again.
+    pub(crate) fn elsewhere(&self, script: &str) -> AgentBuilder {
+        Agent::builder("Tester")
+            .toolsets(["files", "kv"])
+            .can_write()
+            .configure(|spec| {
+                spec.scope = Some(serde_json::from_str(r#"{"notebooks":["*"],"folders":["/"]}"#).unwrap());
+            })
+            .data(self.data.path())
+            .model(Scripted::parse(script).unwrap())
+    }
+
     /// The same with the demo model.
     pub(crate) fn bare(&self) -> AgentBuilder {
         let (folder, data) = (self.folder.path(), self.data.path());

@@ -32,6 +32,8 @@ enum Sign {
     Colon,
     /// A blank, behind the name of a flag.
     Flag,
+    /// The word `is`, in a sentence.
+    Is,
     /// The end of an opening tag.
     Tag,
 }
@@ -112,7 +114,13 @@ fn judge(text: &str, assignment: &Assignment<'_>, before: Option<&str>, found: &
     let promise = name::promise(name, before, in_query)?;
     let annotated = if assignment.sign == Sign::Colon { behind_type(text, assignment.value) } else { None };
     let (sign, at) = annotated.map_or((assignment.sign, assignment.value), |at| (Sign::Equals, at));
-    let value = value_at(text, at, assignment, sign)?;
+    let value = match value_at(text, at, assignment, sign)? {
+        // Words in a row go on to the end of the line.
+        value if promise == Promise::Phrase && !value.quoted => {
+            Value { range: line_from(text, value.range.start), quoted: true }
+        }
+        value => value,
+    };
     let secret = text.get(value.range.clone())?;
     let is_secret = (!value.quoted && secret.len() >= LONG_WORD)
         || (!value::is_placeholder(secret)
@@ -125,6 +133,18 @@ fn judge(text: &str, assignment: &Assignment<'_>, before: Option<&str>, found: &
     let behind = value.range.end;
     found.push(Found { range: value.range, kind: promise.kind() });
     Some(behind)
+}
+
+/// The rest of a line, up to a length no phrase exceeds.
+fn line_from(text: &str, start: usize) -> Range<usize> {
+    let rest = text.get(start..).unwrap_or_default();
+    let length: usize = rest
+        .chars()
+        .take(LONG_WORD)
+        .take_while(|c| !matches!(c, '\n' | '\r' | '"' | '\u{2028}'))
+        .map(char::len_utf8)
+        .sum();
+    start..start + rest.get(..length).unwrap_or_default().trim_end().len()
 }
 
 /// The header a name stands for, with its content.
@@ -157,6 +177,9 @@ fn assignment<'a>(text: &str, name: &'a str, start: usize) -> Option<Assignment<
     }
     if let Some(value) = spaced.strip_prefix(':').filter(|value| !value.starts_with([':', '/'])) {
         return make(Sign::Colon, skip_blanks(value));
+    }
+    if let Some(value) = spaced.strip_prefix("is ").filter(|_| spaced.len() < rest.len()) {
+        return make(Sign::Is, skip_blanks(value.strip_prefix(": ").unwrap_or(value)));
     }
     let before = text.get(..start)?;
     if rest.starts_with(' ') && before.ends_with('-') && !quoted_name {
@@ -264,10 +287,14 @@ fn fits(promise: Promise, value: &str, quoted: bool) -> bool {
         Promise::Token | Promise::Secret | Promise::Key => {
             value.chars().count() >= 4
                 && (!number || digits >= 16)
-                && !(blanks && !value::looks_drawn(value))
+                && (!blanks || value::looks_drawn(value))
                 && !value::is_prose(value)
         }
-        Promise::Query => value.len() >= 6 && value::looks_drawn(value) && !blanks,
+        Promise::Drawn => value.len() >= 6 && value::looks_drawn(value) && !blanks,
+        Promise::Phrase => {
+            let words = value.split_whitespace();
+            (6..=32).contains(&words.clone().count()) && words.clone().all(|word| word.chars().all(char::is_alphabetic))
+        }
         Promise::Ssn => number && digits == 9,
     }
 }
@@ -276,15 +303,13 @@ fn fits(promise: Promise, value: &str, quoted: bool) -> bool {
 fn is_meant(text: &str, assignment: &Assignment<'_>, sign: Sign, range: &Range<usize>, promise: Promise) -> bool {
     let word = text.get(range.clone()).unwrap_or_default();
     let behind = text.get(range.end..).unwrap_or_default();
-    let shouted = assignment.name.bytes().all(|b| !b.is_ascii_lowercase());
-    let name_of_code = value::is_code(word)
-        || word.starts_with(['&', '*'])
-        || behind.starts_with('<')
-        || (!shouted
-            && word.find(['(', '[']).is_some_and(|at| {
-                let call = word.get(..at).unwrap_or_default().trim_start_matches('$');
-                call.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            }));
+    let whole_word = sign == Sign::Tight && assignment.name.bytes().all(|b| !b.is_ascii_lowercase());
+    let calls = word.find(['(', '[']).is_some_and(|at| {
+        let called = word.get(..at).unwrap_or_default().trim_start_matches('$');
+        called.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+    });
+    let name_of_code =
+        value::is_code(word) || word.starts_with(['&', '*']) || behind.starts_with('<') || (calls && !whole_word);
     if name_of_code {
         return false;
     }
@@ -293,6 +318,7 @@ fn is_meant(text: &str, assignment: &Assignment<'_>, sign: Sign, range: &Range<u
     match sign {
         Sign::Tight => true,
         Sign::Flag => !word.starts_with('-') && !value::is_listed(ABOUT_FLAGS, word),
+        Sign::Is => value::looks_drawn(word),
         Sign::Equals => ends || value::looks_drawn(word),
         Sign::Colon => {
             let begins = assignment.quoted_name || begins_clause(text, assignment.start);

@@ -13,8 +13,10 @@ pub(super) enum Promise {
     Secret,
     /// A key of a kind that is secret.
     Key,
-    /// A word that is secret in the query of a URL only.
-    Query,
+    /// A secret if it looks drawn: a word with other meanings.
+    Drawn,
+    /// Words in a row: the seed of a wallet.
+    Phrase,
     /// A US social security number.
     Ssn,
 }
@@ -26,7 +28,8 @@ impl Promise {
             Self::Token => "token",
             Self::Secret => "secret",
             Self::Key => "key",
-            Self::Query => "query",
+            Self::Drawn => "token",
+            Self::Phrase => "phrase",
             Self::Ssn => "ssn",
         }
     }
@@ -35,16 +38,17 @@ impl Promise {
 /// Words behind the one that counts, which say nothing about what it is.
 const TRAILING: &str = "\
     live test prod production dev staging stage old new current primary secondary main backup value val text plain \
-    plaintext string str base64 b64 raw default confirmation confirm again repeat";
+    plaintext string str base64 b64 raw default confirmation confirm again repeat base";
 
 /// Words that make a key a secret one.
 const KEY_KINDS: &str = "\
     api access secret private signing sign encryption encrypt decryption master auth account shared session service \
     storage subscription app application deploy consumer client hmac jwt aes webhook admin root openai anthropic \
-    stripe ssh ssl tls rsa wireguard preshared psk";
+    stripe ssh ssl tls rsa wireguard preshared psk functions";
 
 /// Words that are secrets in the query of a URL only.
-const IN_QUERIES: &str = "key sig signature code auth sid session hmac credential sas ticket";
+const IN_QUERIES: &str =
+    "key sig signature code auth sid session hmac credential sas ticket sessionid jsessionid phpsessid";
 
 /// Words before `token` that make it no secret: places in a list, signs of a language model.
 const PLAIN_TOKENS: &str = "\
@@ -71,9 +75,7 @@ pub(super) fn promise(name: &str, previous: Option<&str>, in_query: bool) -> Opt
     if ends("token") || matches!(last.as_str(), "jwt" | "bearer" | "otp") {
         return Some(Promise::Token).filter(|_| !is_listed(PLAIN_TOKENS, &before));
     }
-    if ends("secret")
-        || matches!(last.as_str(), "secrets" | "credential" | "credentials" | "creds" | "mnemonic" | "psk")
-    {
+    if ends("secret") || matches!(last.as_str(), "secrets" | "credential" | "credentials" | "creds" | "psk") {
         return Some(Promise::Secret);
     }
     if ends("apikey")
@@ -91,7 +93,11 @@ pub(super) fn promise(name: &str, previous: Option<&str>, in_query: bool) -> Opt
     if last == "ssn" {
         return Some(Promise::Ssn);
     }
-    (in_query && is_listed(IN_QUERIES, &last)).then_some(Promise::Query)
+    if last == "mnemonic" || (last == "phrase" && matches!(before.as_str(), "seed" | "recovery" | "secret" | "backup"))
+    {
+        return Some(Promise::Phrase);
+    }
+    (last == "auth" || (in_query && is_listed(IN_QUERIES, &last))).then_some(Promise::Drawn)
 }
 
 fn is_trailing(word: &str) -> bool {
@@ -164,7 +170,7 @@ mod tests {
             assert!(promise(name, None, false).is_some(), "{name}");
         }
         assert_eq!(promise("key", Some("API"), false), Some(Promise::Key));
-        assert_eq!(promise("sig", None, true), Some(Promise::Query));
+        assert_eq!(promise("sig", None, true), Some(Promise::Drawn));
     }
 
     #[test]

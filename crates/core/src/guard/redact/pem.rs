@@ -38,7 +38,7 @@ pub(super) fn find(text: &str, found: &mut Vec<Found>) -> Vec<Range<usize>> {
             let inner = text.get(body.clone()).unwrap_or_default();
             let start = body.start + (inner.len() - inner.trim_start().len());
             let trimmed = inner.trim();
-            if !value::is_masked(trimmed) {
+            if !value::is_masked(trimmed) && trimmed.contains(char::is_alphanumeric) {
                 found.push(Found { range: start..start + trimmed.len(), kind: "private_key" });
             }
         } else if close.is_some() && text.get(body.clone()).is_some_and(is_encoded) {

@@ -247,6 +247,13 @@ const ASSIGNED: &[(&str, &str)] = &[
     ("DB_PASS=\"\"\"hunter2\"\"\"", "hunter2"),
     ("password=\"unclosed value", "unclosed value"),
     ("ssn: 123456789", "123456789"),
+    ("my password is hunter2, ok", "hunter2"),
+    (
+        "seed phrase: abandon ability able about above absent absorb abstract absurd abuse access accident",
+        "abandon ability able about above absent absorb abstract absurd abuse access accident",
+    ),
+    ("{\"auths\":{\"ghcr.io\":{\"auth\":\"dXNlcjpwYXNzd29yZDEy\"}}}", "dXNlcjpwYXNzd29yZDEy"),
+    ("SECRET_KEY_BASE=abcdefgh", "abcdefgh"),
     ("STRIPE_SECRET_KEY_LIVE=abcdefgh", "abcdefgh"),
 ];
 
@@ -359,6 +366,11 @@ const PLACEHOLDERS: &[&str] = &[
     "AKIAXXXXXXXXXXXXXXXX",
     "sk-spinner-double-bounce-container",
     "token: expired",
+    "token: usize,",
+    "brace_token: syn::token::Brace,",
+    "TOKEN => Ok(x),",
+    "the password is required",
+    "the token is 512 long",
     "postgres://user:${DB_PASSWORD}@h/x",
     "postgres://user:****@h/x",
     "postgres://user:<password>@h/x",
@@ -562,18 +574,18 @@ fn s5_long_inputs_take_linear_time() {
         "password:b",
     ];
     for piece in pieces {
-        let long = piece.repeat(50_000 / piece.len());
+        let long = piece.repeat(30_000 / piece.len());
         for text in [format!("a {long}"), format!("password=\"{long}")] {
             let start = std::time::Instant::now();
             let _ = redact(&text, Mode::Strict);
             let taken = start.elapsed();
-            assert!(taken.as_secs() < 20, "{piece:?} took {taken:?}");
+            assert!(taken.as_secs() < 10, "{piece:?} took {taken:?}");
         }
     }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(500))]
     #[test]
     fn redacting_is_idempotent_and_never_panics(
         text in "(password|token|secret|Bearer |Authorization: |Cookie: |api_key|://|sk-|ghp_[a-z0-9]{20}|eyJ|4111 1111 1111 1111|[=:@\"'<>;&?$\\\\ \\n.-]|\\[REDACTED:x\\]|[a-z0-9]{1,8}|\\\\u00[0-7][0-9a-f]|\u{200B}|\\PC){0,14}"

@@ -10,7 +10,7 @@ const STAND_INS: &str = "\
     integer bool boolean bytes any object char varchar uuid json foobar self this env n/a na expired invalid missing \
     incorrect wrong valid revoked unknown enabled disabled set configured ok failed rejected accepted provided \
     present absent rotated encrypted loaded found stored saved sent created deleted updated active inactive pending \
-    bearer basic header cookie query body jwt opaque oauth reset changed";
+    bearer basic header cookie query body jwt opaque oauth reset changed usize isize u8 u16 u32 u64 i8 i16 i32 i64 f32 f64 size_t long short float double void";
 
 /// Words that occur in stand-ins made of several words, such as YOUR_API_KEY_HERE.
 const STAND_IN_WORDS: &str = "\
@@ -126,8 +126,8 @@ pub(super) fn is_code(value: &str) -> bool {
     let [owner, .., last] = parts.as_slice() else {
         return is_identifier(value) && name::promise(value, None, false).is_some();
     };
-    parts.iter().all(|part| is_identifier(part))
-        && (name::promise(last, None, false).is_some() || is_listed(OWNERS, owner))
+    let code = value.contains("::") || name::promise(last, None, false).is_some() || is_listed(OWNERS, owner);
+    code && parts.iter().all(|part| is_identifier(part))
 }
 
 /// Whether a word is in a list of words, in capitals or not.

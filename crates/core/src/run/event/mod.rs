@@ -12,7 +12,7 @@ pub use end::{CancelAsked, Cancelled, EndStatus, Errored, LabelsRaised, PauseRea
 pub use model::{ModelAnswered, ModelFailed, ModelRequested, Said, Thought, ThoughtForm};
 pub use start::{Base, Effects, RunLimits, RunStarted};
 
-use crate::content::Content;
+use crate::content::{Content, Hash};
 
 /// What an event is, which decides what becomes of it when an append loses a race.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -183,6 +183,16 @@ impl Event {
             | Self::Errored(_)
             | Self::RunEnded(_) => Class::Decision,
         }
+    }
+
+    /// The blocks the event refers to: long texts, and what was there before a change.
+    #[must_use]
+    pub fn blocks(&self) -> Vec<Hash> {
+        let before: Vec<_> = match self {
+            Self::CallEnded(body) => body.resources.iter().filter_map(|made| made.before).collect(),
+            _ => Vec::new(),
+        };
+        self.contents().into_iter().filter_map(Content::block).chain(before).collect()
     }
 
     /// The texts of the event that may live in blocks.
