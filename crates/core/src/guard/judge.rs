@@ -1,5 +1,7 @@
 //! The verdict on one call: a pure function of what is recorded. It takes nothing, reads nothing and remembers nothing.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};

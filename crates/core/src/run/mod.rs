@@ -1,5 +1,7 @@
 //! A run: commands are asked, events are recorded, the state is their fold, the step is what comes next.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 pub mod chain;
 pub mod command;
 pub mod event;

@@ -279,7 +279,7 @@ fn a_tool_is_shown_only_if_some_call_of_it_could_pass() {
     type Change = fn(&mut AgentConfig);
     let changes: [Change; 5] = [
         |agent| agent.toolsets.clear(),
-        |agent| drop(agent.denied_tools.insert("write_file".to_owned())),
+        |agent| agent.denied_tools = BTreeSet::from(["write_file".to_owned()]),
         |agent| (agent.can_write, agent.can_create) = (false, false),
         |agent| agent.permission_level = Level::Read,
         |agent| agent.categories.clear(),

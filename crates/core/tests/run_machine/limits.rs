@@ -8,13 +8,12 @@ use adjutant_core::run::step::{Finish, Step};
 use crate::given::{Story, verdict};
 
 fn code(story: &Story) -> Option<&'static str> {
-    match story.step() {
-        Step::Finish(Finish::Failed { code, .. }) => Some(code),
-        other => {
-            assert!(matches!(other, Step::CallModel { .. }), "{other:?}");
-            None
-        }
+    let step = story.step();
+    if let Step::Finish(Finish::Failed { code, .. }) = step {
+        return Some(code);
     }
+    assert!(matches!(step, Step::CallModel { .. }), "{step:?}");
+    None
 }
 
 #[test]

@@ -63,6 +63,14 @@ impl Player {
         player.story
     }
 
+    /// Goes on with a run that somebody else played so far; `made` keeps new ids apart from theirs.
+    pub(crate) fn resume(&mut self, made: usize) {
+        self.made = 1000 + u16::try_from(made).unwrap();
+        let verdicts = self.state().calls().filter_map(|call| Some((call.id.clone(), call.decision()?)));
+        self.last_verdicts = verdicts.collect();
+        self.play();
+    }
+
     /// Rolls one of `sides`; 0 when the dice are used up.
     fn roll(&mut self, sides: u16) -> u16 {
         self.dice.next().map_or(0, |die| die % sides)
@@ -75,7 +83,7 @@ impl Player {
     /// Plays to the end. That there is one, and that it is not far, is the first thing it proves.
     pub(crate) fn play(&mut self) {
         for _ in 0..20_000 {
-            if self.roll(8) == 7 {
+            if self.state().end.is_none() && self.roll(8) == 7 {
                 self.interfere();
             }
             if self.roll(4) == 3 {
@@ -133,7 +141,7 @@ impl Player {
             1 | 2 => Command::Resume { by: person() },
             3 => Command::Cancel { by: person(), reason: "enough".to_owned() },
             4 => return self.record(LabelsRaised { labels: Labels::UNTRUSTED, source: "page".to_owned() }),
-            5 if self.state().end.is_none() => {
+            5 => {
                 let until = Some(self.story.now.after(std::time::Duration::from_millis(300)));
                 return self.record(Paused { reason: PauseReason::Rate, until });
             }
@@ -161,12 +169,20 @@ impl Player {
             return self.tell(&Command::Resolve { call, outcome, result: None, by: person() });
         };
         let decisions = [Decision::Approve, Decision::Reject, Decision::Edit, Decision::Respond, Decision::Stop];
-        let decision = decisions[usize::from([0, 0, 0, 1, 2, 3, 4][usize::from(self.roll(7))])];
+        let decision = decisions[[0, 0, 0, 1, 2, 3, 4][usize::from(self.roll(7))]];
         let scope = if decision == Decision::Approve && self.roll(2) == 1 { GrantScope::Run } else { GrantScope::Once };
         let arguments = (decision == Decision::Edit).then(|| self.arguments());
         let message = (decision == Decision::Respond).then(|| "like this".to_owned());
         let fingerprint = Some(asked.fingerprint);
-        self.tell(&Command::Decide(Decide { approval, decision, scope, by: person(), arguments, message, fingerprint }));
+        self.tell(&Command::Decide(Decide {
+            approval,
+            decision,
+            scope,
+            by: person(),
+            arguments,
+            message,
+            fingerprint,
+        }));
     }
 
     fn text(&mut self) -> Content {
@@ -396,7 +412,7 @@ impl Player {
 
 /// What must hold after every event.
 fn check(story: &Story) {
-    use adjutant_core::run::state::{Approval, Call};
+    use adjutant_core::run::state::Call;
     use adjutant_core::run::status::Status;
     let state = &story.state;
     let (status, due) = (state.status(), state.due());
@@ -412,16 +428,15 @@ fn check(story: &Story) {
         Status::Running => assert!(due.is_some(), "a run that goes on is looked after: {:?}", story.step()),
         Status::WaitingApproval => {
             let expiry = pending.iter().filter_map(|item| item.expires_at()).min().unwrap();
-            assert_eq!(due, Some(expiry.max(state.updated_at).min(expiry.max(due.unwrap()))));
-            assert!(due == Some(expiry) || expiry <= state.updated_at);
+            let expected = if expiry <= state.updated_at { state.updated_at } else { expiry };
+            assert_eq!(due, Some(expected));
         }
         Status::InDoubt => assert!(state.calls().any(Call::is_in_doubt)),
         Status::Paused => assert!(state.pause.is_some()),
     }
-    let expected = pending.iter().all(|item| !state.call(&item.call).unwrap().ended.is_some());
-    assert!(expected, "a call that has its result is not asked about");
-    assert!(state.calls().filter(|call| call.is_in_doubt()).count() + pending.len() >= pending.len());
-    let _: Vec<&Approval> = pending;
+    for item in pending {
+        assert!(state.call(&item.call).unwrap().ended.is_none(), "a call that has its result is not asked about");
+    }
 }
 
 /// A start with small limits, so that they are reached.

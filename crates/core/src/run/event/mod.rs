@@ -188,11 +188,11 @@ impl Event {
     /// The blocks the event refers to: long texts, and what was there before a change.
     #[must_use]
     pub fn blocks(&self) -> Vec<Hash> {
-        let before: Vec<_> = match self {
-            Self::CallEnded(body) => body.resources.iter().filter_map(|made| made.before).collect(),
-            _ => Vec::new(),
-        };
-        self.contents().into_iter().filter_map(Content::block).chain(before).collect()
+        let mut blocks: Vec<_> = self.contents().into_iter().filter_map(Content::block).collect();
+        if let Self::CallEnded(body) = self {
+            blocks.extend(body.resources.iter().filter_map(|made| made.before));
+        }
+        blocks
     }
 
     /// The texts of the event that may live in blocks.

@@ -1,0 +1,388 @@
+//! The stored form of events is a promise: what is written today is read for ever. Each kind is pinned twice, once with
+//! every field and once with only those that are always there. A snapshot may gain fields; it never changes otherwise.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use adjutant_core::content::{Content, Hash};
+use adjutant_core::guard::judge::{Decision as Judgement, Verdict};
+use adjutant_core::id::{AgentId, ApprovalId, CallId, ChatId, NotebookId, RunId, UserId, WorkspaceId};
+use adjutant_core::label::Labels;
+use adjutant_core::message::FinishReason;
+use adjutant_core::money::{MicroUsd, TokenUsage};
+use adjutant_core::run::event::{
+    Actor, ApprovalAsked, ApprovalDecided, ApprovalKind, BadEvent, Base, CallEnded, CallInDoubt, CallJudged,
+    CallProposed, CallStarted, CancelAsked, Cancelled, Class, Decision, DoubtOutcome, Effects, EndStatus, Errored,
+    Event, GrantScope, InDoubtResolved, LabelsRaised, ModelAnswered, ModelFailed, ModelRequested, PauseReason, Paused,
+    Resumed, Risk, RunEnded, RunLimits, RunStarted, Said, Thought, ThoughtForm,
+};
+use adjutant_core::time::Time;
+use adjutant_core::tool::{Prepared, Recovery, Resource, ResourceAction, Target, Touch};
+
+const SALT: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 171, 205, 239, 254, 255];
+
+fn when() -> Time {
+    Time::from_millis(1_769_767_200_007)
+}
+
+fn call() -> CallId {
+    CallId::parse("call_1").unwrap()
+}
+
+fn approval() -> ApprovalId {
+    ApprovalId::new(when(), [6; 10])
+}
+
+fn somebody() -> Actor {
+    Actor::User(UserId::new(when(), [5; 10]))
+}
+
+fn target() -> Target {
+    Target(BTreeMap::from([("/a.md".to_owned(), Some(Hash::of(b"before"))), ("/b.md".to_owned(), None)]))
+}
+
+fn long() -> Content {
+    Content::from("x".repeat(4097))
+}
+
+fn run_started() -> RunStarted {
+    RunStarted {
+        run: RunId::new(when(), [1; 10]),
+        workspace: WorkspaceId::new(when(), [2; 10]),
+        chat: ChatId::new(when(), [3; 10]),
+        agent: AgentId::new(when(), [4; 10]),
+        agent_version: 3,
+        policy: Hash::of(b"policy"),
+        notebook: Some(NotebookId::new(when(), [7; 10])),
+        initiator: UserId::new(when(), [5; 10]),
+        trigger: "api".to_owned(),
+        base: Some(Base { run: RunId::new(when(), [8; 10]), seq: 12 }),
+        supersedes: Some(RunId::new(when(), [9; 10])),
+        user_message: Some(Content::from("Tidy the \"notes\".\n")),
+        model: "demo/guide".to_owned(),
+        temperature: Some(0.7),
+        system_prompt: long(),
+        tools: Content::from("[]"),
+        labels: Labels::PRIVATE.join(Labels::UNTRUSTED),
+        limits: RunLimits { turns: 50, tool_calls: 200, output_tokens: 4000, context_bytes: 409_600 },
+        effects: Effects::Dry,
+        time_zone: "Europe/Berlin".to_owned(),
+        metadata: BTreeMap::from([("ticket".to_owned(), "7".to_owned())]),
+    }
+}
+
+fn approval_asked() -> ApprovalAsked {
+    ApprovalAsked {
+        approval: approval(),
+        kind: ApprovalKind::Call,
+        call: call(),
+        tool: "write_file".to_owned(),
+        arguments: Content::from("{\"path\":\"/a.md\"}"),
+        summary: "write_file /a.md (+1 -0)".to_owned(),
+        diff: Some(Content::from("+hello\n")),
+        fingerprint: Hash::of(b"fingerprint"),
+        target: target(),
+        intended: Some(target()),
+        risk: Risk::Medium,
+        reason: "At this agent's autonomy, writing asks.".to_owned(),
+        rule: "autonomy".to_owned(),
+        labels: Labels::PRIVATE,
+        allowed_scopes: vec![GrantScope::Once, GrantScope::Run],
+        expires_at: when(),
+    }
+}
+
+fn call_judged() -> CallJudged {
+    CallJudged {
+        call: call(),
+        verdict: Verdict {
+            decision: Judgement::Ask,
+            rule: "autonomy".to_owned(),
+            reason: "At this agent's autonomy, writing asks.".to_owned(),
+            smallest_grant: Some("autonomy: medium".to_owned()),
+            scopes: vec![GrantScope::Once, GrantScope::Run],
+        },
+        policy: Hash::of(b"policy"),
+        prepared: Some(Prepared {
+            target: target(),
+            intended: Some(target()),
+            summary: "write_file /a.md".to_owned(),
+            diff: Some("+hello\n".to_owned()),
+        }),
+        touches: vec![Touch { path: "/a.md".to_owned(), changes: true }],
+    }
+}
+
+fn call_started() -> CallStarted {
+    CallStarted {
+        call: call(),
+        tool: "write_file".to_owned(),
+        arguments: Content::from("{\"path\":\"/a.md\"}"),
+        attempt: 2,
+        key: Hash::of(b"key"),
+        recovery: Recovery::Reconcile,
+        target: target(),
+        intended: Some(target()),
+    }
+}
+
+fn call_ended() -> CallEnded {
+    CallEnded {
+        call: call(),
+        tool: "write_file".to_owned(),
+        output: Content::from("Wrote /a.md."),
+        is_error: false,
+        allowed: true,
+        rule: Some("autonomy".to_owned()),
+        ms: 12,
+        labels: Labels::UNTRUSTED,
+        resources: vec![Resource {
+            kind: "file".to_owned(),
+            path: "/a.md".to_owned(),
+            action: ResourceAction::Changed,
+            undoable: true,
+            before: Some(Hash::of(b"before")),
+            after: Some(Hash::of(b"after")),
+        }],
+    }
+}
+
+fn model_answered() -> ModelAnswered {
+    ModelAnswered {
+        turn: 1,
+        calls: 2,
+        usage: TokenUsage { input: 100, output: 20, cached: 50, reasoning: 5 },
+        estimated: true,
+        cost: Some(MicroUsd(1234)),
+        finish: FinishReason::ToolCalls,
+        served_model: "demo/guide-1".to_owned(),
+        ms: 950,
+    }
+}
+
+fn decided() -> ApprovalDecided {
+    ApprovalDecided {
+        approval: approval(),
+        call: call(),
+        decision: Decision::Edit,
+        by: somebody(),
+        scope: GrantScope::Once,
+        arguments: Some(Content::from("{\"path\":\"/b.md\"}")),
+        message: Some("There, please.".to_owned()),
+    }
+}
+
+/// One event of each kind, with every field.
+fn full() -> Vec<Event> {
+    let text = || Content::from("I will look.");
+    let usage = TokenUsage { input: 100, output: 20, cached: 50, reasoning: 5 };
+    vec![
+        run_started().into(),
+        ModelRequested {
+            turn: 1,
+            attempt: 2,
+            model: "demo/guide".to_owned(),
+            request: Hash::of(b"request"),
+            dropped: 9,
+        }
+        .into(),
+        Thought { turn: 1, form: ThoughtForm::Reasoning, text: text(), signature: Some("proof".to_owned()) }.into(),
+        Said { turn: 1, text: long() }.into(),
+        model_answered().into(),
+        ModelFailed {
+            turn: 1,
+            attempt: 1,
+            class: "timeout".to_owned(),
+            message: "The model did not answer in time.".to_owned(),
+            retry_at: Some(when()),
+        }
+        .into(),
+        CallProposed { turn: 1, call: call(), tool: "write_file".to_owned(), arguments: Content::from("{}") }.into(),
+        call_judged().into(),
+        approval_asked().into(),
+        decided().into(),
+        call_started().into(),
+        call_ended().into(),
+        CallInDoubt { call: call(), approval: approval(), tool: "send".to_owned(), message: "Who knows.".to_owned() }
+            .into(),
+        InDoubtResolved {
+            approval: approval(),
+            call: call(),
+            outcome: DoubtOutcome::Happened,
+            result: Some(Content::from("Sent.")),
+            by: somebody(),
+        }
+        .into(),
+        LabelsRaised { labels: Labels::UNTRUSTED, source: "attachment".to_owned() }.into(),
+        Paused { reason: PauseReason::Rate, until: Some(when()) }.into(),
+        Resumed { by: Actor::Clock }.into(),
+        CancelAsked { by: Actor::Rule("halt".to_owned()), reason: "enough".to_owned() }.into(),
+        Cancelled { reason: "enough".to_owned() }.into(),
+        Errored { code: "max_turns".to_owned(), message: "It reached its limit.".to_owned(), retryable: true }.into(),
+        RunEnded {
+            status: EndStatus::Completed,
+            result: Content::from("Done."),
+            usage,
+            cost: MicroUsd(1234),
+            files_modified: vec!["/a.md".to_owned()],
+        }
+        .into(),
+    ]
+}
+
+/// The same events without anything that may be left out.
+fn least() -> Vec<Event> {
+    full().into_iter().map(without_options).collect()
+}
+
+fn without_options(mut event: Event) -> Event {
+    match &mut event {
+        Event::RunStarted(body) => {
+            (body.notebook, body.base, body.supersedes, body.user_message) = (None, None, None, None);
+            (body.temperature, body.labels, body.metadata) = (None, Labels::NONE, BTreeMap::new());
+        }
+        Event::ModelRequested(body) => body.dropped = 0,
+        Event::Thought(body) => body.signature = None,
+        Event::ModelAnswered(body) => body.cost = None,
+        Event::ModelFailed(body) => body.retry_at = None,
+        Event::CallJudged(body) => {
+            (body.prepared, body.touches) = (None, Vec::new());
+            (body.verdict.smallest_grant, body.verdict.scopes) = (None, Vec::new());
+        }
+        Event::ApprovalAsked(body) => {
+            (body.diff, body.target, body.intended, body.labels) = (None, Target::default(), None, Labels::NONE);
+        }
+        Event::ApprovalDecided(body) => (body.arguments, body.message) = (None, None),
+        Event::CallStarted(body) => (body.target, body.intended) = (Target::default(), None),
+        Event::CallEnded(body) => (body.rule, body.labels, body.resources) = (None, Labels::NONE, Vec::new()),
+        Event::InDoubtResolved(body) => body.result = None,
+        Event::LabelsRaised(body) => body.labels = Labels::NONE,
+        Event::Paused(body) => body.until = None,
+        Event::RunEnded(body) => body.files_modified = Vec::new(),
+        Event::Said(_)
+        | Event::CallProposed(_)
+        | Event::CallInDoubt(_)
+        | Event::Resumed(_)
+        | Event::CancelAsked(_)
+        | Event::Cancelled(_)
+        | Event::Errored(_) => {}
+    }
+    event
+}
+
+fn body(event: &Event) -> String {
+    String::from_utf8(event.encode(SALT).unwrap()).unwrap()
+}
+
+#[test]
+fn every_kind_is_pinned() {
+    let kinds: Vec<_> = full().iter().map(Event::kind).collect();
+    assert_eq!(kinds, Event::KINDS, "one example of each kind, in the order of the list");
+    for (event, least) in full().iter().zip(least()) {
+        insta::assert_snapshot!(event.kind(), format!("{}\n{}", body(event), body(&least)));
+    }
+}
+
+#[test]
+fn what_is_pinned_reads_back() {
+    for event in full().into_iter().chain(least()) {
+        let stored = event.encode(SALT).unwrap();
+        assert_eq!(Event::decode(event.kind(), &stored).unwrap(), event);
+    }
+}
+
+#[test]
+fn the_words_of_every_choice_are_pinned() {
+    fn words<T: serde::Serialize>(values: &[T]) -> String {
+        values.iter().map(|value| serde_json::to_string(value).unwrap()).collect::<Vec<_>>().join(" ")
+    }
+    let lines = [
+        words(&[Effects::Live, Effects::Dry]),
+        words(&[ThoughtForm::Reasoning, ThoughtForm::Text]),
+        words(&[
+            FinishReason::Stop,
+            FinishReason::ToolCalls,
+            FinishReason::Length,
+            FinishReason::ContentFilter,
+            FinishReason::Refusal,
+            FinishReason::Error,
+        ]),
+        words(&[Judgement::Allow, Judgement::Ask, Judgement::Deny]),
+        words(&[ApprovalKind::Call, ApprovalKind::InDoubt, ApprovalKind::Budget]),
+        words(&[Risk::Low, Risk::Medium, Risk::High]),
+        words(&[GrantScope::Once, GrantScope::Run]),
+        words(&[Decision::Approve, Decision::Edit, Decision::Respond, Decision::Reject, Decision::Stop]),
+        words(&[somebody(), Actor::Clock, Actor::Rule("x".to_owned())]),
+        words(&[Recovery::Pure, Recovery::Idempotent, Recovery::Reconcile, Recovery::AskHuman]),
+        words(&[ResourceAction::Created, ResourceAction::Changed, ResourceAction::Deleted]),
+        words(&[DoubtOutcome::Happened, DoubtOutcome::Run, DoubtOutcome::Abandon]),
+        words(&[PauseReason::Person, PauseReason::Budget, PauseReason::Rate]),
+        words(&[EndStatus::Completed, EndStatus::Failed, EndStatus::Cancelled]),
+        words(&[Labels::NONE, Labels::PRIVATE, Labels::UNTRUSTED, Labels::PRIVATE.join(Labels::UNTRUSTED)]),
+    ];
+    insta::assert_snapshot!("words", lines.join("\n"));
+}
+
+#[test]
+fn an_unknown_kind_and_a_body_of_another_kind_are_refused() {
+    let newer = Event::decode("teleported", b"{}").unwrap_err();
+    assert!(matches!(&newer, BadEvent::UnknownKind(kind) if kind == "teleported"));
+    assert!(newer.to_string().contains("newer version"));
+    for broken in [&b"{}"[..], b"[]", b"", b"{\"salt\":\"00\"}", b"{\"call\":7}"] {
+        for kind in Event::KINDS {
+            assert!(matches!(Event::decode(kind, broken), Err(BadEvent::Body { .. })), "{kind}");
+        }
+    }
+}
+
+#[test]
+fn a_field_that_a_newer_version_added_is_ignored() {
+    let newer =
+        body(&Event::from(Said { turn: 1, text: "Hi.".into() })).replace("{\"salt\"", "{\"mood\":\"fine\",\"salt\"");
+    assert_eq!(Event::decode("said", newer.as_bytes()).unwrap(), Said { turn: 1, text: "Hi.".into() }.into());
+}
+
+#[test]
+fn the_texts_of_an_event_are_those_that_may_live_in_blocks() {
+    for event in full() {
+        let stored = body(&event);
+        for content in event.contents().into_iter().filter(|content| content.block().is_none()) {
+            assert!(stored.contains(&serde_json::to_string(content).unwrap()), "{}", event.kind());
+        }
+    }
+    let blocks: BTreeSet<_> = full()
+        .iter()
+        .flat_map(|event| event.contents().into_iter().filter_map(Content::block).collect::<Vec<_>>())
+        .collect();
+    assert_eq!(blocks, BTreeSet::from([long().block().unwrap()]));
+    let mut ended = call_ended();
+    ended.output = long();
+    let blocks = Event::from(ended).blocks();
+    assert_eq!(blocks, [long().block().unwrap(), Hash::of(b"before")], "what was there before is kept, too");
+    assert!(full().iter().all(|event| !body(event).contains(&"x".repeat(4097))), "long texts are stored by reference");
+}
+
+#[test]
+fn commands_are_asked_facts_are_kept_and_decisions_are_taken_again() {
+    let of = |class| full().iter().filter(|event| event.class() == class).map(Event::kind).collect::<Vec<_>>();
+    assert_eq!(of(Class::Command), ["run_started", "approval_decided", "in_doubt_resolved", "cancel_asked"]);
+    assert_eq!(
+        of(Class::Fact),
+        [
+            "thought",
+            "said",
+            "model_answered",
+            "model_failed",
+            "call_proposed",
+            "call_ended",
+            "call_in_doubt",
+            "labels_raised"
+        ]
+    );
+    let mut refused = call_ended();
+    refused.allowed = false;
+    let pause = |reason| Event::from(Paused { reason, until: None }).class();
+    assert_eq!(Event::from(refused).class(), Class::Decision, "what was not run is concluded again");
+    assert_eq!(Event::from(Resumed { by: somebody() }).class(), Class::Command);
+    assert_eq!(Event::from(Resumed { by: Actor::Clock }).class(), Class::Decision);
+    assert_eq!((pause(PauseReason::Person), pause(PauseReason::Budget)), (Class::Command, Class::Decision));
+}
