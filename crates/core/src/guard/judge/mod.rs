@@ -1,0 +1,221 @@
+//! The verdict on one call: a pure function of what is recorded. It takes nothing, reads nothing and remembers nothing.
+
+#![warn(clippy::wildcard_enum_match_arm)]
+
+mod grant;
+mod paths;
+mod verdict;
+
+use serde::Serialize;
+use serde_json::Value;
+
+pub use grant::Grant;
+pub use paths::touches;
+pub use verdict::{Decision, Verdict};
+
+use crate::canonical;
+use crate::content::Hash;
+use crate::guard::policy::{AgentConfig, Autonomy};
+use crate::guard::scope::{Action, Scope};
+use crate::run::event::{Effects, GrantScope, Risk};
+use crate::tool::{Category, Effect, Prepared, Target, ToolSpec};
+
+/// Everything a verdict depends on.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    /// The agent's configuration, as it is now.
+    pub agent: &'a AgentConfig,
+    /// Its scope, compiled.
+    pub scope: &'a Scope,
+    /// The name the model wrote.
+    pub tool: &'a str,
+    /// The tool of exactly that name, if there is one.
+    pub spec: Option<&'a ToolSpec>,
+    /// The arguments, parsed and checked against the schema; or what is wrong with them.
+    pub arguments: Result<&'a Value, &'a str>,
+    /// What the tool saw, once it was allowed to look.
+    pub prepared: Option<&'a Prepared>,
+    /// Whether the run acts at all.
+    pub effects: Effects,
+    /// Whether the run has a notebook that the scope admits.
+    pub notebook: bool,
+    /// Standing yeses of this run.
+    pub grants: &'a [Grant],
+    /// Whether a person approved this very call.
+    pub answered: bool,
+}
+
+/// The verdict on one call.
+#[must_use]
+pub fn judge(question: &Question<'_>) -> Verdict {
+    let agent = question.agent;
+    if !agent.is_active {
+        return Verdict::deny("agent", "This agent is switched off.", Some("is_active: true".to_owned()));
+    }
+    let Some(spec) = granted(question) else { return unknown(question) };
+    let arguments = match question.arguments {
+        Ok(arguments) => arguments,
+        Err(problem) => return Verdict::deny("arguments", problem, None),
+    };
+    if let Some(flag) = missing_flag(agent, spec) {
+        return Verdict::deny(flag, format!("This agent lacks {flag}."), Some(format!("set {flag}")));
+    }
+    if spec.level > agent.permission_level {
+        let needed = word(&spec.level);
+        return Verdict::deny(
+            "permission_level",
+            format!("`{}` needs the level {needed}.", spec.name()),
+            Some(format!("permission_level: {needed}")),
+        );
+    }
+    if !agent.categories.contains(&spec.category) {
+        return Verdict::deny(
+            "categories",
+            format!("`{}` is of a category this agent may not use.", spec.name()),
+            Some(format!("categories: {}", word(&spec.category))),
+        );
+    }
+    if !question.notebook && !spec.paths.is_empty() {
+        let grant = Some("scope.notebooks".to_owned());
+        return Verdict::deny("notebook", "This run has no notebook that the agent's scope admits.", grant);
+    }
+    if let Some(denied) = paths::outside_scope(question, spec, arguments) {
+        return denied;
+    }
+    if question.effects == Effects::Dry && spec.effect != Effect::Read {
+        return Verdict::deny("dry_run", "This run only reads: nothing is changed.", None);
+    }
+    if question.answered {
+        return Verdict::allow("approved", "A person approved this call.");
+    }
+    if agent.requires_approval.contains(spec.name()) {
+        return Verdict::ask("requires_approval", format!("`{}` always asks.", spec.name()), &[GrantScope::Once]);
+    }
+    by_autonomy(question, spec, arguments)
+}
+
+/// The tool, if the agent has it under exactly the name the model wrote (check 1).
+fn granted<'a>(question: &Question<'a>) -> Option<&'a ToolSpec> {
+    let exact = question.spec.filter(|spec| spec.name() == question.tool);
+    exact.filter(|spec| question.agent.grants_tool(spec.name(), spec.toolset))
+}
+
+/// A tool that is not granted and one that does not exist look alike to the model; the person reads what would help.
+fn unknown(question: &Question<'_>) -> Verdict {
+    let known = question.spec.filter(|spec| spec.name() == question.tool);
+    let grant = known.map(|spec| {
+        if question.agent.denied_tools.contains(spec.name()) {
+            format!("take `{}` off denied_tools", spec.name())
+        } else {
+            format!("add `{}` to the agent's tools", spec.name())
+        }
+    });
+    Verdict::deny("tool", format!("There is no tool `{}` for this agent.", shown(question.tool)), grant)
+}
+
+/// The stored word of a unit enum.
+fn word(value: &impl Serialize) -> String {
+    serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+/// Whether the agent is shown a tool: granted, and not out of reach by flag, level or category (rule G4).
+#[must_use]
+pub fn is_shown(agent: &AgentConfig, spec: &ToolSpec) -> bool {
+    agent.grants_tool(spec.name(), spec.toolset)
+        && missing_flag(agent, spec).is_none()
+        && spec.level <= agent.permission_level
+        && agent.categories.contains(&spec.category)
+}
+
+/// The capability flag of the tool's category, if the agent lacks it (check 3).
+fn missing_flag(agent: &AgentConfig, spec: &ToolSpec) -> Option<&'static str> {
+    // A write to a file that is not there creates it; the scope check tells the two apart, where there is a path.
+    let creates = agent.can_create && spec.paths.values().any(|action| *action == Action::Write);
+    let (held, flag) = match spec.category {
+        Category::FileRead => (agent.can_read, "can_read"),
+        Category::FileWrite if spec.effect == Effect::Create => (agent.can_create, "can_create"),
+        Category::FileWrite => (agent.can_write || creates, "can_write"),
+        Category::FileDelete => (agent.can_delete, "can_delete"),
+        Category::CodeExecute | Category::System => (agent.can_execute_code, "can_execute_code"),
+        Category::NetworkRead | Category::NetworkWrite | Category::Custom => {
+            (agent.can_access_integrations, "can_access_integrations")
+        }
+        Category::Memory => (true, ""),
+    };
+    (!held).then_some(flag)
+}
+
+/// What the call does, now that it is known what is there: writing what is not there is creating it.
+fn effect_of(question: &Question<'_>, spec: &ToolSpec) -> Effect {
+    let creates = question
+        .prepared
+        .is_some_and(|prepared| !prepared.target.is_empty() && prepared.target.0.values().all(Option::is_none));
+    if spec.effect == Effect::Write && creates { Effect::Create } else { spec.effect }
+}
+
+fn by_autonomy(question: &Question<'_>, spec: &ToolSpec, arguments: &Value) -> Verdict {
+    let effect = effect_of(question, spec);
+    let free = match question.agent.autonomy {
+        Autonomy::None => false,
+        Autonomy::Low => effect == Effect::Read,
+        Autonomy::Medium => match effect {
+            Effect::Read | Effect::Create => true,
+            Effect::Write => spec.undoable,
+            Effect::Delete | Effect::Execute | Effect::Send => false,
+        },
+        Autonomy::High => effect == Effect::Read || spec.undoable,
+        Autonomy::Full => true,
+    };
+    if free {
+        return Verdict::allow("autonomy", "The agent may do this without asking.");
+    }
+    let nothing = Target::default();
+    let target = question.prepared.map_or(&nothing, |prepared| &prepared.target);
+    if question.grants.iter().any(|grant| grant.covers(spec.name(), target, arguments)) {
+        return Verdict::allow("granted_for_run", "A person allowed this for the rest of the run.");
+    }
+    let doing = match effect {
+        Effect::Read => "reading",
+        Effect::Create => "creating",
+        Effect::Write => "writing",
+        Effect::Delete => "deleting",
+        Effect::Execute => "running code",
+        Effect::Send => "sending",
+    };
+    let reason = format!("At this agent's autonomy, {doing} asks.");
+    Verdict::ask("autonomy", reason, &[GrantScope::Once, GrantScope::Run])
+}
+
+/// How much harm a call can do.
+#[must_use]
+pub const fn risk(spec: &ToolSpec) -> Risk {
+    match spec.effect {
+        Effect::Read | Effect::Create => Risk::Low,
+        Effect::Write if spec.undoable => Risk::Medium,
+        Effect::Delete if spec.undoable => Risk::Medium,
+        Effect::Write | Effect::Delete | Effect::Execute | Effect::Send => Risk::High,
+    }
+}
+
+/// What an approval is bound to: if any of it changes, the approval is void (rule A1).
+#[must_use]
+pub fn fingerprint(
+    run: crate::id::RunId,
+    call: &crate::id::CallId,
+    spec: &ToolSpec,
+    arguments: &Value,
+    target: &Target,
+) -> Hash {
+    let bound = serde_json::json!({
+        "run": run, "call": call, "tool": spec.name(), "definition": spec.definition.hash(),
+        "arguments": arguments, "target": target,
+    });
+    let mut bytes = b"approval-v1".to_vec();
+    bytes.extend(canonical::text(&bound).into_bytes());
+    Hash::of(&bytes)
+}
+
+/// A piece of model text, short enough and escaped enough to be shown in a sentence (rule A3).
+fn shown(text: &str) -> String {
+    text.chars().take(80).flat_map(char::escape_debug).collect()
+}

@@ -1,0 +1,83 @@
+//! The paths of a call: judged one by one against the scope, and told to whoever runs calls side by side.
+
+use serde_json::Value;
+
+use super::{Question, Verdict, shown};
+use crate::guard::path::NotePath;
+use crate::guard::scope::{Action, Kind};
+use crate::tool::{ToolSpec, Touch};
+
+/// The first path that is not in scope (check 5).
+pub(super) fn outside_scope(question: &Question<'_>, spec: &ToolSpec, arguments: &Value) -> Option<Verdict> {
+    spec.paths.iter().find_map(|(name, action)| judge_argument(question, spec, arguments, name, *action).err())
+}
+
+fn judge_argument(
+    question: &Question<'_>,
+    spec: &ToolSpec,
+    arguments: &Value,
+    name: &str,
+    action: Action,
+) -> Result<(), Verdict> {
+    let invalid = |reason: String| Verdict::deny("invalid_path", reason, None);
+    let texts = path_texts(spec, arguments, name)
+        .ok_or_else(|| invalid(format!("`{}` must be a path, or a list of paths.", shown(name))))?;
+    for text in texts {
+        let path = NotePath::parse(text)
+            .map_err(|problem| invalid(format!("`{}` is not a valid path: {problem}.", shown(text))))?;
+        check_path(question, action, &path)?;
+    }
+    Ok(())
+}
+
+fn check_path(question: &Question<'_>, action: Action, path: &NotePath) -> Result<(), Verdict> {
+    let kind = if action == Action::List { Kind::Dir } else { Kind::File };
+    let check = |exists: bool| {
+        question
+            .scope
+            .check(action, path, kind, exists)
+            .map_err(|denied| Verdict::deny(denied.rule, denied.reason, denied.smallest_grant))
+    };
+    let seen = question.prepared.map(|prepared| prepared.target.0.get(path.as_str()));
+    match (seen, action) {
+        (Some(Some(content)), _) => check(content.is_some()),
+        // The tool looked and did not say what is there: what would be allowed only one way is not allowed.
+        (Some(None), Action::Write) => check(true).and_then(|()| check(false)),
+        // Before anybody has looked, what would be allowed one way may be looked at.
+        (None, Action::Write) => check(true).or_else(|denied| check(false).map_err(|_| denied)),
+        (Some(None) | None, Action::Create) => check(false),
+        (
+            Some(None) | None,
+            Action::Read | Action::List | Action::Delete | Action::Execute | Action::Move | Action::Copy,
+        ) => check(true),
+    }
+}
+
+/// The paths in an argument: a text, each of a list, or the default of the schema where the model gave none. None where
+/// it is anything else, because what cannot be judged is not allowed.
+fn path_texts<'a>(spec: &'a ToolSpec, arguments: &'a Value, name: &str) -> Option<Vec<&'a str>> {
+    let default = || spec.definition.schema.get("properties")?.get(name)?.get("default");
+    match arguments.get(name).filter(|value| !value.is_null()).or_else(default) {
+        Some(Value::String(text)) => Some(vec![text]),
+        Some(Value::Array(items)) => items.iter().map(Value::as_str).collect(),
+        Some(Value::Null) | None => Some(Vec::new()),
+        Some(Value::Bool(_) | Value::Number(_) | Value::Object(_)) => None,
+    }
+}
+
+/// The paths a call reads or changes, so that calls that meet on one can wait for each other. What is no path is left out:
+/// such a call is refused anyway.
+#[must_use]
+pub fn touches(spec: &ToolSpec, arguments: &Value) -> Vec<Touch> {
+    let mut touches = Vec::new();
+    for (name, action) in &spec.paths {
+        let changes = match action {
+            Action::Read | Action::List | Action::Copy => false,
+            Action::Write | Action::Create | Action::Delete | Action::Execute | Action::Move => true,
+        };
+        let texts = path_texts(spec, arguments, name).unwrap_or_default();
+        let paths = texts.into_iter().filter_map(|text| NotePath::parse(text).ok());
+        touches.extend(paths.map(|path| Touch { path: path.as_str().to_owned(), changes }));
+    }
+    touches
+}
