@@ -2,6 +2,7 @@
 
 pub mod address;
 pub mod arguments;
+pub mod check;
 pub mod cron;
 pub mod host;
 pub mod judge;
@@ -13,6 +14,8 @@ pub mod path;
 pub mod pattern;
 pub mod permit;
 pub mod policy;
+pub mod rate;
 pub mod redact;
+pub mod rule;
 pub mod scope;
 mod spec;
