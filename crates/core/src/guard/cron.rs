@@ -84,6 +84,12 @@ impl Schedule {
         if cron.never_comes() { Err(InvalidSchedule::Never) } else { Ok(Self { cron, zone }) }
     }
 
+    /// The zone its times are in.
+    #[must_use]
+    pub const fn zone(&self) -> &TimeZone {
+        &self.zone
+    }
+
     /// The first time strictly after this one; none only at the end of the calendar.
     #[must_use]
     pub fn next(&self, after: Time) -> Option<Time> {

@@ -125,7 +125,7 @@ impl Scope {
         if path.is_sealed() {
             return Err(Denied::sealed(path));
         }
-        if exists && kind == Kind::Other {
+        if kind == Kind::Other {
             let reason = format!("{path} is neither a file nor a folder; links, devices and pipes are never opened");
             return Err(Denied::firm("P8", "special_file", reason));
         }
