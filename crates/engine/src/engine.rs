@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use adjutant_core::guard::arguments::Schema;
 use adjutant_core::guard::policy::AgentConfig;
+use adjutant_core::guard::rule::Rules;
 use adjutant_core::guard::scope::Scope;
 use adjutant_core::id::{AgentId, NodeId, NotebookId, RunId, WorkspaceId};
 use adjutant_models::{Model, ModelError};
@@ -69,6 +70,8 @@ pub struct CurrentAgent {
     pub config: Arc<AgentConfig>,
     /// Its scope, compiled.
     pub scope: Arc<Scope>,
+    /// The standing rules it is judged by.
+    pub rules: Arc<Rules>,
 }
 
 impl std::fmt::Debug for Engine {
@@ -158,7 +161,8 @@ impl Engine {
             .map_err(|bad| EngineError::Invalid(format!("the stored agent `{}` cannot be read: {bad}", row.slug)))?;
         config.is_active &= row.active;
         let scope = Arc::new(config.compile_scope());
-        Ok(CurrentAgent { id: row.id, version: row.version, config: Arc::new(config), scope })
+        let rules = Arc::new(Rules::default());
+        Ok(CurrentAgent { id: row.id, version: row.version, config: Arc::new(config), scope, rules })
     }
 
     /// A notebook, opened once.

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use adjutant_core::content::Hash;
 use adjutant_core::guard::arguments;
-use adjutant_core::guard::judge::{Question, Verdict, judge};
+use adjutant_core::guard::judge::{Caller, Question, Verdict, judge};
 use adjutant_core::guard::policy::AgentConfig;
+use adjutant_core::guard::rule::Rules;
 use adjutant_core::guard::scope::Scope;
 use adjutant_core::id::{RunId, WorkspaceId};
 use adjutant_core::message::Message;
@@ -15,6 +16,7 @@ use adjutant_core::run::event::{CallJudged, Event};
 use adjutant_core::run::state::State;
 use adjutant_core::run::status::Status;
 use adjutant_core::run::transcript;
+use adjutant_core::time::Time;
 use adjutant_core::tool::ToolDefinition;
 use serde::Serialize;
 
@@ -58,6 +60,7 @@ struct Material {
     base: Vec<Message>,
     tools: Arc<Vec<ToolDefinition>>,
     policies: HashMap<Hash, (AgentConfig, Scope)>,
+    rules: Rules,
 }
 
 impl Engine {
@@ -72,6 +75,7 @@ impl Engine {
             base: base_messages(self, workspace, start.base, start.limits.context_bytes).await?,
             tools: Arc::new(tool_definitions(self, &log).await?),
             policies: self.policies(workspace, start.agent).await?,
+            rules: Rules::default(),
         };
         let recorded = self.recorded(workspace, run, 0, None).await?;
         let mut walk = Walk {
@@ -136,7 +140,7 @@ impl Walk<'_> {
                 self.compare(item, body.request.to_string(), found);
             }
             Event::CallJudged(body) => {
-                if let Some(verdict) = self.judge_again(body) {
+                if let Some(verdict) = self.judge_again(body, item.at) {
                     self.verdicts += 1;
                     self.compare(item, in_words(&body.verdict), in_words(&verdict));
                 }
@@ -158,10 +162,13 @@ impl Walk<'_> {
 
     /// The verdict under the recorded policy. None where it was not the guard's alone: limits of the turn, a target that
     /// changed, an equal call.
-    fn judge_again(&self, body: &CallJudged) -> Option<Verdict> {
+    fn judge_again(&self, body: &CallJudged, at: Time) -> Option<Verdict> {
         const NOT_THE_GUARDS: [&str; 6] =
             ["calls_per_turn", "cut_off", "max_tool_calls", "same_call", "target_changed", "not_possible"];
-        if NOT_THE_GUARDS.contains(&body.verdict.rule.as_str()) || body.verdict.rule == "arguments" {
+        if NOT_THE_GUARDS.contains(&body.verdict.rule.as_str())
+            || body.verdict.rule == "arguments"
+            || body.verdict.rule.starts_with("rule ")
+        {
             return None;
         }
         let (config, scope) = self.material.policies.get(&body.policy)?;
@@ -178,6 +185,9 @@ impl Walk<'_> {
             prepared: body.prepared.as_ref(),
             effects: self.state.start.as_ref()?.effects,
             notebook: body.verdict.rule != "notebook",
+            labels: self.state.labels,
+            caller: Caller { agent: self.state.start.as_ref()?.agent, chat: self.state.start.as_ref()?.chat, now: at },
+            rules: &self.material.rules,
             grants: &self.state.grants,
             answered: call.answered.is_some(),
         }))

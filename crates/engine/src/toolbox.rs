@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use adjutant_core::content::Content;
 use adjutant_core::guard::arguments;
-use adjutant_core::guard::judge::{Decision, Question, Verdict, fingerprint, judge, risk, touches};
+use adjutant_core::guard::judge::{Caller, Decision, Question, Verdict, fingerprint, judge, risk, touches};
 use adjutant_core::guard::permit::Permit;
 use adjutant_core::id::CallId;
 use adjutant_core::label::Labels;
@@ -192,6 +192,9 @@ impl Driver {
             prepared: None,
             effects,
             notebook: world.notebook.is_some(),
+            labels: self.state().labels,
+            caller: self.caller(agent.id),
+            rules: &agent.rules,
             grants: &self.state().grants,
             answered: call.answered.is_some(),
         };
@@ -229,6 +232,12 @@ impl Driver {
             );
         }
         (verdict, Some(prepared))
+    }
+
+    fn caller(&self, agent: adjutant_core::id::AgentId) -> Caller {
+        let chat = self.state().start.as_ref().map(|start| start.chat);
+        // A log without a start drives nothing; the id only has to be one that no rule names.
+        Caller { agent, chat: chat.unwrap_or_else(|| self.engine.env().id()), now: self.now() }
     }
 
     fn touches(&self, call: &Call) -> Vec<Touch> {

@@ -10,6 +10,7 @@ use super::address::{Network, is_public};
 use super::location::comparable;
 pub use super::location::{URL_CHARS, Url};
 use super::scope::{BadPattern, Denied};
+use super::spec;
 
 /// Redirects that are followed for one request (U8).
 pub const REDIRECTS: usize = 5;
@@ -361,27 +362,15 @@ impl std::fmt::Display for Method {
     }
 }
 
-/// Reads a list of texts; what is not one becomes an entry that matches nothing, so that it spoils no other.
+/// No host, scheme or network begins with a blank.
 fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
-    let entry = |item: Value| match item {
-        Value::String(text) => text,
-        other => format!(" {other}"),
-    };
-    Ok(match Value::deserialize(deserializer)? {
-        Value::Null => None,
-        Value::Array(items) => Some(items.into_iter().map(entry).collect()),
-        other => Some(vec![format!(" {other}")]),
-    })
+    spec::texts(deserializer, ' ')
 }
 
 /// Reads a list of ports; what is not a port is left out.
 fn ports<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<u16>>, D::Error> {
     let port = |item: Value| item.as_u64().and_then(|port| u16::try_from(port).ok());
-    Ok(match Value::deserialize(deserializer)? {
-        Value::Null => None,
-        Value::Array(items) => Some(items.into_iter().filter_map(port).collect()),
-        _ => Some(Vec::new()),
-    })
+    Ok(spec::list(deserializer)?.map(|list| list.into_iter().flatten().filter_map(port).collect()))
 }
 
 #[cfg(test)]

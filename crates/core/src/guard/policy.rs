@@ -29,6 +29,16 @@ pub enum Autonomy {
     Full,
 }
 
+/// What becomes of a call that would carry private data out of a run that has read untrusted content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Flow {
+    /// A person decides.
+    Ask,
+    /// It is refused.
+    Deny,
+}
+
 /// An agent as a person writes it. Only the name is required; an unknown key is an error.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -73,6 +83,8 @@ pub struct AgentSpec {
     pub denied_tools: Option<BTreeSet<String>>,
     /// How much it does without asking.
     pub autonomy: Option<Autonomy>,
+    /// What becomes of private data on its way out of a run that has read untrusted content.
+    pub flow: Option<Flow>,
     /// Tools that always ask.
     pub requires_approval: Option<BTreeSet<String>>,
     /// Model turns of a run.
@@ -135,6 +147,8 @@ pub struct AgentConfig {
     pub denied_tools: BTreeSet<String>,
     /// How much it does without asking.
     pub autonomy: Autonomy,
+    /// What becomes of private data on its way out of a run that has read untrusted content.
+    pub flow: Flow,
     /// Tools that always ask.
     pub requires_approval: BTreeSet<String>,
     /// Model turns of a run.
@@ -216,6 +230,7 @@ impl AgentSpec {
             toolsets,
             denied_tools: self.denied_tools.unwrap_or_default(),
             autonomy: self.autonomy.unwrap_or(Autonomy::Low),
+            flow: self.flow.unwrap_or(Flow::Ask),
             requires_approval: self.requires_approval.unwrap_or_default(),
             max_turns: limits.turns,
             max_tool_calls: limits.calls,

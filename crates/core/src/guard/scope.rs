@@ -154,6 +154,7 @@ impl Scope {
         (dest, dest_exists): (&NotePath, bool),
         contents: impl IntoIterator<Item = (&'a NotePath, Kind)>,
     ) -> Result<(), Denied> {
+        let kind = if source.is_root() { Kind::Dir } else { kind };
         let action = match transfer {
             Transfer::Move => Action::Move,
             Transfer::Copy => Action::Copy,
@@ -583,6 +584,9 @@ mod tests {
             assert_eq!(transfer(how, "/drafts/sub/a.md", "/drafts/sub/x"), "into_itself");
             assert_eq!(transfer(how, "/drafts/other", "/out/sub"), "invalid_path");
         }
+        let all = scope(json!({"folders": ["/"]}));
+        let root = all.check_transfer(Transfer::Copy, (&path("/"), Kind::File), (&path("/copy"), false), []);
+        assert_eq!(code(root), "into_itself");
     }
 
     #[test]

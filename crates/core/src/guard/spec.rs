@@ -110,12 +110,21 @@ impl From<&str> for FolderEntry {
 
 /// Reads a list. What is not a list becomes a list of that one thing, so that `"folders": "/drafts"` grants nothing instead
 /// of failing the whole policy.
-fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Result<Vec<Value>, Value>>, D::Error> {
+pub(super) fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Result<Vec<Value>, Value>>, D::Error> {
     Ok(match Value::deserialize(deserializer)? {
         Value::Null => None,
         Value::Array(items) => Some(Ok(items)),
-        other => Some(Err(other)),
+        other @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_)) => Some(Err(other)),
     })
+}
+
+/// Reads a list of texts. What is not a text is kept as its JSON behind a sign that makes it match nothing and fail a save.
+pub(super) fn texts<'de, D: Deserializer<'de>>(deserializer: D, sign: char) -> Result<Option<Vec<String>>, D::Error> {
+    let entry = |item: Value| item.as_str().map_or_else(|| format!("{sign}{item}"), str::to_owned);
+    Ok(list(deserializer)?.map(|list| match list {
+        Ok(items) => items.into_iter().map(entry).collect(),
+        Err(other) => vec![format!("{sign}{other}")],
+    }))
 }
 
 fn folders<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<FolderEntry>>, D::Error> {
@@ -127,16 +136,9 @@ fn folders<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Fold
     }
 }
 
-/// What is not a text is kept as its JSON behind a slash, which matches no name and may not be saved.
+/// No name holds a slash.
 fn file_types<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
-    let entry = |item| match item {
-        Value::String(text) => text,
-        other => format!("/{other}"),
-    };
-    Ok(list(deserializer)?.map(|list| match list {
-        Ok(items) => items.into_iter().map(entry).collect(),
-        Err(other) => vec![format!("/{other}")],
-    }))
+    texts(deserializer, '/')
 }
 
 #[cfg(test)]

@@ -3,10 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use adjutant_core::content::Hash;
-use adjutant_core::guard::judge::{Decision, Grant, Question, Verdict, fingerprint, is_shown, judge, risk, touches};
-use adjutant_core::guard::policy::{AgentConfig, AgentSpec, Autonomy};
+use adjutant_core::guard::judge::{
+    Caller, Decision, Grant, Question, Verdict, fingerprint, is_shown, judge, risk, touches,
+};
+use adjutant_core::guard::policy::{AgentConfig, AgentSpec, Autonomy, Flow};
+use adjutant_core::guard::rule::{Rule, Rules};
 use adjutant_core::guard::scope::{Action, Operation, ScopeSpec};
+use adjutant_core::id::{AgentId, ChatId, RuleId, UserId};
+use adjutant_core::label::Labels;
 use adjutant_core::run::event::{ApprovalAsked, Effects, GrantScope, Risk};
+use adjutant_core::time::Time;
 use adjutant_core::tool::{Category, Effect, Level, Prepared, Target, ToolDefinition, ToolSpec, Touch};
 use serde_json::{Value, json};
 
@@ -64,6 +70,8 @@ struct Ask {
     seen: Option<Vec<(&'static str, bool)>>,
     effects: Effects,
     notebook: bool,
+    labels: Labels,
+    rules: Vec<Rule>,
     grants: Vec<Grant>,
     answered: bool,
 }
@@ -78,6 +86,8 @@ impl Ask {
             seen: None,
             effects: Effects::Live,
             notebook: true,
+            labels: Labels::NONE,
+            rules: Vec::new(),
             grants: Vec::new(),
             answered: false,
         }
@@ -113,6 +123,9 @@ impl Ask {
             prepared: prepared.as_ref(),
             effects: self.effects,
             notebook: self.notebook,
+            labels: self.labels,
+            caller: caller(),
+            rules: &Rules::new(self.rules.clone()),
             grants: &self.grants,
             answered: self.answered,
         })
@@ -124,6 +137,74 @@ impl Ask {
         assert_eq!((verdict.decision, verdict.rule.as_str()), (decision, rule), "{verdict:?}");
         verdict
     }
+}
+
+fn caller() -> Caller {
+    let at = Time::from_millis(1_000_000);
+    Caller { agent: AgentId::new(at, [1; 10]), chat: ChatId::new(at, [2; 10]), now: at }
+}
+
+fn rule(decision: Decision, tool: &str, folder: &str) -> Rule {
+    let at = Time::from_millis(900_000);
+    let body = json!({
+        "id": RuleId::new(at, [3; 10]), "owner": UserId::new(at, [4; 10]), "tool": tool, "decision": decision,
+        "when": {"folders": [folder]}, "created_at": at, "expires_at": Time::from_millis(2_000_000),
+    });
+    serde_json::from_value(body).unwrap()
+}
+
+#[test]
+fn a_standing_deny_outranks_an_approval_and_a_standing_ask_outranks_autonomy() {
+    let deny = Ask { rules: vec![rule(Decision::Deny, "write_file", "/notes")], answered: true, ..Ask::write() };
+    assert_eq!(deny.verdict().decision, Decision::Deny);
+    let ask = Ask { rules: vec![rule(Decision::Ask, "*", "/notes")], ..Ask::write() };
+    let ask = ask.policy(|agent| agent.autonomy = Autonomy::Full).verdict();
+    assert_eq!((ask.decision, ask.scopes.as_slice()), (Decision::Ask, [GrantScope::Once].as_slice()));
+}
+
+#[test]
+fn a_standing_allow_answers_what_autonomy_asks_and_nothing_else() {
+    let allowed = || Ask { rules: vec![rule(Decision::Allow, "write_file", "/notes")], ..Ask::write() };
+    let low = || allowed().policy(|agent| agent.autonomy = Autonomy::Low);
+    assert_eq!(low().verdict().decision, Decision::Allow);
+    let always_asks = low().policy(|agent| agent.requires_approval = ["write_file".to_owned()].into());
+    always_asks.is(Decision::Ask, "requires_approval");
+    low()
+        .policy(|agent| agent.can_write = false)
+        .policy(|agent| agent.can_create = false)
+        .is(Decision::Deny, "can_write");
+    let elsewhere = low().path("/secret/a.md").verdict();
+    assert_eq!(elsewhere.decision, Decision::Deny);
+}
+
+#[test]
+fn private_and_untrusted_together_make_every_way_out_ask_whatever_the_autonomy() {
+    let both = Labels::PRIVATE.join(Labels::UNTRUSTED);
+    let sends = || ToolSpec { egress: true, ..read_file() };
+    let stays = || ToolSpec { egress: false, ..read_file() };
+    for (labels, decision) in [
+        (Labels::NONE, Decision::Allow),
+        (Labels::PRIVATE, Decision::Allow),
+        (Labels::UNTRUSTED, Decision::Allow),
+        (both, Decision::Ask),
+    ] {
+        let ask = Ask { labels, ..Ask::new(sends()) }.policy(|agent| agent.autonomy = Autonomy::Full);
+        assert_eq!(ask.verdict().decision, decision, "{labels:?}");
+        assert_eq!(Ask { labels, ..Ask::new(stays()) }.verdict().decision, Decision::Allow, "nothing leaves");
+    }
+    let denied = Ask { labels: both, answered: true, ..Ask::new(sends()) }.policy(|agent| agent.flow = Flow::Deny);
+    denied.is(Decision::Deny, "flow");
+    let approved = Ask { labels: both, answered: true, ..Ask::new(sends()) };
+    approved.is(Decision::Allow, "approved");
+}
+
+#[test]
+fn what_an_untrusted_run_wants_to_remember_asks() {
+    let remember =
+        || ToolSpec { category: Category::Memory, effect: Effect::Write, paths: Default::default(), ..write_file() };
+    let full = |labels| Ask { labels, ..Ask::new(remember()) }.policy(|agent| agent.autonomy = Autonomy::Full);
+    assert_eq!(full(Labels::PRIVATE).verdict().decision, Decision::Allow);
+    full(Labels::UNTRUSTED).is(Decision::Ask, "flow");
 }
 
 #[test]

@@ -15,9 +15,13 @@ pub use verdict::{Decision, Verdict};
 
 use crate::canonical;
 use crate::content::Hash;
-use crate::guard::policy::{AgentConfig, Autonomy};
+use crate::guard::policy::{AgentConfig, Autonomy, Flow};
+use crate::guard::rule::{Asked, Rule, Rules};
 use crate::guard::scope::{Action, Scope};
+use crate::id::{AgentId, ChatId};
+use crate::label::Labels;
 use crate::run::event::{Effects, GrantScope, Risk};
+use crate::time::Time;
 use crate::tool::{Category, Effect, Prepared, Target, ToolSpec};
 
 /// Everything a verdict depends on.
@@ -39,10 +43,27 @@ pub struct Question<'a> {
     pub effects: Effects,
     /// Whether the run has a notebook that the scope admits.
     pub notebook: bool,
+    /// What the run has seen.
+    pub labels: Labels,
+    /// Who calls, where and when: what standing rules are about.
+    pub caller: Caller,
+    /// The standing rules of the workspace.
+    pub rules: &'a Rules,
     /// Standing yeses of this run.
     pub grants: &'a [Grant],
     /// Whether a person approved this very call.
     pub answered: bool,
+}
+
+/// Who calls, where and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Caller {
+    /// The agent.
+    pub agent: AgentId,
+    /// The chat.
+    pub chat: ChatId,
+    /// The moment.
+    pub now: Time,
 }
 
 /// The verdict on one call.
@@ -85,13 +106,58 @@ pub fn judge(question: &Question<'_>) -> Verdict {
     if question.effects == Effects::Dry && spec.effect != Effect::Read {
         return Verdict::deny("dry_run", "This run only reads: nothing is changed.", None);
     }
+    let touched = touches(spec, arguments);
+    let Caller { agent: id, chat, now } = question.caller;
+    let asked = Asked { agent: id, chat: Some(chat), tool: spec.name(), arguments, touches: &touched, now };
+    let rule = question.rules.strongest(&asked);
+    if let Some(rule) = rule.filter(|rule| rule.decision == Decision::Deny) {
+        return Verdict::deny(&named(rule), format!("A standing rule forbids it: {}.", rule.in_words()), None);
+    }
+    let flow = flow(question, spec);
+    if let Some(denied) = flow.as_ref().filter(|flow| flow.decision == Decision::Deny) {
+        return denied.clone();
+    }
     if question.answered {
         return Verdict::allow("approved", "A person approved this call.");
     }
     if agent.requires_approval.contains(spec.name()) {
         return Verdict::ask("requires_approval", format!("`{}` always asks.", spec.name()), &[GrantScope::Once]);
     }
-    by_autonomy(question, spec, arguments)
+    if let Some(rule) = rule.filter(|rule| rule.decision == Decision::Ask) {
+        return Verdict::ask(&named(rule), format!("A standing rule asks: {}.", rule.in_words()), &[GrantScope::Once]);
+    }
+    if let Some(asks) = flow {
+        return asks;
+    }
+    match by_autonomy(question, spec, arguments) {
+        // An allow can only answer what autonomy asks; everything that could deny or ask came before.
+        asks if asks.decision == Decision::Ask => match rule {
+            Some(rule) => Verdict::allow(&named(rule), &format!("A standing rule allows it: {}.", rule.in_words())),
+            None => asks,
+        },
+        free => free,
+    }
+}
+
+fn named(rule: &Rule) -> String {
+    format!("rule {}", rule.id)
+}
+
+/// What the run has seen decides what may leave it (check 9): private and untrusted content together make every way out ask,
+/// and what an untrusted run wants to remember asks too. Autonomy and standing rules do not lift it (rule I1, guard T9).
+fn flow(question: &Question<'_>, spec: &ToolSpec) -> Option<Verdict> {
+    let Labels { private, untrusted } = question.labels;
+    let remembers = spec.category == Category::Memory && spec.effect != Effect::Read && untrusted;
+    let leaves = spec.egress && private && untrusted;
+    let reason = match (leaves, remembers) {
+        (true, _) => "The run has read private data and content that no member wrote: nothing leaves without a person.",
+        (false, true) => "The run has read content that no member wrote: what it wants to remember needs a person.",
+        (false, false) => return None,
+    };
+    Some(match question.agent.flow {
+        Flow::Ask => Verdict::ask("flow", reason, &[GrantScope::Once]),
+        Flow::Deny => Verdict::deny("flow", reason, Some("flow: ask".to_owned())),
+    })
 }
 
 /// The tool, if the agent has it under exactly the name the model wrote (check 1).
