@@ -126,6 +126,11 @@ impl From<EngineError> for Failure {
                 format!("The log of {run} cannot be followed: {why}. The run is left as it is."),
             )
             .hint(format!("adjutant audit verify checks every log; adjutant runs export {run} keeps what can be read")),
+            EngineError::Erased { run } => Self::new(
+                Exit::Other,
+                "erased",
+                format!("What happened in {run} was erased. Its chain still verifies."),
+            ),
             EngineError::Notebook { name, why } => Self::new(
                 Exit::Other,
                 "notebook_unavailable",

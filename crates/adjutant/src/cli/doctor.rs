@@ -197,7 +197,7 @@ async fn notebooks(instance: &Instance, checks: &mut Vec<Check>) -> Result<(), F
         let name = format!("notebook {}", notebook.slug);
         checks.push(match instance.engine.notebook(instance.home.workspace, notebook.id).await {
             Ok(opened) => {
-                confined = Some(opened.confinement());
+                confined = Some(opened.files.confinement());
                 row(&name, State::Ok, folder)
             }
             Err(error) => row(&name, State::Problem, format!("{error} ({folder})")),

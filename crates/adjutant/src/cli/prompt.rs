@@ -10,7 +10,9 @@ use crate::config::Environment;
 use crate::wire::Texts;
 
 /// Lines of a change that are shown at once; a longer one has to be looked at before it can be approved.
-const SHOWN_LINES: usize = 24;
+const SHOWN_LINES: usize = 40;
+/// Lines shown of a longer one.
+const FIRST_LINES: usize = 24;
 
 /// What a person answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,7 +66,7 @@ pub(crate) async fn ask(asked: &ApprovalAsked, texts: &Texts, terminal: Terminal
     let arguments = texts.of(&asked.arguments);
     let change = change(asked, texts, &arguments, terminal);
     let mut seen = change.len() <= SHOWN_LINES;
-    show(&change, SHOWN_LINES);
+    show(&change, if seen { SHOWN_LINES } else { FIRST_LINES });
     if asked.labels.untrusted {
         tell(&format!("  {}", terminal.err.warn("⚠ drafted after reading something that none of you wrote")));
     }

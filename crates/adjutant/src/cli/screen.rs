@@ -30,13 +30,29 @@ pub(crate) struct Screen {
     steps: Steps,
     doing: Option<String>,
     frame: usize,
+    /// Whether the line that moves is there now.
+    drawn: bool,
     /// What of the present turn is on the screen already.
     streamed: String,
 }
 
 impl Screen {
     pub(crate) fn new(terminal: Terminal, format: Format, run: RunId) -> Self {
-        Self { terminal, format, run, steps: Steps::default(), doing: None, frame: 0, streamed: String::new() }
+        Self {
+            terminal,
+            format,
+            run,
+            steps: Steps::default(),
+            doing: None,
+            frame: 0,
+            drawn: false,
+            streamed: String::new(),
+        }
+    }
+
+    /// Learns from an event that is not shown again.
+    pub(crate) fn skip(&mut self, recorded: &Recorded, texts: &Texts) {
+        let _ = self.steps.line(recorded, texts, self.terminal.err);
     }
 
     /// Shows a durable event.
@@ -73,7 +89,6 @@ impl Screen {
         if matches!(recorded.event, Event::RunEnded(_) | Event::ApprovalAsked(_)) {
             self.doing = None;
         }
-        self.draw();
     }
 
     /// The answer. Whole where it goes to a file or a program; on a screen only what is not there yet.
@@ -125,24 +140,22 @@ impl Screen {
         self.doing = None;
     }
 
-    /// Moves the line that moves.
+    /// Draws the line that moves. A run that is done at once never shows it.
     pub(crate) fn tick(&mut self) {
-        self.frame = (self.frame + 1) % FRAMES.len();
-        self.draw();
-    }
-
-    fn draw(&mut self) {
-        if self.format == Format::Text
-            && self.terminal.live
-            && let Some(doing) = &self.doing
-        {
+        // What the model is writing stands where the line would be.
+        if self.format == Format::Json || !self.terminal.live || !self.streamed.is_empty() {
+            return;
+        }
+        if let Some(doing) = &self.doing {
+            self.frame = (self.frame + 1) % FRAMES.len();
             let line = cut(&clean(doing), self.terminal.width.saturating_sub(4));
             tell_piece(&format!("\r\u{1b}[K{} {}", FRAMES[self.frame], self.terminal.err.dim(&line)));
+            self.drawn = true;
         }
     }
 
     fn clear(&mut self) {
-        if self.format == Format::Text && self.terminal.live && self.doing.is_some() {
+        if std::mem::take(&mut self.drawn) {
             tell_piece("\r\u{1b}[K");
         }
     }

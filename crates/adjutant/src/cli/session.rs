@@ -62,8 +62,6 @@ enum Stretch {
     Still,
     /// Ctrl-C.
     Interrupted,
-    /// It took too long.
-    Late,
 }
 
 /// What a person has to do with an inbox item.
@@ -85,6 +83,7 @@ impl<'a> Session<'a> {
     /// # Errors
     /// When the run cannot be driven or read.
     pub(crate) async fn go(mut self) -> Result<Exit, Failure> {
+        self.skip_to_start().await?;
         let attendance = self.instance.engine.attend().await?;
         let exit = self.rounds().await;
         self.screen.still();
@@ -92,16 +91,30 @@ impl<'a> Session<'a> {
         exit
     }
 
+    /// Learns from what happened before the first event that is shown.
+    async fn skip_to_start(&mut self) -> Result<(), Failure> {
+        let (engine, workspace) = (&self.instance.engine, self.instance.home.workspace);
+        if self.follow.after > 0 {
+            let before = engine.recorded(workspace, self.run, 0, Some(self.follow.after)).await?;
+            let texts = Texts::load(engine, workspace, before.iter().map(|recorded| &recorded.event)).await?;
+            before.iter().for_each(|recorded| self.screen.skip(recorded, &texts));
+        }
+        Ok(())
+    }
+
     async fn rounds(&mut self) -> Result<Exit, Failure> {
         loop {
             match self.stretch().await? {
                 Stretch::Still => {}
                 Stretch::Interrupted => return Ok(self.interrupted()),
-                Stretch::Late => self.cancel_late().await?,
             }
             let state = self.instance.engine.run_state(self.instance.home.workspace, self.run).await?;
             match state.status() {
-                Status::Completed | Status::Failed | Status::Cancelled => return Ok(ended(&state)),
+                Status::Completed | Status::Cancelled => return Ok(ended(&state)),
+                Status::Failed => {
+                    self.hint(&format!("adjutant runs fork {} tries again from its message", short(&self.run)));
+                    return Ok(ended(&state));
+                }
                 Status::WaitingApproval => {
                     if let Some(exit) = self.approvals(&state).await? {
                         return Ok(exit);
@@ -129,11 +142,7 @@ impl<'a> Session<'a> {
         let mut follower = engine.follow(workspace, self.run, self.follow.after);
         let mut driving = std::pin::pin!(engine.drive_run(self.run));
         let mut tick = tokio::time::interval(TICK);
-        let late = async |deadline: Option<Instant>| match deadline {
-            Some(at) => tokio::time::sleep_until(at).await,
-            None => std::future::pending().await,
-        };
-        let mut late = std::pin::pin!(late(self.deadline));
+        let mut late = std::pin::pin!(sleep_until(self.deadline));
         let reason = loop {
             tokio::select! {
                 driven = &mut driving => {
@@ -149,7 +158,14 @@ impl<'a> Session<'a> {
                     }
                 },
                 _ = tokio::signal::ctrl_c() => break Stretch::Interrupted,
-                () = &mut late => break Stretch::Late,
+                () = &mut late => {
+                    // Whoever drives it, which is us, hears of the cancel and ends it in order.
+                    late.set(sleep_until(None));
+                    self.deadline = None;
+                    self.screen.note("It took longer than --timeout allows; the run is cancelled.");
+                    let reason = "it took longer than --timeout allows".to_owned();
+                    engine.command(workspace, self.run, &Command::Cancel { by: self.me(), reason }).await?;
+                }
                 _ = tick.tick() => self.screen.tick(),
             }
         };
@@ -173,14 +189,6 @@ impl<'a> Session<'a> {
         self.screen
             .note(&format!("Interrupted. {run} keeps everything it has done; go on with: adjutant runs resume {run}"));
         Exit::Interrupted
-    }
-
-    async fn cancel_late(&mut self) -> Result<(), Failure> {
-        self.deadline = None;
-        self.screen.note("It took longer than --timeout allows; the run is cancelled.");
-        let command = Command::Cancel { by: self.me(), reason: "it took longer than --timeout allows".to_owned() };
-        self.instance.engine.command(self.instance.home.workspace, self.run, &command).await?;
-        Ok(())
     }
 
     fn me(&self) -> Actor {
@@ -292,15 +300,27 @@ impl<'a> Session<'a> {
         Ok(None)
     }
 
-    fn paused(&mut self, state: &State) -> Exit {
-        let run = short(&self.run);
+    /// Says what to do next, to a person.
+    fn hint(&mut self, hint: &str) {
         if self.context.format() == Format::Text {
-            self.screen.note(&format!("hint: adjutant runs resume {run} lets it go on"));
+            self.screen.note(&format!("hint: {hint}"));
         }
+    }
+
+    fn paused(&mut self, state: &State) -> Exit {
+        self.hint(&format!("adjutant runs resume {} lets it go on", short(&self.run)));
         match state.pause.as_ref().map(|pause| pause.reason) {
             Some(PauseReason::Budget | PauseReason::Rate) => Exit::Spent,
             Some(PauseReason::Person) | None => Exit::NeedsPerson,
         }
+    }
+}
+
+/// Comes back at a moment, or never.
+async fn sleep_until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
     }
 }
 

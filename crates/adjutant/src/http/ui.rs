@@ -53,7 +53,9 @@ fn answer(file: &EmbeddedFile, path: &str, asked: &HeaderMap) -> Response {
     if asked.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes()) {
         return (StatusCode::NOT_MODIFIED, headers).into_response();
     }
-    if let Ok(kind) = HeaderValue::from_str(file.metadata.mimetype()) {
+    let kind = file.metadata.mimetype();
+    let kind = if kind.starts_with("text/") { format!("{kind}; charset=utf-8") } else { kind.to_owned() };
+    if let Ok(kind) = HeaderValue::from_str(&kind) {
         headers.insert(header::CONTENT_TYPE, kind);
     }
     (headers, file.data.clone().into_owned()).into_response()

@@ -70,6 +70,7 @@ fn asked() -> ApprovalAsked {
         diff: Some(Content::from("-a\n+b\n")),
         fingerprint: Hash::ZERO,
         target: Target::default(),
+        intended: None,
         risk: Risk::Medium,
         reason: "Writes ask.".to_owned(),
         rule: "autonomy".to_owned(),

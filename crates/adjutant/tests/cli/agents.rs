@@ -1,0 +1,89 @@
+//! Agent files: loaded when they are right, named with their line when they are not.
+
+use crate::house::House;
+
+const WRITER: &str =
+    "---\nname: Writer\nmodel: default\ncan_write: true\nscope:\n  notebooks: ['*']\n  folders: [/]\n---\nYou write.\n";
+
+fn put(house: &House, name: &str, text: &str) {
+    let folder = house.data().join("agents");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join(name), text).unwrap();
+}
+
+fn slugs(house: &House) -> Vec<(String, bool)> {
+    let agents = house.document(&["agents", "ls"]);
+    let pair = |agent: &serde_json::Value| (crate::house::text(&agent["slug"]), agent["is_active"].as_bool().unwrap());
+    agents["data"].as_array().unwrap().iter().map(pair).collect()
+}
+
+#[test]
+fn a_file_becomes_an_agent_a_changed_one_its_next_version_and_a_missing_one_is_off() {
+    let house = House::new();
+    put(&house, "writer.md", WRITER);
+    assert_eq!(slugs(&house), [("guide".to_owned(), true), ("writer".to_owned(), true)]);
+    let done = house.adjutant(&["run", "writer", "what files are here"]);
+    assert_eq!(done.code, Some(0), "{done}");
+    assert_eq!(house.document(&["agents", "show", "writer"])["version"], 1);
+    put(&house, "writer.md", &WRITER.replace("You write.", "You write well."));
+    let shown = house.document(&["agents", "show", "writer"]);
+    assert_eq!((shown["version"].as_u64(), shown["system_prompt"].as_str()), (Some(2), Some("You write well.")));
+    std::fs::remove_file(house.data().join("agents/writer.md")).unwrap();
+    assert_eq!(slugs(&house)[1], ("writer".to_owned(), false));
+    let off = house.adjutant(&["run", "writer", "hello"]);
+    assert_eq!(off.code, Some(1), "{off}");
+    assert!(off.err.contains("is switched off"), "{off}");
+    put(&house, "writer.md", WRITER);
+    assert_eq!(slugs(&house)[1], ("writer".to_owned(), true));
+}
+
+#[test]
+fn a_malformed_file_stops_runs_and_names_its_lines() {
+    let house = House::new();
+    put(&house, "writer.md", &WRITER.replace("model:", "modle:").replace("can_write: true", "can_write: maybe"));
+    let refused = house.adjutant(&["run", "hello"]);
+    assert_eq!(refused.code, Some(2), "{refused}");
+    assert!(refused.err.contains("writer.md:3: unknown field `modle`, did you mean `model`?"), "{refused}");
+    assert!(refused.err.contains("writer.md:4: can_write:"), "{refused}");
+    let looking = house.adjutant(&["runs", "ls"]);
+    assert_eq!(looking.code, Some(0), "{looking}");
+    assert!(looking.err.contains("warning: ") && looking.err.contains("writer.md:3"), "{looking}");
+    put(&house, "writer.md", WRITER);
+    assert_eq!(house.adjutant(&["run", "hello"]).code, Some(0));
+}
+
+#[test]
+fn validate_says_everything_and_loads_nothing() {
+    let house = House::new();
+    let (good, bad) = (house.path().join("good.md"), house.path().join("bad.md"));
+    std::fs::write(&good, WRITER).unwrap();
+    std::fs::write(&bad, "---\nname: Bad\nmax_turns: 900\ntoolset: files\n---\n").unwrap();
+    let (good, bad) = (good.to_str().unwrap(), bad.to_str().unwrap());
+    let fine = house.adjutant(&["agents", "validate", good]);
+    assert_eq!(fine.code, Some(0), "{fine}");
+    assert!(fine.out.contains("good may read, write in /"), "{fine}");
+    let wrong = house.adjutant(&["agents", "validate", good, bad]);
+    assert_eq!(wrong.code, Some(2), "{wrong}");
+    assert!(wrong.err.contains("bad.md:4: unknown field `toolset`, did you mean `toolsets`?"), "{wrong}");
+    let wrong = house.adjutant(&["agents", "validate", bad, "--json"]);
+    let document: serde_json::Value = serde_json::from_str(&wrong.out).unwrap();
+    assert_eq!(document["valid"], false);
+    let lines: Vec<_> =
+        document["data"][0]["problems"].as_array().unwrap().iter().map(|found| found["line"].as_u64()).collect();
+    assert_eq!(lines, [Some(3), Some(4)]);
+    assert!(!house.data().exists());
+}
+
+#[test]
+fn import_asks_and_without_anybody_to_ask_it_refuses() {
+    let house = House::new();
+    let file = house.path().join("writer.md");
+    std::fs::write(&file, WRITER).unwrap();
+    let file = file.to_str().unwrap();
+    let refused = house.adjutant(&["agents", "import", file]);
+    assert_eq!(refused.code, Some(2), "{refused}");
+    assert!(refused.err.contains("read, write in /"), "{refused}");
+    assert_eq!(slugs(&house).len(), 1);
+    assert_eq!(house.adjutant(&["agents", "import", file, "--yes"]).code, Some(0));
+    assert_eq!(slugs(&house)[1], ("writer".to_owned(), true));
+}

@@ -1,0 +1,133 @@
+//! A data directory of its own, and the binary to use it with. Nothing of the machine's own settings gets in.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
+
+/// One instance and its home.
+pub(crate) struct House {
+    folder: tempfile::TempDir,
+}
+
+/// What a command did.
+pub(crate) struct Done {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl House {
+    pub(crate) fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        self.path().join("data")
+    }
+
+    /// The binary with its data directory and a clean environment.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(BINARY);
+        self.prepare(&mut command);
+        command.arg("--data").arg(self.data()).args(arguments);
+        command
+    }
+
+    /// A clean environment for any program.
+    pub(crate) fn prepare(&self, command: &mut Command) {
+        let path = std::env::var("PATH").unwrap_or_default();
+        command.env_clear().env("PATH", path).env("HOME", self.path()).stdin(Stdio::null());
+    }
+
+    /// Runs a command to its end.
+    pub(crate) fn adjutant(&self, arguments: &[&str]) -> Done {
+        Done::of(&mut self.command(arguments))
+    }
+
+    /// Runs a command that has to succeed, and reads the one document it prints.
+    pub(crate) fn document(&self, arguments: &[&str]) -> Value {
+        let done = self.adjutant(&[arguments, &["--json"]].concat());
+        assert_eq!(done.code, Some(0), "{done}");
+        serde_json::from_str(&done.out).unwrap_or_else(|error| panic!("{error}: {done}"))
+    }
+
+    /// The files of the sample notebook.
+    pub(crate) fn note(&self, name: &str) -> PathBuf {
+        let notebook = std::fs::read_dir(self.data().join("notebooks")).unwrap().next().unwrap().unwrap();
+        notebook.path().join(name)
+    }
+
+    /// Starts the run of the tour and leaves it where it asks. Says its id and that of the question.
+    pub(crate) fn asked(&self) -> (String, String) {
+        let done = self.adjutant(&["run", "tidy the welcome notes", "--json", "--approve", "fail"]);
+        assert_eq!(done.code, Some(5), "{done}");
+        let question = done.events().pop().unwrap();
+        assert_eq!(question["event"], "approval_required");
+        (text(&question["data"]["run_id"]), text(&question["data"]["approval_id"]))
+    }
+
+    /// A configuration with one scripted provider named `test`.
+    pub(crate) fn script(&self, script: &str) {
+        std::fs::write(self.path().join("script.yaml"), script).unwrap();
+        let config =
+            "default_model = \"test/script\"\n[providers.test]\nkind = \"scripted\"\nscript = \"script.yaml\"\n";
+        let folder = self.path().join(".config/adjutant");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("config.toml"), config.replace("script.yaml", "../../script.yaml")).unwrap();
+    }
+}
+
+/// The text of a value that has to be one.
+pub(crate) fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_else(|| panic!("not a text: {value}")).to_owned()
+}
+
+impl Done {
+    pub(crate) fn of(command: &mut Command) -> Self {
+        let output = command.output().unwrap();
+        let read = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        Self { code: output.status.code(), out: read(output.stdout), err: read(output.stderr) }
+    }
+
+    /// Every line of standard output as an event.
+    pub(crate) fn events(&self) -> Vec<Value> {
+        self.out
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+            .collect()
+    }
+}
+
+impl std::fmt::Display for Done {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut text = String::new();
+        let _ = write!(text, "code {:?}\n--- out\n{}--- err\n{}", self.code, self.out, self.err);
+        f.write_str(&text)
+    }
+}
+
+/// Says that a test could not be made here, past the harness, which would swallow it.
+pub(crate) fn skip(what: &str, why: &str) {
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stderr(), "skipped: {what}, because {why}");
+}
+
+/// Sends a signal to a process of ours.
+pub(crate) fn signal(name: &str, pid: u32) {
+    let sent = Command::new("sh").arg("-c").arg(format!("kill -{name} {pid}")).status().unwrap();
+    assert!(sent.success());
+}
+
+/// Whether this process may do everything.
+pub(crate) fn is_root() -> bool {
+    let id = Command::new("id").arg("-u").output().unwrap();
+    id.stdout.starts_with(b"0\n")
+}

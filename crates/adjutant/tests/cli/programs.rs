@@ -1,0 +1,81 @@
+//! What other programs rely on: documents, completions, settings, the version.
+
+use crate::house::{Done, House};
+
+#[test]
+fn the_version_is_one_line_or_one_document() {
+    let house = House::new();
+    assert_eq!(house.adjutant(&["version"]).out, format!("adjutant {}\n", env!("CARGO_PKG_VERSION")));
+    assert_eq!(house.document(&["version"])["version"], env!("CARGO_PKG_VERSION"));
+    assert!(!house.data().exists());
+}
+
+#[test]
+fn completions_are_there_for_every_shell() {
+    let house = House::new();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let done = house.adjutant(&["completions", shell]);
+        assert_eq!(done.code, Some(0), "{done}");
+        assert!(done.out.contains("adjutant") && done.out.contains("inbox"), "{shell}");
+    }
+}
+
+#[test]
+fn doctor_says_how_everything_is() {
+    let house = House::new();
+    house.asked();
+    let report = house.document(&["doctor"]);
+    assert_eq!(report["status"], "ok", "{report:#}");
+    let state = |name: &str| {
+        let rows = report["checks"].as_array().unwrap();
+        rows.iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("{name} is missing"))["state"].clone()
+    };
+    for (name, expected) in [
+        ("data directory", "ok"),
+        ("master key", "ok"),
+        ("database", "ok"),
+        ("sealing at rest", "enforced"),
+        ("sandbox", "off"),
+        ("notebook welcome", "ok"),
+        ("file confinement", "enforced"),
+        ("agents", "ok"),
+        ("default model", "ok"),
+        ("chains", "enforced"),
+    ] {
+        assert_eq!(state(name), expected, "{name}");
+    }
+    let rebuilt = house.adjutant(&["doctor", "--rebuild"]);
+    assert_eq!(rebuilt.code, Some(0), "{rebuilt}");
+    assert!(rebuilt.out.contains("the tables of 1 run were made again"), "{rebuilt}");
+    assert_eq!(house.document(&["runs", "ls"])["data"][0]["status"], "WAITING_APPROVAL");
+}
+
+#[test]
+fn settings_say_where_they_come_from_and_wrong_ones_what_is_wrong() {
+    let house = House::new();
+    house.script("- text: hi\n");
+    let shown = house.adjutant(&["config", "show", "--origin"]);
+    assert_eq!(shown.code, Some(0), "{shown}");
+    assert!(shown.out.contains("config.toml:1") && shown.out.contains("command line"), "{shown}");
+    let key = Done::of(house.command(&["doctor"]).env("OPENAI_API_KEY", "sk-very-secret"));
+    assert!(key.out.contains("OPENAI_API_KEY") && key.out.contains("not stored"), "{key}");
+    assert!(!key.out.contains("very-secret"), "{key}");
+    std::fs::write(house.path().join(".config/adjutant/config.toml"), "encript = true\n").unwrap();
+    let wrong = house.adjutant(&["runs", "ls"]);
+    assert_eq!(wrong.code, Some(2), "{wrong}");
+    assert!(wrong.err.contains("config.toml:1: unknown key `encript`, did you mean `encrypt`?"), "{wrong}");
+}
+
+#[test]
+fn a_wrong_command_line_is_two() {
+    let house = House::new();
+    for wrong in [
+        &["bogus"][..],
+        &["runs"],
+        &["run", "--approve", "maybe"],
+        &["inbox", "approve"],
+        &["run", "--timeout", "soon", "x"],
+    ] {
+        assert_eq!(house.adjutant(wrong).code, Some(2), "{wrong:?}");
+    }
+}
