@@ -14,6 +14,7 @@ use adjutant_core::label::Labels;
 use adjutant_core::run::event::{ApprovalAsked, Effects, GrantScope, Risk};
 use adjutant_core::time::Time;
 use adjutant_core::tool::{Category, Effect, Level, Prepared, Target, ToolDefinition, ToolSpec, Touch};
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::given::{Story, call_id, run_id};
@@ -61,7 +62,7 @@ fn read_file() -> ToolSpec {
 }
 
 /// One question, to be varied.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 struct Ask {
     agent: AgentConfig,
     spec: Option<ToolSpec>,
@@ -676,4 +677,79 @@ fn the_verdict_is_the_same_for_the_same_question() {
     assert_eq!(ask.verdict(), ask.verdict());
     let stored: Verdict = serde_json::from_value(serde_json::to_value(ask.verdict()).unwrap()).unwrap();
     assert_eq!(stored, ask.verdict());
+}
+
+fn asks() -> impl Strategy<Value = Ask> {
+    let effects = [Effect::Read, Effect::Create, Effect::Write, Effect::Delete, Effect::Execute, Effect::Send];
+    let categories =
+        [Category::FileRead, Category::FileWrite, Category::FileDelete, Category::Memory, Category::Custom];
+    let actions = [Action::Read, Action::List, Action::Write, Action::Create, Action::Delete];
+    let paths = ["/notes/a.md", "/notes", "/other/a.md", "/notes/.env", ".."];
+    let levels = [Autonomy::None, Autonomy::Low, Autonomy::Medium, Autonomy::High, Autonomy::Full];
+    let spec = (select(&effects), select(&categories), select(&actions), any::<bool>());
+    let call = (select(&paths), any::<Option<bool>>(), any::<bool>(), any::<bool>(), select(&levels));
+    (spec, call).prop_map(|((effect, category, action, undoable), (path, seen, granted_before, answered, autonomy))| {
+        let spec = ToolSpec { undoable, ..tool("it", category, effect, action) };
+        let seen = seen.map(|there| vec![(path, there)]);
+        let grants =
+            if granted_before { vec![Grant::from_asked(&asked("it", "{}", &["/notes/x.md"]))] } else { Vec::new() };
+        let ask = Ask { seen, grants, answered, ..Ask::new(spec) };
+        ask.path(path).policy(|agent| agent.autonomy = autonomy)
+    })
+}
+
+fn select<T: Clone + std::fmt::Debug + 'static>(options: &[T]) -> impl Strategy<Value = T> + use<T> {
+    proptest::sample::select(options.to_vec())
+}
+
+/// The ways to take something away from an agent.
+const NARROWINGS: [fn(&mut Ask); 17] = [
+    |ask| ask.agent.is_active = false,
+    |ask| ask.agent.can_read = false,
+    |ask| ask.agent.can_write = false,
+    |ask| ask.agent.can_create = false,
+    |ask| ask.agent.can_delete = false,
+    |ask| ask.agent.can_access_integrations = false,
+    |ask| ask.agent.permission_level = Level::Read,
+    |ask| ask.agent.categories.retain(|category| *category == Category::FileRead),
+    |ask| ask.agent.toolsets.clear(),
+    |ask| ask.agent.denied_tools = BTreeSet::from(["it".to_owned()]),
+    |ask| ask.agent.requires_approval = BTreeSet::from(["it".to_owned()]),
+    |ask| ask.agent.autonomy = Autonomy::None,
+    |ask| ask.agent.scope.operations = Some(vec![Operation::Read]),
+    |ask| ask.agent.scope.file_types = Some(vec!["*.txt".to_owned()]),
+    |ask| ask.agent.scope.folders = None,
+    |ask| ask.effects = Effects::Dry,
+    |ask| ask.notebook = false,
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn taking_something_away_never_allows_more(ask in asks()) {
+        let before = ask.verdict();
+        for (index, narrow) in NARROWINGS.iter().enumerate() {
+            let mut narrowed = ask.clone();
+            narrow(&mut narrowed);
+            let after = narrowed.verdict();
+            prop_assert!(after.decision >= before.decision, "{index}: {before:?} became {after:?}");
+        }
+    }
+
+    #[test]
+    fn a_yes_lifts_an_ask_and_never_a_denial(ask in asks()) {
+        let without = Ask { answered: false, grants: Vec::new(), ..ask.clone() }.verdict();
+        let with = Ask { answered: true, ..ask }.verdict();
+        prop_assert_eq!(with.decision == Decision::Deny, without.decision == Decision::Deny);
+        prop_assert_ne!(with.decision, Decision::Ask);
+    }
+
+    #[test]
+    fn only_what_autonomy_alone_asks_offers_more_than_once(ask in asks()) {
+        let verdict = ask.verdict();
+        prop_assert_eq!(!verdict.scopes.is_empty(), verdict.decision == Decision::Ask);
+        prop_assert_eq!(verdict.scopes.contains(&GrantScope::Run), verdict.decision == Decision::Ask && verdict.rule == "autonomy");
+        prop_assert!(!verdict.reason.is_empty() && !verdict.rule.is_empty());
+    }
 }
