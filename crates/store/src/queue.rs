@@ -90,6 +90,17 @@ impl Store {
         row.map_or(Ok(None), |mut row| row.take())
     }
 
+    /// The runs that this node owns, with the epochs of their claims: the reply to a claim may have been lost.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn owned(&self, node: NodeId) -> Result<Vec<Claim>, StoreError> {
+        let sql = sql!(self, memory => memory.owned(node));
+        let text = "SELECT id, workspace, epoch FROM runs WHERE owner = $1 ORDER BY id";
+        let rows = sql.db.read(text, args![node]).await?;
+        rows.into_iter().map(|mut row| read_claim(&mut row)).collect()
+    }
+
     /// Gives a run back without an append. Does nothing when the claim is not ours any more.
     ///
     /// # Errors

@@ -40,6 +40,12 @@ impl Memory {
         Ok(free.filter_map(|row| row.state.due).min())
     }
 
+    pub(crate) fn owned(&self, node: NodeId) -> Result<Vec<Claim>, StoreError> {
+        let state = self.state();
+        let mine = state.runs.values().filter(|row| row.owner == Some(node));
+        Ok(mine.map(|row| Claim { run: row.id, workspace: row.workspace, epoch: row.epoch }).collect())
+    }
+
     pub(crate) fn release(&self, node: NodeId, run: RunId, epoch: u64) -> Result<(), StoreError> {
         let mut state = self.state();
         let row = state.runs.get_mut(&run).filter(|row| row.owner == Some(node) && row.epoch == epoch);
