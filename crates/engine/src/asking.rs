@@ -1,5 +1,6 @@
 //! Calling the model: build the request from the log, announce it, make the call, record the answer.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use adjutant_core::content::Content;
@@ -13,8 +14,9 @@ use adjutant_core::run::event::{
 use adjutant_core::run::state::State;
 use adjutant_core::run::transcript;
 use adjutant_core::tool::ToolDefinition;
-use adjutant_models::ModelError;
 use adjutant_models::retry::backoff;
+use adjutant_models::{Detail, ModelError};
+use futures::FutureExt;
 
 use crate::driver::{Driver, Hold};
 use crate::engine::Engine;
@@ -40,12 +42,10 @@ impl Driver {
         let answer = match model {
             Err(error) => Err(error),
             Ok(model) => tokio::select! {
-                answer = model.answer(&request, &pieces) => answer,
+                biased;
                 // Dropping the call is what stops it.
-                cancelled = self.cancelled() => {
-                    cancelled?;
-                    return Ok(Flushed::Written);
-                }
+                cancelled = self.cancelled() => return cancelled,
+                answer = in_time(model.answer(&request, &pieces)) => answer,
             },
         };
         match answer {
@@ -169,6 +169,19 @@ impl Driver {
             self.log.push(Errored { code: class, message, retryable: error.retryable() })?;
         }
         Ok(())
+    }
+}
+
+/// Waits for an answer as long as any model may take. A model that panics has failed: it must not take the run with it.
+async fn in_time(answering: impl Future<Output = Result<ModelAnswer, ModelError>>) -> Result<ModelAnswer, ModelError> {
+    let limit = limits::MODEL_TIMEOUT;
+    match tokio::time::timeout(limit, AssertUnwindSafe(answering).catch_unwind()).await {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(_)) => {
+            let reason = "what talks to the provider stopped unexpectedly";
+            Err(ModelError::Unknown { reason, status: None, detail: Detail::default() })
+        }
+        Err(_) => Err(ModelError::Timeout { what: "finish its answer", limit }),
     }
 }
 

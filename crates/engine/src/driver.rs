@@ -1,35 +1,39 @@
 //! Driving one run: ask the pure core what comes next, announce it in the log, do it, record what came of it. Decides
 //! nothing itself.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use adjutant_core::content::Content;
 use adjutant_core::id::CallId;
 use adjutant_core::limits;
 use adjutant_core::message::Message;
 use adjutant_core::run::event::{
-    Actor, ApprovalDecided, CallEnded, CallStarted, Cancelled, Decision, EndStatus, Errored, GrantScope, ModelFailed,
-    RunEnded,
+    Actor, ApprovalDecided, CallEnded, CallStarted, Cancelled, Decision, DoubtOutcome, EndStatus, Errored, GrantScope,
+    ModelFailed, RunEnded,
 };
-use adjutant_core::run::state::State;
+use adjutant_core::run::state::{Call, State};
 use adjutant_core::run::step::{Finish, Settlement, Step, step};
 use adjutant_core::time::Time;
-use adjutant_core::tool::{Recovery, ToolDefinition};
+use adjutant_core::tool::{Probe, Recovery, ToolDefinition};
 use adjutant_store::StoreError;
 use adjutant_store::row::{Claim, Writer};
 use tokio::sync::Notify;
 
 use crate::engine::{Driving, Engine};
 use crate::error::EngineError;
-use crate::log::{Flushed, RunLog};
-use crate::toolbox::{Toolbox, Work};
+use crate::lease::Life;
+use crate::log::{Caught, Flushed, RunLog};
+use crate::toolbox::{Toolbox, Work, WorkEnded};
 
 /// A wait shorter than this is sat out; a longer one gives the run back.
 const SIT_OUT: Duration = Duration::from_secs(15);
 /// How long an append is tried again while the store does not answer: as long as the lease could live.
 const STORE_PATIENCE: Duration = Duration::from_secs(30);
-/// How long a call that changes something may go on after a cancel, so that its result is known.
+/// Wait after the store did not answer while something else goes on.
+const STORE_PAUSE: Duration = Duration::from_secs(1);
+/// How long calls that change something may go on after a cancel, so that their results are known.
 const CANCEL_GRACE: Duration = Duration::from_secs(10);
 
 /// How driving a run came to an end.
@@ -49,7 +53,8 @@ pub(crate) struct Driver {
     pub(crate) toolbox: Toolbox,
     pub(crate) base: Option<Arc<Vec<Message>>>,
     pub(crate) definitions: Option<Arc<Vec<ToolDefinition>>>,
-    pub(crate) running: HashMap<CallId, Work>,
+    pub(crate) running: BTreeMap<CallId, Work>,
+    pub(crate) life: Life,
     notify: Arc<Notify>,
     writer: Writer,
     _driving: Driving,
@@ -60,6 +65,23 @@ pub(crate) struct Driver {
 /// # Errors
 /// When the store cannot be reached for longer than the lease lives, or the log cannot be followed.
 pub(crate) async fn drive(engine: &Engine, claim: Claim) -> Result<Exit, EngineError> {
+    let life = engine.lease().life();
+    loop {
+        let went = tokio::select! {
+            biased;
+            // A node that was taken for dead has lost its runs: nothing more is begun for them here.
+            () = engine.lease().lost(life) => return Ok(Exit::Fenced),
+            went = go_through(engine, claim, life) => went?,
+        };
+        match went {
+            Went::Out(exit) => return Ok(exit),
+            // Whether the run is still ours is for the store to say, at the next append.
+            Went::Overtaken => {}
+        }
+    }
+}
+
+async fn go_through(engine: &Engine, claim: Claim, life: Life) -> Result<Went, EngineError> {
     let driving = engine.driving(claim.run);
     let log = RunLog::load(engine.store(), engine.env(), claim.workspace, claim.run).await?;
     let writer = Writer::Owner { node: engine.node(), epoch: claim.epoch };
@@ -69,7 +91,8 @@ pub(crate) async fn drive(engine: &Engine, claim: Claim) -> Result<Exit, EngineE
         toolbox: Toolbox::default(),
         base: None,
         definitions: None,
-        running: HashMap::new(),
+        running: BTreeMap::new(),
+        life,
         notify: Arc::clone(&driving.notify),
         writer,
         _driving: driving,
@@ -86,7 +109,7 @@ impl Driver {
         self.engine.env().now()
     }
 
-    async fn go(&mut self) -> Result<Exit, EngineError> {
+    async fn go(&mut self) -> Result<Went, EngineError> {
         loop {
             let next = match self.next().await {
                 Err(error) => self.give_up(error)?,
@@ -94,8 +117,9 @@ impl Driver {
             };
             match next {
                 Next::On(Flushed::Written | Flushed::Rebased) => {}
-                Next::On(Flushed::Fenced) => return Ok(Exit::Fenced),
-                Next::Out(exit) => return Ok(exit),
+                Next::On(Flushed::Fenced) => return Ok(Went::Out(Exit::Fenced)),
+                Next::On(Flushed::Overtaken) => return Ok(Went::Overtaken),
+                Next::Out(exit) => return Ok(Went::Out(exit)),
             }
         }
     }
@@ -115,7 +139,7 @@ impl Driver {
             Step::Wait(until) => return self.wait(until).await,
             Step::Done => match self.flush(Hold::Release).await? {
                 Flushed::Written => return Ok(Next::Out(Exit::Ended)),
-                other @ (Flushed::Rebased | Flushed::Fenced) => other,
+                other @ (Flushed::Rebased | Flushed::Fenced | Flushed::Overtaken) => other,
             },
         };
         Ok(Next::On(flushed))
@@ -192,14 +216,22 @@ impl Driver {
 
     fn settle(&mut self, settlements: Vec<Settlement>) -> Result<Flushed, EngineError> {
         for settlement in settlements {
-            let tool = self.state().call(&settlement.call).map(|call| call.tool.clone()).unwrap_or_default();
+            let call = self.state().call(&settlement.call);
+            let (tool, started) = call.map(|call| (call.tool.clone(), call.started.is_some())).unwrap_or_default();
+            let Settlement { call, mut output, mut is_error, mut allowed, rule } = settlement;
+            if started && !allowed {
+                // It was to be run again and is not: that says nothing about the time before.
+                (allowed, is_error) = (true, true);
+                let why = output.text().trim_end_matches(" Nothing was done.").to_owned();
+                output = format!("{why} Not run again; whether it happened the first time is not known.").into();
+            }
             self.log.push(CallEnded {
-                call: settlement.call,
+                call,
                 tool,
-                output: settlement.output,
-                is_error: settlement.is_error,
-                allowed: settlement.allowed,
-                rule: settlement.rule,
+                output,
+                is_error,
+                allowed,
+                rule,
                 ms: 0,
                 labels: adjutant_core::label::Labels::NONE,
                 resources: Vec::new(),
@@ -208,11 +240,17 @@ impl Driver {
         Ok(Flushed::Written)
     }
 
-    /// Announces calls, makes that durable, and only then runs them.
+    /// Announces calls, makes that durable, and only then runs them. Whatever may fail comes before the announcement: an
+    /// announced call that is not run would be in doubt.
     pub(crate) async fn start(&mut self, calls: &[CallId]) -> Result<Flushed, EngineError> {
+        self.log.load_texts().await?;
+        let agent = self.known_agent().await?;
+        let world = self.world(&agent).await?;
         for id in calls {
-            let Some(started) = self.announcement(id) else { continue };
-            self.log.push(started)?;
+            match self.announcement(id) {
+                Some(started) => self.log.push(started)?,
+                None => self.end_without_tool(id)?,
+            }
         }
         let flushed = self.flush(Hold::Keep).await?;
         if flushed != Flushed::Written {
@@ -221,11 +259,27 @@ impl Driver {
         let durable = self.log.head.seq;
         for id in calls {
             match self.log.state.take_permit(id, durable) {
-                Ok(permit) => self.run(permit).await?,
+                Ok(permit) => self.run(permit, world.clone())?,
+                // It was stopped between its start and now, or there is no such tool any more.
+                Err(_) if self.state().cancel.is_some() || self.state().call(id).is_none_or(|c| c.ended.is_some()) => {}
                 Err(missing) => tracing::error!(run = %self.log.run, error = %missing, "a started call has no permit"),
             }
         }
         Ok(Flushed::Written)
+    }
+
+    /// Ends a call whose tool this node does not have: it was judged by another, with other tools.
+    fn end_without_tool(&mut self, id: &CallId) -> Result<(), EngineError> {
+        let Some(call) = self.state().call(id) else { return Ok(()) };
+        let output = format!("There is no tool `{}` any more. It was not run.", call.tool);
+        let settlement = Settlement {
+            call: id.clone(),
+            output: output.into(),
+            is_error: true,
+            allowed: call.started.is_some(),
+            rule: Some("tool".to_owned()),
+        };
+        self.settle(vec![settlement]).map(drop)
     }
 
     fn announcement(&self, id: &CallId) -> Option<CallStarted> {
@@ -276,28 +330,45 @@ impl Driver {
         let Some(rest) = rest.filter(|rest| *rest <= SIT_OUT) else {
             return Ok(match self.flush(Hold::Release).await? {
                 Flushed::Written => Next::Out(Exit::Parked),
-                other @ (Flushed::Rebased | Flushed::Fenced) => Next::On(other),
+                other @ (Flushed::Rebased | Flushed::Fenced | Flushed::Overtaken) => Next::On(other),
             });
         };
-        let flushed = self.flush(Hold::Keep).await?;
+        let mut flushed = self.flush(Hold::Keep).await?;
         if flushed == Flushed::Written {
             let commanded = Arc::clone(&self.notify);
             tokio::select! {
+                biased;
+                () = commanded.notified() => flushed = self.hear().await?,
                 () = tokio::time::sleep(rest) => {}
-                () = commanded.notified() => self.log.catch_up().await?,
             }
         }
         Ok(Next::On(flushed))
     }
 
-    /// Comes back once a cancel is in the log. Only right while nothing is pending.
-    pub(crate) async fn cancelled(&mut self) -> Result<(), EngineError> {
+    /// Reads what was asked of the run. Only right while nothing is pending. A store that does not answer is asked again a
+    /// little later: what runs meanwhile is not dropped for that.
+    async fn hear(&mut self) -> Result<Flushed, EngineError> {
+        match self.log.catch_up().await {
+            Ok(Caught::Up) => Ok(Flushed::Written),
+            Ok(Caught::Overtaken) => Ok(Flushed::Overtaken),
+            Err(EngineError::Store(StoreError::Unavailable(why))) => {
+                tracing::warn!(run = %self.log.run, error = %why, "commands cannot be read at the moment");
+                tokio::time::sleep(STORE_PAUSE).await;
+                self.notify.notify_one();
+                Ok(Flushed::Written)
+            }
+            Err(other) => Err(other),
+        }
+    }
+
+    /// Comes back once a cancel is in the log, or more than commands. Only right while nothing is pending.
+    pub(crate) async fn cancelled(&mut self) -> Result<Flushed, EngineError> {
         loop {
             let commanded = Arc::clone(&self.notify);
             commanded.notified().await;
-            self.log.catch_up().await?;
-            if self.state().cancel.is_some() {
-                return Ok(());
+            let heard = self.hear().await?;
+            if heard != Flushed::Written || self.state().cancel.is_some() {
+                return Ok(heard);
             }
         }
     }
@@ -313,17 +384,14 @@ impl Driver {
             return self.flush(Hold::Keep).await;
         }
         let commanded = Arc::clone(&self.notify);
-        tokio::select! {
-            ended = crate::toolbox::next_ended(&mut self.running) => {
-                if let Some((call, ended)) = ended {
-                    return self.record(call, ended).await;
-                }
-                Ok(Flushed::Written)
-            }
-            () = commanded.notified() => {
-                self.log.catch_up().await?;
-                Ok(Flushed::Written)
-            }
+        let ended = tokio::select! {
+            biased;
+            () = commanded.notified() => return self.hear().await,
+            ended = crate::toolbox::next_ended(&mut self.running) => ended,
+        };
+        match ended {
+            Some((call, ended)) => self.record(call, ended).await,
+            None => Ok(Flushed::Written),
         }
     }
 
@@ -347,32 +415,70 @@ impl Driver {
     /// Gives every open call its result, because the run ends: what changes something is waited for, so that its end is known.
     async fn close_calls(&mut self, how: &str) -> Result<(), EngineError> {
         let open: Vec<_> = self.state().calls().filter(|call| call.ended.is_none()).cloned().collect();
+        let until = tokio::time::Instant::now() + CANCEL_GRACE;
         for call in open {
-            let work = self.running.remove(&call.id);
-            let unknown = format!("The run was {how} while this ran: it is not known whether it happened.");
-            let (output, allowed) = match (work, call.recovery()) {
-                (_, None) => (format!("Not run: the run was {how}."), false),
-                (_, Some(Recovery::Pure)) => (format!("Given up: the run was {how}."), true),
-                (Some(mut work), Some(_)) => match tokio::time::timeout(CANCEL_GRACE, work.ended()).await {
-                    Ok(ended) => {
-                        self.record_final(call.id.clone(), ended)?;
-                        continue;
-                    }
-                    Err(_) => (unknown.clone(), true),
-                },
-                (None, Some(_)) => (unknown.clone(), true),
-            };
-            let started = call.started.is_some();
-            self.settle(vec![Settlement {
-                call: call.id,
-                output: output.into(),
-                is_error: true,
-                allowed: allowed && started,
-                rule: Some(how.to_owned()),
-            }])?;
+            self.stop_call(call, how, until).await?;
         }
         Ok(())
     }
+}
+
+impl Driver {
+    /// Gives a call its result because the run ends: what it answers in time, what is known of it, or that nothing is known.
+    async fn stop_call(&mut self, call: Call, how: &str, until: tokio::time::Instant) -> Result<(), EngineError> {
+        let work = self.running.remove(&call.id);
+        let said = call.doubt.as_ref().and_then(|doubt| doubt.resolved.as_ref());
+        let (output, is_error) = match (work, call.recovery()) {
+            (_, None) => (format!("Not run: the run was {how}.").into(), true),
+            (_, Some(Recovery::Pure)) => (format!("Given up: the run was {how}.").into(), true),
+            (None, Some(_)) if said.is_some_and(|said| said.outcome == DoubtOutcome::Happened) => {
+                let confirmed = || "A person confirmed that it happened.".into();
+                (said.and_then(|said| said.result.clone()).unwrap_or_else(confirmed), false)
+            }
+            (Some(mut work), Some(recovery)) => match tokio::time::timeout_at(until, work.ended()).await {
+                Ok(ended) if !ended.is_in_doubt() => return self.record_final(call.id, ended),
+                Ok(_) | Err(_) => match self.found_out(&call.id, recovery, how).await? {
+                    Found::Recorded => return Ok(()),
+                    Found::Said(output) => (output, true),
+                },
+            },
+            (None, Some(recovery)) => match self.found_out(&call.id, recovery, how).await? {
+                Found::Recorded => return Ok(()),
+                Found::Said(output) => (output, true),
+            },
+        };
+        let allowed = call.started.is_some();
+        let rule = Some(how.to_owned());
+        self.settle(vec![Settlement { call: call.id, output, is_error, allowed, rule }]).map(drop)
+    }
+
+    /// What a look at the world says of a call that was stopped.
+    async fn found_out(&mut self, id: &CallId, recovery: Recovery, how: &str) -> Result<Found, EngineError> {
+        let probe = if recovery == Recovery::Reconcile { self.probe(id).await? } else { Probe::Unknown };
+        Ok(match probe {
+            Probe::Happened(outcome) => {
+                self.record_final(id.clone(), WorkEnded::seen(outcome, recovery))?;
+                Found::Recorded
+            }
+            Probe::NotHappened => Found::Said(format!("The run was {how} before this had any effect.").into()),
+            Probe::Unknown => {
+                let unknown = format!("The run was {how} while this ran: it is not known whether it happened.");
+                Found::Said(unknown.into())
+            }
+        })
+    }
+}
+
+enum Found {
+    Recorded,
+    Said(Content),
+}
+
+/// How one way through a run's log came to an end.
+enum Went {
+    Out(Exit),
+    /// The log has to be read afresh.
+    Overtaken,
 }
 
 /// Whether a flush keeps the run or gives it back.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use adjutant_core::guard::arguments::Schema;
@@ -17,6 +18,7 @@ use tokio::sync::Notify;
 use crate::env::Env;
 use crate::error::EngineError;
 use crate::feed::Feed;
+use crate::lease::Lease;
 
 /// Finds a model by its name.
 pub type ModelSource = Arc<dyn Fn(&str) -> Result<Arc<dyn Model>, ModelError> + Send + Sync>;
@@ -46,7 +48,9 @@ struct Inner {
     schemas: BTreeMap<String, Schema>,
     node: NodeId,
     feed: Feed,
-    drivers: Mutex<HashMap<RunId, Arc<Notify>>>,
+    lease: Lease,
+    drivers: Mutex<BTreeMap<RunId, Arc<Notify>>>,
+    claims: Claims,
     open: Mutex<HashMap<(WorkspaceId, NotebookId), OpenNotebook>>,
 }
 
@@ -100,7 +104,9 @@ impl Engine {
             schemas,
             node,
             feed: Feed::default(),
+            lease: Lease::default(),
             drivers: Mutex::default(),
+            claims: Claims::default(),
             open: Mutex::default(),
         })))
     }
@@ -133,6 +139,14 @@ impl Engine {
     #[must_use]
     pub fn default_model(&self) -> &str {
         &self.0.parts.default_model
+    }
+
+    pub(crate) fn lease(&self) -> &Lease {
+        &self.0.lease
+    }
+
+    pub(crate) fn claims(&self) -> &Claims {
+        &self.0.claims
     }
 
     pub(crate) fn feed(&self) -> &Feed {
@@ -202,6 +216,12 @@ impl Engine {
         }
     }
 
+    /// Answers for a run until the guard is dropped.
+    pub(crate) fn hold(&self, run: RunId) -> Holding {
+        *lock(&self.0.claims.held).entry(run).or_default() += 1;
+        Holding { engine: self.clone(), run }
+    }
+
     /// Notes that a run is driven here.
     pub(crate) fn driving(&self, run: RunId) -> Driving {
         let notify = Arc::new(Notify::new());
@@ -219,7 +239,56 @@ pub(crate) struct Driving {
 
 impl Drop for Driving {
     fn drop(&mut self) {
-        lock(&self.engine.0.drivers).remove(&self.run);
+        // Another may drive it by now: one that was fenced takes its time to end.
+        let mut drivers = lock(&self.engine.0.drivers);
+        if drivers.get(&self.run).is_some_and(|notify| Arc::ptr_eq(notify, &self.notify)) {
+            drivers.remove(&self.run);
+        }
+    }
+}
+
+/// The runs that somebody here answers for, and whether the store may think that there are more: the reply to a claim can
+/// be lost, and whoever drives a run can go away.
+#[derive(Debug, Default)]
+pub(crate) struct Claims {
+    /// How many answer for each: one that was fenced may still be on its way out when the next begins.
+    held: Mutex<BTreeMap<RunId, usize>>,
+    unsure: AtomicBool,
+}
+
+impl Claims {
+    /// Whether somebody answers for a run.
+    pub(crate) fn is_held(&self, run: RunId) -> bool {
+        lock(&self.held).contains_key(&run)
+    }
+
+    /// The store may think that this node drives a run that nobody here drives.
+    pub(crate) fn doubt(&self) {
+        self.unsure.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether that is so; asked once.
+    pub(crate) fn take_doubt(&self) -> bool {
+        self.unsure.swap(false, Ordering::Relaxed)
+    }
+}
+
+/// Somebody answers for a run while this lives.
+#[derive(Debug)]
+pub(crate) struct Holding {
+    engine: Engine,
+    run: RunId,
+}
+
+impl Drop for Holding {
+    fn drop(&mut self) {
+        let mut held = lock(&self.engine.claims().held);
+        let left = held.get(&self.run).map_or(0, |count| count - 1);
+        if left == 0 {
+            held.remove(&self.run);
+        } else {
+            held.insert(self.run, left);
+        }
     }
 }
 

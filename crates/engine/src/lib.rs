@@ -11,6 +11,7 @@ mod error;
 mod export;
 mod feed;
 mod handles;
+mod lease;
 mod log;
 mod projection;
 mod prompt;

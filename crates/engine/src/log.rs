@@ -39,6 +39,17 @@ pub(crate) enum Flushed {
     Rebased,
     /// Somebody else drives the run now.
     Fenced,
+    /// The log holds more than commands that we did not write: it has to be read afresh.
+    Overtaken,
+}
+
+/// What was found in the log beyond what we knew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Caught {
+    /// Nothing, or what was asked of the run.
+    Up,
+    /// Somebody else's facts and decisions, or our own that came late.
+    Overtaken,
 }
 
 /// The log of one run.
@@ -82,11 +93,25 @@ impl RunLog {
             blocks: HashMap::new(),
         };
         log.catch_up().await?;
+        log.load_texts().await?;
         Ok(log)
     }
 
+    /// Loads the texts that are acted on or shown in lists: what was said, the arguments of open calls, the last answer.
+    pub(crate) async fn load_texts(&mut self) -> Result<(), EngineError> {
+        let missing: Vec<_> = in_use(&mut self.state).iter().filter_map(|content| content.missing()).collect();
+        let loaded = texts(&self.store, self.workspace, &missing).await?;
+        for content in in_use(&mut self.state) {
+            if let Some(text) = content.missing().and_then(|hash| loaded.get(&hash)) {
+                content.fill(text);
+            }
+        }
+        Ok(())
+    }
+
     /// Reads what others have appended. Only right while nothing is pending.
-    pub(crate) async fn catch_up(&mut self) -> Result<(), EngineError> {
+    pub(crate) async fn catch_up(&mut self) -> Result<Caught, EngineError> {
+        let mut caught = Caught::Up;
         loop {
             let entries = self.store.events(self.workspace, StreamId::Run(self.run), self.head.seq, PAGE).await?;
             let last = entries.len() < PAGE as usize;
@@ -95,21 +120,17 @@ impl RunLog {
                     .follows(self.head)
                     .map_err(|broken| EngineError::BadLog { run: self.run, why: broken.to_string() })?;
                 let event = decode(self.run, &entry)?;
+                if event.class() != Class::Command {
+                    caught = Caught::Overtaken;
+                }
                 self.state
                     .apply(&event, entry.seq, entry.time)
                     .map_err(|bad| EngineError::impossible(self.run, &bad))?;
             }
             if last {
-                return self.load_arguments().await;
+                return Ok(caught);
             }
         }
-    }
-
-    /// Loads the arguments of calls that are still open: they are judged and run from the text, not from its hash.
-    async fn load_arguments(&mut self) -> Result<(), EngineError> {
-        let loaded = texts(&self.store, self.workspace, &self.state.missing()).await?;
-        self.state.fill(&loaded);
-        Ok(())
     }
 
     /// Adds an event to what will be written next.
@@ -150,43 +171,47 @@ impl RunLog {
             stream: StreamId::Run(self.run),
             expected: self.head,
             writer,
-            blocks: self.take_blocks(),
+            blocks: self.blocks_to_write(),
             run: Some(RunChange::Update { state: projection::run_state(&self.state), release }),
             approvals: projection::approval_rows(&self.state, self.pending.iter().map(|pending| &pending.event)),
             calls: projection::call_rows(&self.state, self.pending.iter().map(|pending| &pending.event)),
             entries,
         };
-        match self.store.append(append.clone()).await {
+        // Nothing that is pending is forgotten before it is known to be durable.
+        match self.store.append(append).await {
             Ok(head) => {
-                self.head = head;
-                self.pending.clear();
+                self.written(head);
                 Ok(Flushed::Written)
             }
-            Err(StoreError::Stale { fenced }) => self.after_stale(append, expected, fenced).await,
-            Err(other) => {
-                self.restore_blocks(append.blocks);
-                Err(other.into())
-            }
+            Err(StoreError::Stale { fenced }) => self.after_stale(expected, fenced).await,
+            Err(other) => Err(other.into()),
         }
     }
 
+    fn written(&mut self, head: Head) {
+        self.head = head;
+        self.pending.clear();
+        self.blocks.clear();
+    }
+
     /// An append was refused. Either it had been written after all (its answer was lost), or somebody was faster.
-    async fn after_stale(&mut self, append: Append, expected: Head, fenced: bool) -> Result<Flushed, EngineError> {
+    async fn after_stale(&mut self, expected: Head, fenced: bool) -> Result<Flushed, EngineError> {
         let entries = self.store.events(self.workspace, StreamId::Run(self.run), self.head.seq, PAGE).await?;
-        if !append.entries.is_empty() && entries.iter().any(|entry| entry.head() == expected) {
+        if !self.pending.is_empty() && entries.iter().any(|entry| entry.head() == expected) {
             // The hash covers a random salt, so an equal head is this very append: only its answer was lost.
-            self.pending.clear();
-            self.head = expected;
-            self.catch_up().await?;
-            return Ok(if fenced { Flushed::Fenced } else { Flushed::Written });
+            self.written(expected);
+            return Ok(match self.catch_up().await? {
+                _ if fenced => Flushed::Fenced,
+                Caught::Up => Flushed::Written,
+                Caught::Overtaken => Flushed::Overtaken,
+            });
         }
         if fenced {
             return Ok(Flushed::Fenced);
         }
-        let pending = std::mem::take(&mut self.pending);
         let mut fresh = Self::load(&self.store, &self.env, self.workspace, self.run).await?;
-        fresh.restore_blocks(append.blocks);
-        for Pending { event, at, .. } in pending {
+        fresh.blocks = std::mem::take(&mut self.blocks);
+        for Pending { event, at, .. } in std::mem::take(&mut self.pending) {
             if event.class() == Class::Fact {
                 fresh.push_if_it_fits(event, at)?;
             }
@@ -218,19 +243,33 @@ impl RunLog {
         entries
     }
 
-    fn take_blocks(&mut self) -> Vec<Block> {
-        let texts = self.pending.iter().flat_map(|pending| pending.event.contents());
-        let mut blocks = blocks_of(texts);
+    fn blocks_to_write(&self) -> Vec<Block> {
+        let mut blocks = blocks_of(self.pending.iter().flat_map(|pending| pending.event.contents()));
         let known: HashSet<_> = blocks.iter().map(|block| block.hash).collect();
-        blocks.extend(
-            self.blocks.drain().filter(|(hash, _)| !known.contains(hash)).map(|(hash, bytes)| Block { hash, bytes }),
-        );
+        let kept = self.blocks.iter().filter(|(hash, _)| !known.contains(*hash));
+        blocks.extend(kept.map(|(hash, bytes)| Block { hash: *hash, bytes: bytes.clone() }));
         blocks
     }
+}
 
-    fn restore_blocks(&mut self, blocks: Vec<Block>) {
-        self.blocks.extend(blocks.into_iter().map(|block| (block.hash, block.bytes)));
+/// The texts of a run that are acted on or shown in lists.
+fn in_use(state: &mut State) -> Vec<&mut Content> {
+    let said = state.start.iter_mut().filter_map(|start| start.user_message.as_mut());
+    let result = state.end.iter_mut().map(|(end, _)| &mut end.result);
+    let mut contents: Vec<_> = said.chain(result).collect();
+    let mut last_words = true;
+    for turn in state.turns.iter_mut().rev() {
+        let words: Vec<_> = turn.thoughts.iter_mut().map(|thought| &mut thought.text).chain(&mut turn.said).collect();
+        if last_words && !words.is_empty() {
+            last_words = false;
+            contents.extend(words);
+        }
+        for call in turn.calls.iter_mut().filter(|call| call.ended.is_none()) {
+            contents.extend(call.started.as_mut().map(|started| &mut started.arguments));
+            contents.push(&mut call.arguments);
+        }
     }
+    contents
 }
 
 /// The blocks that these texts live in, each once.

@@ -130,6 +130,8 @@ fn approval_row(state: &State, id: ApprovalId) -> Option<ApprovalRow> {
     let start = state.start.as_ref()?;
     let approval = state.approvals.get(&id)?;
     let call = state.call(&approval.call);
+    let decided_at = approval.decided.as_ref().map(|(_, at)| *at);
+    let resolved_at = approval.resolved.as_ref().map(|(_, at)| *at);
     let kind = match approval.kind {
         ApprovalKind::Call => "call",
         ApprovalKind::InDoubt => "in_doubt",
@@ -143,16 +145,16 @@ fn approval_row(state: &State, id: ApprovalId) -> Option<ApprovalRow> {
         agent: start.agent,
         call: Some(approval.call.clone()),
         kind: kind.to_owned(),
-        status: approval_status(approval, call).to_owned(),
+        status: approval_status(approval).to_owned(),
         tool: call.map(|call| call.tool.clone()),
         created_at: approval.asked_at,
         expires_at: approval.expires_at(),
-        decided_at: approval.decided.as_ref().map(|(_, at)| *at),
+        decided_at: decided_at.or(resolved_at),
         card: serde_json::to_string(&card(approval, call)).unwrap_or_default(),
     })
 }
 
-fn approval_status(approval: &Approval, call: Option<&Call>) -> &'static str {
+fn approval_status(approval: &Approval) -> &'static str {
     match &approval.decided {
         Some((decided, _)) => match (decided.decision, &decided.by) {
             (Decision::Approve | Decision::Edit, _) => "approved",
@@ -160,21 +162,24 @@ fn approval_status(approval: &Approval, call: Option<&Call>) -> &'static str {
             (Decision::Respond | Decision::Reject | Decision::Stop, Actor::User(_) | Actor::Rule(_)) => "rejected",
         },
         None if approval.is_pending() => "pending",
-        None => match call.and_then(|call| call.doubt.as_ref()?.resolved.as_ref()) {
-            Some(_) if approval.kind == ApprovalKind::InDoubt => "approved",
-            Some(_) | None => "superseded",
-        },
+        None if approval.resolved.is_some() => "approved",
+        None => "superseded",
     }
 }
 
+/// What is known of a call in doubt, for a person. It is the same however often the call is tried again.
+pub(crate) fn doubtful(tool: &str) -> String {
+    format!("`{tool}` was started and its end was never recorded: it may or may not have happened.")
+}
+
 fn card(approval: &Approval, call: Option<&Call>) -> Card {
-    let decided = approval.decided.as_ref().map(|(decided, _)| decided);
-    let doubt = call.and_then(|call| call.doubt.as_ref());
+    let decided = approval.decided.as_ref().map(|(decided, _)| (word(&decided.decision), actor(&decided.by)));
+    let resolved = approval.resolved.as_ref().map(|(resolved, _)| (word(&resolved.outcome), actor(&resolved.by)));
+    let (decision, decided_by) = decided.or(resolved).unzip();
     Card {
-        summary: match (&approval.asked, doubt) {
-            (Some(asked), _) => asked.summary.clone(),
-            (None, Some(doubt)) => doubt.message.clone(),
-            (None, None) => String::new(),
+        summary: match &approval.asked {
+            Some(asked) => asked.summary.clone(),
+            None => call.map(|call| doubtful(&call.tool)).unwrap_or_default(),
         },
         risk: approval.asked.as_ref().map_or_else(|| "high".to_owned(), |asked| word(&asked.risk)),
         reason: approval.asked.as_ref().map_or_else(
@@ -182,8 +187,8 @@ fn card(approval: &Approval, call: Option<&Call>) -> Card {
             |asked| asked.reason.clone(),
         ),
         rule: approval.asked.as_ref().map_or_else(|| "in_doubt".to_owned(), |asked| asked.rule.clone()),
-        decision: decided.map(|decided| word(&decided.decision)),
-        decided_by: decided.map(|decided| actor(&decided.by)),
+        decision,
+        decided_by,
     }
 }
 
@@ -210,16 +215,17 @@ pub(crate) fn call_rows<'a>(state: &State, events: impl IntoIterator<Item = &'a 
             Event::CallJudged(body) => Some(&body.call),
             Event::CallStarted(body) => Some(&body.call),
             Event::CallEnded(body) => Some(&body.call),
-            Event::CallInDoubt(_)
-            | Event::InDoubtResolved(_)
-            | Event::RunStarted(_)
+            Event::CallInDoubt(body) => Some(&body.call),
+            // A yes takes the verdict back: the guard looks once more.
+            Event::ApprovalDecided(body) => Some(&body.call),
+            Event::InDoubtResolved(body) => Some(&body.call),
+            Event::RunStarted(_)
             | Event::ModelRequested(_)
             | Event::Thought(_)
             | Event::Said(_)
             | Event::ModelAnswered(_)
             | Event::ModelFailed(_)
             | Event::ApprovalAsked(_)
-            | Event::ApprovalDecided(_)
             | Event::LabelsRaised(_)
             | Event::Paused(_)
             | Event::Resumed(_)

@@ -1,6 +1,7 @@
 //! Judging and running tool calls: the surroundings a tool sees, the guard's question, and the task a call runs in.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +27,7 @@ use crate::engine::CurrentAgent;
 use crate::error::EngineError;
 use crate::handles;
 use crate::log::Flushed;
+use crate::projection::doubtful;
 
 /// How often a call whose process died is taken up again before it counts as what kills the process.
 const RESTARTS: u32 = 5;
@@ -52,6 +54,28 @@ pub(crate) struct WorkEnded {
     recovery: Recovery,
 }
 
+impl WorkEnded {
+    /// A call whose end was found out by looking.
+    pub(crate) const fn seen(outcome: ToolOutcome, recovery: Recovery) -> Self {
+        Self { outcome, ms: 0, recovery }
+    }
+
+    /// Whether nobody knows what became of it.
+    pub(crate) const fn is_in_doubt(&self) -> bool {
+        matches!(self.outcome, ToolOutcome::InDoubt { .. })
+    }
+}
+
+/// Lets a tool look at the world. None when it takes too long or panics: whoever writes a tool must not be able to stop the
+/// run that uses it.
+async fn look<T>(tool: &dyn Tool, looking: impl Future<Output = T>) -> Option<T> {
+    let looked = tokio::time::timeout(LOOK, AssertUnwindSafe(looking).catch_unwind()).await;
+    if !matches!(looked, Ok(Ok(_))) {
+        tracing::warn!(tool = tool.spec().name(), "a tool could not look at what it would touch");
+    }
+    looked.ok()?.ok()
+}
+
 impl Work {
     pub(crate) async fn ended(&mut self) -> WorkEnded {
         let recovery = self.recovery;
@@ -74,7 +98,7 @@ impl Drop for Work {
 }
 
 /// The next of these calls that ends.
-pub(crate) async fn next_ended(running: &mut HashMap<CallId, Work>) -> Option<(CallId, WorkEnded)> {
+pub(crate) async fn next_ended(running: &mut BTreeMap<CallId, Work>) -> Option<(CallId, WorkEnded)> {
     if running.is_empty() {
         return None;
     }
@@ -117,7 +141,7 @@ fn over_limit(state: &State, call: &Call) -> Option<Verdict> {
 }
 
 impl Driver {
-    async fn world(&self, agent: &CurrentAgent) -> Result<World, EngineError> {
+    pub(crate) async fn world(&self, agent: &CurrentAgent) -> Result<World, EngineError> {
         let (workspace, start) = (self.log.workspace, self.state().start.as_ref());
         let notebook_id = start.and_then(|start| start.notebook);
         let notebook = match notebook_id {
@@ -139,6 +163,14 @@ impl Driver {
         })
     }
 
+    /// The agent as it was when calls were last judged.
+    pub(crate) async fn known_agent(&mut self) -> Result<CurrentAgent, EngineError> {
+        match self.toolbox.agent.clone() {
+            Some(agent) => Ok(agent),
+            None => self.agent().await,
+        }
+    }
+
     async fn agent(&mut self) -> Result<CurrentAgent, EngineError> {
         let id = self.state().start.as_ref().map(|start| start.agent);
         let Some(id) = id else {
@@ -151,6 +183,7 @@ impl Driver {
 
     /// Asks the guard about calls, in order, and records each verdict. Whatever asks gets an inbox item.
     pub(crate) async fn judge(&mut self, calls: &[CallId]) -> Result<Flushed, EngineError> {
+        self.log.load_texts().await?;
         let agent = self.agent().await?;
         let world = self.world(&agent).await?;
         for id in calls {
@@ -204,10 +237,13 @@ impl Driver {
         if first.decision == Decision::Deny {
             return (first, None);
         }
-        let prepared = match tokio::time::timeout(LOOK, tool.prepare(value, world)).await {
-            Ok(Ok(prepared)) => prepared,
-            Err(_) => return (Verdict::deny("not_possible", "Looking at what it would do took too long.", None), None),
-            Ok(Err(outcome)) => return (Verdict::deny("not_possible", said(&outcome), None), None),
+        let prepared = match look(&**tool, tool.prepare(value, world)).await {
+            Some(Ok(prepared)) => prepared,
+            Some(Err(outcome)) => return (Verdict::deny("not_possible", said(&outcome), None), None),
+            None => {
+                let reason = format!("`{}` could not look at what it would touch.", call.tool);
+                return (Verdict::deny("not_possible", reason, None), None);
+            }
         };
         let mut verdict = judge(&Question { prepared: Some(&prepared), ..question });
         let seen = call.answered.as_ref().and_then(|answered| answered.seen.as_ref());
@@ -290,24 +326,20 @@ impl Driver {
     }
 
     /// Runs a call in a task of its own. The permit is spent by it.
-    pub(crate) async fn run(&mut self, permit: Permit) -> Result<(), EngineError> {
-        let agent = match self.toolbox.agent.clone() {
-            Some(agent) => agent,
-            None => self.agent().await?,
-        };
-        let world = self.world(&agent).await?;
+    pub(crate) fn run(&mut self, permit: Permit, world: World) -> Result<(), EngineError> {
         let call = permit.call().clone();
         let Some(tool) = self.engine.tools().get(permit.tool()).cloned() else {
             return Err(EngineError::not_found("tool", permit.tool()));
         };
         let (recovery, timeout) = (tool.spec().recovery, tool.spec().timeout);
-        let env = self.engine.env().clone();
+        let (engine, life, env) = (self.engine.clone(), self.life, self.engine.env().clone());
         let pause = match permit.attempt() {
             1 => Duration::ZERO,
             again => backoff(again - 1, None, env.fraction()),
         };
         let task = tokio::spawn(async move {
             tokio::time::sleep(pause).await;
+            engine.lease().holds(life).await;
             let from = env.now();
             let outcome = tokio::time::timeout(timeout, tool.run(permit, &world)).await;
             let late =
@@ -325,12 +357,27 @@ impl Driver {
             self.state().call(&call).and_then(|call| call.started.as_ref()).map_or(0, |started| started.attempt);
         match &ended.outcome {
             ToolOutcome::Failed { retriable: true, .. } if attempts < limits::TOOL_ATTEMPTS => {
-                self.start(&[call]).await
+                self.start_again(call, ended).await
             }
             ToolOutcome::InDoubt { .. } if ended.recovery != Recovery::Pure => self.recover(&[call]).await,
             ToolOutcome::Done(_) | ToolOutcome::Failed { .. } | ToolOutcome::InDoubt { .. } => {
                 self.record_final(call, ended)?;
                 Ok(Flushed::Written)
+            }
+        }
+    }
+
+    /// Starts a call again that failed without any effect. If that is not to be any more, its failure is its result: it must
+    /// not count as a call that nobody knows about.
+    async fn start_again(&mut self, call: CallId, ended: WorkEnded) -> Result<Flushed, EngineError> {
+        loop {
+            if self.state().cancel.is_some() || self.state().error.is_some() {
+                self.record_final(call, ended)?;
+                return Ok(Flushed::Written);
+            }
+            match self.start(std::slice::from_ref(&call)).await? {
+                Flushed::Rebased => {}
+                other @ (Flushed::Written | Flushed::Fenced | Flushed::Overtaken) => return Ok(other),
             }
         }
     }
@@ -374,11 +421,11 @@ impl Driver {
                 Recovery::Pure | Recovery::Idempotent if !worn_out => again.push(id.clone()),
                 Recovery::Pure => {
                     let outcome = ToolOutcome::failed("The process ended each time this was tried. It was given up.");
-                    self.record_final(id.clone(), WorkEnded { outcome, ms: 0, recovery: Recovery::Pure })?;
+                    self.record_final(id.clone(), WorkEnded::seen(outcome, Recovery::Pure))?;
                 }
                 Recovery::Reconcile => match self.probe(id).await? {
                     Probe::Happened(outcome) => {
-                        self.record_final(id.clone(), WorkEnded { outcome, ms: 0, recovery: Recovery::Reconcile })?
+                        self.record_final(id.clone(), WorkEnded::seen(outcome, Recovery::Reconcile))?
                     }
                     Probe::NotHappened if !worn_out => again.push(id.clone()),
                     Probe::NotHappened | Probe::Unknown => self.doubt(id)?,
@@ -416,7 +463,8 @@ impl Driver {
         Ok(allowed)
     }
 
-    async fn probe(&mut self, id: &CallId) -> Result<Probe, EngineError> {
+    pub(crate) async fn probe(&mut self, id: &CallId) -> Result<Probe, EngineError> {
+        self.log.load_texts().await?;
         let agent = self.agent().await?;
         let world = self.world(&agent).await?;
         let Some(started) = self.state().call(id).and_then(|call| call.started.clone()) else {
@@ -424,13 +472,13 @@ impl Driver {
         };
         let Ok(arguments) = serde_json::from_str::<Value>(&started.arguments.text()) else { return Ok(Probe::Unknown) };
         let Some(tool) = self.engine.tools().get(&started.tool) else { return Ok(Probe::Unknown) };
-        let look = tool.reconcile(&arguments, &started.target, started.intended.as_ref(), &world);
-        Ok(tokio::time::timeout(LOOK, look).await.unwrap_or(Probe::Unknown))
+        let looking = tool.reconcile(&arguments, &started.target, started.intended.as_ref(), &world);
+        Ok(look(&**tool, looking).await.unwrap_or(Probe::Unknown))
     }
 
     fn doubt(&mut self, id: &CallId) -> Result<(), EngineError> {
         let tool = self.state().call(id).map(|call| call.tool.clone()).unwrap_or_default();
-        let message = format!("`{tool}` was started and its end was never recorded: it may or may not have happened.");
+        let message = doubtful(&tool);
         self.log.push(CallInDoubt { call: id.clone(), approval: self.engine.env().id(), tool, message })
     }
 }

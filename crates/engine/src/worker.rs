@@ -1,11 +1,13 @@
 //! Taking up runs that are due and driving them side by side: one loop per node. Holds no run that waits.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_core::limits;
 use adjutant_core::run::chain::StreamId;
 use adjutant_store::row::{Change, Claim};
+use futures::FutureExt;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
@@ -51,7 +53,7 @@ impl Engine {
     /// # Errors
     /// When the node cannot be registered in the store.
     pub async fn start_worker(&self) -> Result<Worker, EngineError> {
-        self.store().join(self.node()).await?;
+        self.join().await?;
         let (stop, stopped) = watch::channel(false);
         let engine = self.clone();
         let task = tokio::spawn(async move { work(engine, stopped).await });
@@ -69,6 +71,9 @@ async fn work(engine: Engine, mut stopped: watch::Receiver<bool>) {
     let freed = Arc::new(Notify::new());
     let mut drivers = JoinSet::new();
     while !*stopped.borrow() {
+        if engine.claims().take_doubt() {
+            adopt(&engine, &mut drivers).await;
+        }
         let free = u32::try_from(places.available_permits()).unwrap_or(u32::MAX);
         let claims = if free == 0 {
             Ok(Vec::new())
@@ -80,9 +85,9 @@ async fn work(engine: Engine, mut stopped: watch::Receiver<bool>) {
             Ok(claims) => {
                 for claim in claims {
                     let Ok(place) = Arc::clone(&places).acquire_owned().await else { break };
-                    let (engine, freed) = (engine.clone(), Arc::clone(&freed));
+                    let (taking, freed) = (take_up(engine.clone(), claim), Arc::clone(&freed));
                     drivers.spawn(async move {
-                        take_up(&engine, claim).await;
+                        taking.await;
                         drop(place);
                         freed.notify_one();
                     });
@@ -91,15 +96,17 @@ async fn work(engine: Engine, mut stopped: watch::Receiver<bool>) {
             }
             Err(error) => {
                 tracing::warn!(%error, "no runs can be claimed at the moment");
+                engine.claims().doubt();
                 STORE_PAUSE
             }
         };
         tokio::select! {
-            () = tokio::time::sleep(pause) => {}
-            () = due(&mut changes) => {}
-            () = freed.notified(), if free == 0 => {}
+            biased;
             _ = stopped.changed() => {}
             Some(_) = drivers.join_next() => {}
+            () = freed.notified(), if free == 0 => {}
+            () = due(&mut changes) => {}
+            () = tokio::time::sleep(pause) => {}
         }
     }
     // A driver is always at a durable point or on its way to one; what it has announced and not recorded is recovered.
@@ -107,6 +114,19 @@ async fn work(engine: Engine, mut stopped: watch::Receiver<bool>) {
     helpers.shutdown().await;
     if let Err(error) = engine.store().leave(engine.node()).await {
         tracing::warn!(%error, "the node could not give its lease back");
+    }
+}
+
+/// Takes up the runs that the store counts as this node's and that nobody here drives: the reply to their claim was lost, or
+/// whoever drove them went away.
+async fn adopt(engine: &Engine, drivers: &mut JoinSet<()>) {
+    let Ok(owned) = engine.store().owned(engine.node()).await else { return engine.claims().doubt() };
+    for claim in owned {
+        if engine.claims().is_held(claim.run) {
+            // It is driven, or was until a moment ago: then the next look will tell.
+            continue;
+        }
+        drivers.spawn(take_up(engine.clone(), claim));
     }
 }
 
@@ -132,36 +152,44 @@ async fn idle_for(engine: &Engine) -> Duration {
 async fn renew(engine: Engine) {
     loop {
         tokio::time::sleep(limits::LEASE_RENEWAL).await;
-        match engine.store().renew(engine.node()).await {
-            Ok(true) => {}
-            Ok(false) => {
-                tracing::warn!(node = %engine.node(), "this node was taken for dead; its runs may be driven elsewhere");
-                if let Err(error) = engine.store().join(engine.node()).await {
-                    tracing::warn!(%error, "the node could not join again");
-                }
-            }
-            Err(error) => tracing::warn!(%error, "the node's lease could not be renewed"),
+        if let Err(error) = engine.renew_lease().await {
+            tracing::warn!(%error, "the node's lease could not be renewed");
         }
     }
 }
 
 /// Drives a claimed run. When the store fails for long, the claim is kept and taken up again; a log that cannot be followed
 /// is left alone, so that nothing is done on a guess.
-async fn take_up(engine: &Engine, claim: Claim) {
-    let mut pause = STORE_PAUSE;
-    loop {
-        match drive(engine, claim).await {
-            Ok(Exit::Ended | Exit::Parked | Exit::Fenced) => return,
-            Err(EngineError::Store(error)) => {
-                tracing::warn!(run = %claim.run, %error, "a run is held up by the store");
-                tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(limits::BACKOFF_MOST);
+fn take_up(engine: Engine, claim: Claim) -> impl Future<Output = ()> + Send {
+    let holding = engine.hold(claim.run);
+    async move {
+        let _holding = holding;
+        let mut pause = STORE_PAUSE;
+        loop {
+            match AssertUnwindSafe(drive(&engine, claim)).catch_unwind().await {
+                Ok(Ok(Exit::Ended | Exit::Parked | Exit::Fenced)) => return,
+                Ok(Err(EngineError::Store(error))) => {
+                    tracing::warn!(run = %claim.run, %error, "a run is held up by the store");
+                }
+                Ok(Err(error)) => {
+                    tracing::error!(run = %claim.run, %error, "a run cannot go on");
+                    return;
+                }
+                // A run must not hang because of a mistake of ours: its log says how far it came.
+                Err(_) => tracing::error!(run = %claim.run, "driving a run stopped unexpectedly; it is taken up again"),
             }
-            Err(error) => {
-                tracing::error!(run = %claim.run, %error, "a run cannot go on");
-                return;
-            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(limits::BACKOFF_MOST);
         }
+    }
+}
+
+/// Leaves a doubt behind: cheap when there is nothing to it, and a run that nobody drives is found.
+struct Doubt<'a>(&'a Engine);
+
+impl Drop for Doubt<'_> {
+    fn drop(&mut self) {
+        self.0.claims().doubt();
     }
 }
 
@@ -188,21 +216,37 @@ impl Engine {
     /// # Errors
     /// When the node cannot be registered in the store.
     pub async fn attend(&self) -> Result<Attendance, EngineError> {
-        self.store().join(self.node()).await?;
+        self.join().await?;
         let mut helpers = JoinSet::new();
         helpers.spawn(feed::dispatch(self.clone()));
         helpers.spawn(renew(self.clone()));
         Ok(Attendance { engine: self.clone(), helpers })
     }
 
-    /// Drives one run here until it ends or waits: for the command line, which has no worker.
+    /// Drives one run here until it ends or waits: for the command line, which has no worker. The lease is kept meanwhile.
     ///
     /// # Errors
     /// When the run cannot be claimed or driven.
     pub async fn drive_run(&self, run: adjutant_core::id::RunId) -> Result<Exit, EngineError> {
-        match self.store().claim_run(self.node(), self.env().now(), run).await? {
-            Some(claim) => drive(self, claim).await,
-            None => Ok(Exit::Parked),
+        self.renew_lease().await?;
+        let keeping = async {
+            tokio::join!(renew(self.clone()), feed::dispatch(self.clone()));
+            Ok(Exit::Fenced)
+        };
+        tokio::select! {
+            biased;
+            exit = self.claim_and_drive(run) => exit,
+            exit = keeping => exit,
         }
+    }
+
+    async fn claim_and_drive(&self, run: adjutant_core::id::RunId) -> Result<Exit, EngineError> {
+        // Until it is known how this ends, the store may think that the run is driven here: if nobody waits for it any more,
+        // the worker of this process, if there is one, takes it up.
+        let _doubt = Doubt(self);
+        let claim = self.store().claim_run(self.node(), self.env().now(), run).await?;
+        let Some(claim) = claim else { return Ok(Exit::Parked) };
+        let _holding = self.hold(run);
+        drive(self, claim).await
     }
 }

@@ -50,7 +50,8 @@ impl Engine {
                 log.push(event)?;
             }
             match log.flush(Writer::Command, false).await? {
-                Flushed::Written => {
+                // Overtaken: it was written, and others have gone on from there.
+                Flushed::Written | Flushed::Overtaken => {
                     self.poke(run);
                     return Ok(log.state);
                 }
