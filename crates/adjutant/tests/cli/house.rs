@@ -74,14 +74,18 @@ impl House {
         (text(&question["data"]["run_id"]), text(&question["data"]["approval_id"]))
     }
 
+    /// The configuration file of this home.
+    pub(crate) fn configure(&self, text: &str) {
+        let folder = self.path().join(".config/adjutant");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("config.toml"), text).unwrap();
+    }
+
     /// A configuration with one scripted provider named `test`.
     pub(crate) fn script(&self, script: &str) {
         std::fs::write(self.path().join("script.yaml"), script).unwrap();
-        let config =
-            "default_model = \"test/script\"\n[providers.test]\nkind = \"scripted\"\nscript = \"script.yaml\"\n";
-        let folder = self.path().join(".config/adjutant");
-        std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("config.toml"), config.replace("script.yaml", "../../script.yaml")).unwrap();
+        let provider = "[providers.test]\nkind = \"scripted\"\nscript = \"../../script.yaml\"\n";
+        self.configure(&format!("default_model = \"test/script\"\n{provider}"));
     }
 }
 

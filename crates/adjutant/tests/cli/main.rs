@@ -1,5 +1,7 @@
 //! The real binary, as a person and a script use it: stories over one data directory and many processes.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on stops")]
+
 mod agents;
 mod house;
 mod programs;

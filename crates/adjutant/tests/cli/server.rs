@@ -1,10 +1,10 @@
 //! The server: what it serves, whom it answers, how it stops, and what others are told meanwhile.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Stdio};
 
-use crate::house::{House, signal};
+use crate::house::{Done, House, signal};
 
 struct Server {
     child: Child,
@@ -48,6 +48,60 @@ impl Drop for Server {
     }
 }
 
+/// Whether the provider wants a key.
+#[derive(Clone, Copy)]
+enum Key {
+    Wanted,
+    None,
+}
+
+/// A provider on this machine that speaks the chat completions protocol.
+struct Lab(TcpListener);
+
+impl Lab {
+    /// Opens the provider and makes it the default of a house.
+    fn open(house: &House, key: Key) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        house.configure(&format!(
+            "default_model = \"lab/some-model\"\n[providers.lab]\nkind = \"openai\"\nbase_url = \"http://{address}/v1\"\n{}",
+            match key {
+                Key::Wanted => "api_key_env = \"LAB_KEY\"\n",
+                Key::None => "",
+            }
+        ));
+        Self(listener)
+    }
+
+    /// Answers one request and says what it was.
+    fn answer(&self, text: &str) -> String {
+        let (mut stream, _) = self.0.accept().unwrap();
+        let mut request = Vec::new();
+        let mut piece = [0; 4096];
+        while !is_whole(&request) {
+            let read = stream.read(&mut piece).unwrap();
+            assert!(read > 0, "the request broke off");
+            request.extend_from_slice(&piece[..read]);
+        }
+        let chunk = format!(
+            r#"{{"model":"some-model","choices":[{{"index":0,"delta":{{"content":"{text}"}},"finish_reason":"stop"}}]}}"#
+        );
+        let body = format!("data: {chunk}\n\ndata: [DONE]\n\n");
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n";
+        write!(stream, "{head}content-length: {}\r\n\r\n{body}", body.len()).unwrap();
+        String::from_utf8(request).unwrap()
+    }
+}
+
+/// Whether the head and as much of the body as it promises are there.
+fn is_whole(request: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(request);
+    let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
+    let length =
+        head.lines().find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ").map(str::to_owned));
+    body.len() >= length.and_then(|length| length.parse().ok()).unwrap_or(0)
+}
+
 #[test]
 fn the_server_is_healthy_strict_and_stops_in_order() {
     let house = House::new();
@@ -85,20 +139,32 @@ fn others_are_told_who_has_the_data_directory() {
 #[test]
 fn the_server_takes_up_what_was_left_to_it() {
     let house = House::new();
-    let run = crate::house::text(&house.document(&["run", "what files are here", "--detach"])["id"]);
+    let lab = Lab::open(&house, Key::None);
+    let run = crate::house::text(&house.document(&["run", "hello", "--detach"])["id"]);
     let server = Server::start(&house);
-    // The log on the disk tells when the run is over; looking at it needs no lock.
-    let log = house.data().join("adjutant.db-wal");
-    let mut size = 0;
-    let mut still = 0;
-    while still < 5 {
-        std::thread::sleep(std::time::Duration::from_millis(100));
-        let now = std::fs::metadata(&log).map_or(0, |about| about.len());
-        still = if now == size && now > 0 { still + 1 } else { 0 };
-        size = now;
-    }
+    let request = lab.answer("Good day.");
+    assert!(request.contains("\"hello\""), "{request}");
     server.stop("TERM");
-    assert_eq!(house.document(&["runs", "show", &run])["status"], "COMPLETED");
+    // Wherever the signal found it, it goes on from there.
+    let lab = std::thread::spawn(move || lab.answer("Good day."));
+    let watched = house.adjutant(&["runs", "watch", &run]);
+    assert_eq!((watched.code, watched.out.as_str()), (Some(0), "Good day.\n"), "{watched}");
+    drop(lab);
+}
+
+#[test]
+fn a_provider_of_the_configuration_answers() {
+    let house = House::new();
+    let lab = Lab::open(&house, Key::Wanted);
+    let lab = std::thread::spawn(move || lab.answer("Good day."));
+    let done = Done::of(house.command(&["run", "hello"]).env("LAB_KEY", "sk-lab"));
+    assert_eq!((done.code, done.out.as_str()), (Some(0), "Good day.\n"), "{done}");
+    let request = lab.join().unwrap();
+    assert!(request.starts_with("POST /v1/chat/completions"), "{request}");
+    assert!(
+        request.contains("authorization: Bearer sk-lab") && request.contains("\"model\":\"some-model\""),
+        "{request}"
+    );
 }
 
 #[test]
