@@ -194,3 +194,14 @@ fn the_arguments_of_open_calls_are_asked_for_after_a_restart() {
     let permit = restarted.take_permit(&call_id("a"), seq).unwrap();
     assert_eq!(permit.arguments()["path"], "/a.md");
 }
+
+#[test]
+fn a_call_that_runs_is_not_judged_again() {
+    let mut story = Story::new();
+    story.writes(&[("a", "/a.md")]).allows("a");
+    let judged = story.log.last().unwrap().0.clone();
+    story.add(judged.clone()).starts("a");
+    assert_eq!(story.try_add(judged.clone()).unwrap_err().why, "a call is judged before it is started");
+    story.doubts("a", 1);
+    assert_eq!(story.try_add(judged).unwrap_err().why, "a call is judged before it is started");
+}

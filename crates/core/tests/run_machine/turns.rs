@@ -202,6 +202,8 @@ fn a_cancel_while_the_model_answers_drops_the_answer() {
     let mut story = Story::new();
     story.asks().add(cancel());
     assert_eq!(story.step(), Step::Cancel);
+    let early = story.ending(EndStatus::Cancelled);
+    assert_eq!(story.try_add(early).unwrap_err().why, "a model call is under way");
     story.fails(None).add(Cancelled { reason: "enough".to_owned() }).finishes(EndStatus::Cancelled);
     assert_eq!(story.state.end_status(), Some(EndStatus::Cancelled));
 }

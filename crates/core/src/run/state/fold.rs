@@ -323,10 +323,12 @@ impl State {
     }
 
     fn close(&mut self, body: &RunEnded, at: Time) -> Folded {
+        if self.asking.is_some() {
+            return Err("a model call is under way");
+        }
         if self.calls().any(|call| call.ended.is_none()) {
             return Err("every call has its result before the run ends");
         }
-        self.asking = None;
         self.end = Some((body.clone(), at));
         Ok(())
     }
