@@ -1,5 +1,7 @@
 //! The sample cases of `tests/check` are judged as their authors expect.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on stops")]
+
 use std::path::PathBuf;
 
 use adjutant_core::guard::check::world::{CallsCase, World};

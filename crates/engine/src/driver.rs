@@ -248,7 +248,10 @@ impl Driver {
         let world = self.world(&agent).await?;
         for id in calls {
             match self.announcement(id) {
-                Some(started) => self.log.push(started)?,
+                Some(started) => {
+                    self.keep_before(&started, &world).await;
+                    self.log.push(started)?;
+                }
                 None => self.end_without_tool(id)?,
             }
         }

@@ -64,6 +64,8 @@ pub(crate) struct RunLog {
     pub(crate) head: Head,
     pending: Vec<Pending>,
     blocks: HashMap<Hash, Vec<u8>>,
+    /// What was kept and is durable: it is not written again.
+    kept: HashSet<Hash>,
 }
 
 /// An event that is about to be written. It is encoded once: an append that is tried again must be the same to the last
@@ -91,6 +93,7 @@ impl RunLog {
             head: Head::START,
             pending: Vec::new(),
             blocks: HashMap::new(),
+            kept: HashSet::new(),
         };
         log.catch_up().await?;
         log.load_texts().await?;
@@ -151,7 +154,10 @@ impl RunLog {
 
     /// Keeps a content that the next events refer to.
     pub(crate) fn keep(&mut self, bytes: Vec<u8>) {
-        self.blocks.insert(Hash::of(&bytes), bytes);
+        let hash = Hash::of(&bytes);
+        if !self.kept.contains(&hash) {
+            self.blocks.insert(hash, bytes);
+        }
     }
 
     /// Whether everything is durable.
@@ -191,7 +197,7 @@ impl RunLog {
     fn written(&mut self, head: Head) {
         self.head = head;
         self.pending.clear();
-        self.blocks.clear();
+        self.kept.extend(self.blocks.drain().map(|(hash, _)| hash));
     }
 
     /// An append was refused. Either it had been written after all (its answer was lost), or somebody was faster.

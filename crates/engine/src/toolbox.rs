@@ -13,7 +13,9 @@ use adjutant_core::id::CallId;
 use adjutant_core::label::Labels;
 use adjutant_core::limits;
 use adjutant_core::message::FinishReason;
-use adjutant_core::run::event::{ApprovalAsked, ApprovalKind, CallEnded, CallInDoubt, CallJudged, Effects};
+use adjutant_core::run::event::{
+    ApprovalAsked, ApprovalKind, CallEnded, CallInDoubt, CallJudged, CallStarted, Effects,
+};
 use adjutant_core::run::state::{Answered, Call, State};
 use adjutant_core::tool::{Done, Prepared, Probe, Recovery, ToolOutcome, Touch};
 use adjutant_models::retry::backoff;
@@ -323,6 +325,22 @@ impl Driver {
             allowed_scopes: verdict.scopes.clone(),
             expires_at: self.now().after(Duration::from_secs(agent.config.approval_expires_secs)),
         })
+    }
+
+    /// Keeps what a call will replace or delete, in the very append that announces it: a crash between the act and its record
+    /// would take the only copy with it.
+    pub(crate) async fn keep_before(&mut self, started: &CallStarted, world: &World) {
+        let Some(tool) = self.engine.tools().get(&started.tool) else { return };
+        let nothing_there = started.target.0.values().all(Option::is_none);
+        if started.recovery != Recovery::Reconcile || nothing_there {
+            return;
+        }
+        let Ok(arguments) = serde_json::from_str::<Value>(&started.arguments.text()) else { return };
+        let kept = look(&**tool, tool.keepsakes(&arguments, &started.target, world)).await;
+        // What cannot be read is not the target any more, and the tool will refuse to touch it.
+        for bytes in kept.unwrap_or_default() {
+            self.log.keep(bytes);
+        }
     }
 
     /// Runs a call in a task of its own. The permit is spent by it.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use adjutant_core::content::{Content, Hash};
 use adjutant_core::id::{AgentId, CallId, ChatId, RunId, WorkspaceId};
 use adjutant_core::money::TokenUsage;
-use adjutant_core::run::event::{Event, ModelRequested};
+use adjutant_core::run::event::{Errored, Event, ModelRequested, RunStarted};
 use adjutant_core::run::state::{Call, State};
 use adjutant_core::run::status::Status;
 use adjutant_core::time::Time;
@@ -184,10 +184,7 @@ impl Engine {
         let model_calls = model_calls(&recorded);
         let actions: Vec<_> = calls.iter().map(action).collect();
         let finished_at = state.end.as_ref().map(|(_, at)| *at);
-        let mut tool_latency_ms = BTreeMap::new();
-        for action in &actions {
-            *tool_latency_ms.entry(action.tool_name.clone()).or_default() += action.ms;
-        }
+        let metrics = metrics(&state, &actions, &model_calls);
         Ok(RunReport {
             id: run,
             chat_id: start.chat,
@@ -196,21 +193,13 @@ impl Engine {
             status: state.status(),
             success: state.status() == Status::Completed,
             result: result.text().into_owned(),
-            error: state
-                .error
-                .as_ref()
-                .map(|error| ErrorReport { code: error.code.clone(), message: error.message.clone() }),
+            error: state.error.as_ref().map(ErrorReport::of),
             aborted: state.status() == Status::Cancelled,
             created_at: state.started_at,
             started_at: recorded.get(1).map(|item| item.at),
             finished_at,
             steps: state.turns.len(),
-            metrics: Metrics {
-                duration_ms: millis(state.updated_at.since(state.started_at)),
-                model_ms: model_calls.iter().map(|call| call.ms).sum(),
-                tool_ms: actions.iter().map(|action| action.ms).sum(),
-                tool_latency_ms,
-            },
+            metrics,
             actions,
             model_calls,
             token_usage: state.usage,
@@ -221,7 +210,7 @@ impl Engine {
             resources: calls
                 .iter()
                 .filter_map(|call| call.ended.as_ref())
-                .flat_map(|(ended, _, _)| ended.resources.clone())
+                .flat_map(|(end, _, _)| end.resources.clone())
                 .collect(),
             pending_approvals: state
                 .approvals
@@ -229,12 +218,7 @@ impl Engine {
                 .filter(|(_, approval)| approval.is_pending())
                 .map(|(id, _)| *id)
                 .collect(),
-            provenance: Provenance {
-                agent_version: start.agent_version,
-                policy_hash: start.policy,
-                prompt_hash: start.system_prompt.hash(),
-                model: start.model.clone(),
-            },
+            provenance: Provenance::of(&start),
             base_run_id: start.base.map(|base| base.run),
             superseded_by: row.superseded_by,
             head_hash: row.head.hash,
@@ -244,6 +228,36 @@ impl Engine {
 
 fn millis(span: std::time::Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn metrics(state: &State, actions: &[ActionReport], model_calls: &[ModelCallReport]) -> Metrics {
+    let mut tool_latency_ms = BTreeMap::new();
+    for action in actions {
+        *tool_latency_ms.entry(action.tool_name.clone()).or_default() += action.ms;
+    }
+    Metrics {
+        duration_ms: millis(state.updated_at.since(state.started_at)),
+        model_ms: model_calls.iter().map(|call| call.ms).sum(),
+        tool_ms: actions.iter().map(|action| action.ms).sum(),
+        tool_latency_ms,
+    }
+}
+
+impl ErrorReport {
+    fn of(error: &Errored) -> Self {
+        Self { code: error.code.clone(), message: error.message.clone() }
+    }
+}
+
+impl Provenance {
+    fn of(start: &RunStarted) -> Self {
+        Self {
+            agent_version: start.agent_version,
+            policy_hash: start.policy,
+            prompt_hash: start.system_prompt.hash(),
+            model: start.model.clone(),
+        }
+    }
 }
 
 fn action(call: &Call) -> ActionReport {

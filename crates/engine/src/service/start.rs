@@ -11,6 +11,7 @@ use adjutant_core::run::chain::{Entry, Head, StreamId};
 use adjutant_core::run::event::{Base, Effects, Event, RunLimits, RunStarted};
 use adjutant_core::run::state::State;
 use adjutant_core::run::status::Status;
+use adjutant_core::time::Time;
 use adjutant_store::StoreError;
 use adjutant_store::row::{Append, ChatRow, RunChange, RunRow, Tip, Writer};
 
@@ -284,7 +285,7 @@ impl Engine {
         let zone = self.store().workspace(plan.workspace).await?.map_or_else(|| "UTC".to_owned(), |row| row.time_zone);
         let tools = self.granted_tools(config);
         let prompt = prompt::compose(config, &tools, now, &zone);
-        let asked_model = plan.model.unwrap_or_else(|| config.model.clone());
+        let asked_model = plan.model.clone().unwrap_or_else(|| config.model.clone());
         let model = if asked_model == "default" { self.default_model().to_owned() } else { asked_model };
         self.model(&model).map_err(|bad| EngineError::Invalid(bad.to_string()))?;
         let started = Event::RunStarted(RunStarted {
@@ -313,12 +314,23 @@ impl Engine {
             },
             effects: plan.effects,
             time_zone: zone,
-            metadata: plan.metadata,
+            metadata: plan.metadata.clone(),
         });
+        self.record_start(&plan, run, now, &started).await
+    }
+
+    /// Writes the first event, the run's row, and the end of the chat's branch in one transaction.
+    async fn record_start(
+        &self,
+        plan: &Plan<'_>,
+        run: RunId,
+        now: Time,
+        started: &Event,
+    ) -> Result<RunId, EngineError> {
         let body = started.encode(self.env().random()).map_err(|bad| EngineError::Invalid(bad.to_string()))?;
         let entry = Entry::next(StreamId::Run(run), Head::START, started.kind(), now, body);
         let mut state = State::default();
-        state.apply(&started, 1, now).map_err(|bad| EngineError::impossible(run, &bad))?;
+        state.apply(started, 1, now).map_err(|bad| EngineError::impossible(run, &bad))?;
         let row = RunRow {
             id: run,
             workspace: plan.workspace,

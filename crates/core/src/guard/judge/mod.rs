@@ -78,27 +78,8 @@ pub fn judge(question: &Question<'_>) -> Verdict {
         Ok(arguments) => arguments,
         Err(problem) => return Verdict::deny("arguments", problem, None),
     };
-    if let Some(flag) = missing_flag(agent, spec) {
-        return Verdict::deny(flag, format!("This agent lacks {flag}."), Some(format!("set {flag}")));
-    }
-    if spec.level > agent.permission_level {
-        let needed = word(&spec.level);
-        return Verdict::deny(
-            "permission_level",
-            format!("`{}` needs the level {needed}.", spec.name()),
-            Some(format!("permission_level: {needed}")),
-        );
-    }
-    if !agent.categories.contains(&spec.category) {
-        return Verdict::deny(
-            "categories",
-            format!("`{}` is of a category this agent may not use.", spec.name()),
-            Some(format!("categories: {}", word(&spec.category))),
-        );
-    }
-    if !question.notebook && !spec.paths.is_empty() {
-        let grant = Some("scope.notebooks".to_owned());
-        return Verdict::deny("notebook", "This run has no notebook that the agent's scope admits.", grant);
+    if let Some(denied) = out_of_reach(question, spec) {
+        return denied;
     }
     if let Some(denied) = paths::outside_scope(question, spec, arguments) {
         return denied;
@@ -137,6 +118,34 @@ pub fn judge(question: &Question<'_>) -> Verdict {
         },
         free => free,
     }
+}
+
+/// A grant that the tool needs and the agent lacks: flag, level, category, notebook (checks 3 to 5).
+fn out_of_reach(question: &Question<'_>, spec: &ToolSpec) -> Option<Verdict> {
+    let agent = question.agent;
+    if let Some(flag) = missing_flag(agent, spec) {
+        return Some(Verdict::deny(flag, format!("This agent lacks {flag}."), Some(format!("set {flag}"))));
+    }
+    if spec.level > agent.permission_level {
+        let needed = word(&spec.level);
+        return Some(Verdict::deny(
+            "permission_level",
+            format!("`{}` needs the level {needed}.", spec.name()),
+            Some(format!("permission_level: {needed}")),
+        ));
+    }
+    if !agent.categories.contains(&spec.category) {
+        return Some(Verdict::deny(
+            "categories",
+            format!("`{}` is of a category this agent may not use.", spec.name()),
+            Some(format!("categories: {}", word(&spec.category))),
+        ));
+    }
+    if !question.notebook && !spec.paths.is_empty() {
+        let grant = Some("scope.notebooks".to_owned());
+        return Some(Verdict::deny("notebook", "This run has no notebook that the agent's scope admits.", grant));
+    }
+    None
 }
 
 fn named(rule: &Rule) -> String {
