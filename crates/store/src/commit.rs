@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use adjutant_core::id::{ChatId, NodeId, RunId};
-use adjutant_core::run::chain::StreamId;
+use adjutant_core::run::chain::{Head, StreamId};
 
 use crate::StoreError;
 use crate::db::{Db, Dialect, Tx};
+use crate::fault;
 use crate::postgres;
 use crate::prepare::{Guard, Prepared};
 use crate::row::{Change, Writer};
@@ -89,7 +90,14 @@ static SUPERSEDE: LazyLock<SetSql> = LazyLock::new(|| {
     )
 });
 
-static UPDATE: LazyLock<SetSql> = LazyLock::new(|| {
+/// The run goes on, and its owner keeps it.
+static UPDATE: LazyLock<SetSql> = LazyLock::new(|| update_sql(""));
+
+/// The run goes on, and nobody owns it any more. Apart from [`UPDATE`] because SQLite rewrites the index of every column
+/// that a statement names.
+static UPDATE_AND_RELEASE: LazyLock<SetSql> = LazyLock::new(|| update_sql("owner = NULL, "));
+
+fn update_sql(release: &str) -> SetSql {
     let guard = [
         ("workspace", Text),
         ("run", Text),
@@ -97,19 +105,15 @@ static UPDATE: LazyLock<SetSql> = LazyLock::new(|| {
         ("expected_hash", Bytes),
         ("by_node", Text),
         ("by_epoch", Int),
-        ("release", Int),
         ("head_seq", Int),
         ("head_hash", Bytes),
     ];
     let columns = [&guard[..], &STATE[..]].concat();
     let state = STATE.map(|(name, _)| format!("{name} = v.{name}")).join(", ");
-    let set = format!(
-        "SET head_seq = v.head_seq, head_hash = v.head_hash, \
-         owner = CASE WHEN v.release = 1 THEN NULL ELSE runs.owner END, {state}"
-    );
+    let set = format!("SET {release}head_seq = v.head_seq, head_hash = v.head_hash, {state}");
     let guard = "runs.workspace = v.workspace AND runs.id = v.run AND runs.head_seq = v.expected_seq \
                  AND runs.head_hash = v.expected_hash \
-                 AND (v.by_node IS NULL OR (runs.owner = v.by_node AND runs.epoch = v.by_epoch)) RETURNING runs.id";
+                 AND (v.by_node IS NULL OR (runs.owner = v.by_node AND runs.epoch = v.by_epoch))";
     SetSql::by_dialect(
         &columns,
         &format!("UPDATE runs {set} FROM {{rows}} WHERE {guard}"),
@@ -121,6 +125,14 @@ static UPDATE: LazyLock<SetSql> = LazyLock::new(|| {
              UPDATE runs {set} FROM v JOIN held ON held.id = v.run WHERE {guard}"
         ),
     )
+}
+
+/// Where runs stand, held until the transaction ends.
+static STAND: LazyLock<SetSql> = LazyLock::new(|| {
+    let text = "SELECT runs.id, runs.head_seq, runs.head_hash, runs.owner, runs.epoch FROM {rows} \
+                JOIN runs ON runs.workspace = v.workspace AND runs.id = v.run ORDER BY runs.id";
+    let columns = [("workspace", Text), ("run", Text)];
+    SetSql::by_dialect(&columns, text, &format!("{text} FOR NO KEY UPDATE OF runs"))
 });
 
 const STREAM: [(&str, Kind); 6] = [
@@ -222,13 +234,36 @@ pub(crate) static RESULTS: LazyLock<SetSql> = LazyLock::new(|| {
     SetSql::insert("results", &columns, "")
 });
 
+/// How much a batch is trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// Everybody is expected to pass, so the guards are only counted. Asking each row costs SQLite a change of threads.
+    Hopeful,
+    /// Somebody did not pass: each guard is read before it is written.
+    Careful,
+}
+
 /// Writes a batch in which each stream, and each chat with a start, occurs once. An error means that nothing was written.
 pub(crate) async fn commit(db: &Db, batch: &[Prepared], me: &str) -> Result<Committed, StoreError> {
+    if let Some(committed) = attempt(db, batch, me, Mode::Hopeful).await? {
+        return Ok(committed);
+    }
+    let committed = attempt(db, batch, me, Mode::Careful).await?;
+    committed.ok_or_else(|| StoreError::other("a row changed while it was held"))
+}
+
+async fn attempt(db: &Db, batch: &[Prepared], me: &str, mode: Mode) -> Result<Option<Committed>, StoreError> {
     let mut tx = db.begin_append().await?;
-    match write(&mut tx, batch, me).await {
-        Ok(committed) => {
+    match write(&mut tx, batch, me, mode).await {
+        Ok(Some(committed)) => {
+            fault::point("commit.before");
             tx.commit().await?;
-            Ok(committed)
+            fault::point("commit.after");
+            Ok(Some(committed))
+        }
+        Ok(None) => {
+            tx.roll_back().await?;
+            Ok(None)
         }
         Err(error) => {
             // The connection is given back only when the transaction is gone; that it failed is already known.
@@ -238,14 +273,18 @@ pub(crate) async fn commit(db: &Db, batch: &[Prepared], me: &str) -> Result<Comm
     }
 }
 
-async fn write(tx: &mut Tx, batch: &[Prepared], me: &str) -> Result<Committed, StoreError> {
-    let mut passed = vec![false; batch.len()];
-    start(tx, batch, &mut passed).await?;
-    update(tx, batch, &mut passed).await?;
-    extend_streams(tx, batch, &mut passed).await?;
+/// None when more is wrong than this mode can tell apart.
+async fn write(tx: &mut Tx, batch: &[Prepared], me: &str, mode: Mode) -> Result<Option<Committed>, StoreError> {
+    let stale = || Err(StoreError::Stale { fenced: false });
+    let mut verdicts: Vec<Result<(), StoreError>> = batch.iter().map(|_| stale()).collect();
+    start(tx, batch, &mut verdicts).await?;
+    if !update(tx, batch, &mut verdicts, mode).await? {
+        return Ok(None);
+    }
+    extend_streams(tx, batch, &mut verdicts).await?;
 
     let written = |rows: fn(&Prepared) -> &Vec<Args>| {
-        let winners = batch.iter().zip(&passed).filter(|(_, passed)| **passed);
+        let winners = batch.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_ok());
         winners.flat_map(move |(append, _)| rows(append)).collect::<Vec<&Args>>()
     };
     tx.run_set(&EVENTS, &written(|append| &append.events)).await?;
@@ -256,19 +295,9 @@ async fn write(tx: &mut Tx, batch: &[Prepared], me: &str) -> Result<Committed, S
     tx.run_set(&CALLS, &written(|append| &append.calls)).await?;
     tx.run_set(&RESULTS, &written(|append| &append.results)).await?;
 
-    let mut verdicts = Vec::with_capacity(batch.len());
-    let mut changes = Vec::with_capacity(batch.len() + 1);
-    let mut due = false;
-    for (append, passed) in batch.iter().zip(passed) {
-        if passed {
-            changes.push(Change::Stream(append.stream));
-            due |= append.due;
-            verdicts.push(Ok(()));
-        } else {
-            verdicts.push(Err(why_refused(tx, append).await?));
-        }
-    }
-    if due {
+    let winners = || batch.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_ok()).map(|(append, _)| append);
+    let mut changes: Vec<Change> = winners().map(|append| Change::Stream(append.stream)).collect();
+    if winners().any(|append| append.due) {
         changes.push(Change::Due);
     }
     if tx.dialect() == Dialect::Postgres {
@@ -276,10 +305,12 @@ async fn write(tx: &mut Tx, batch: &[Prepared], me: &str) -> Result<Committed, S
             tx.run("SELECT pg_notify($1, $2)", args![postgres::CHANNEL, payload]).await?;
         }
     }
-    Ok(Committed { verdicts, changes })
+    Ok(Some(Committed { verdicts, changes }))
 }
 
-async fn start(tx: &mut Tx, batch: &[Prepared], passed: &mut [bool]) -> Result<(), StoreError> {
+type Verdicts = [Result<(), StoreError>];
+
+async fn start(tx: &mut Tx, batch: &[Prepared], verdicts: &mut Verdicts) -> Result<(), StoreError> {
     let mut chats: HashMap<ChatId, usize> = HashMap::new();
     let mut runs: HashMap<RunId, usize> = HashMap::new();
     let mut tips = Vec::new();
@@ -316,35 +347,73 @@ async fn start(tx: &mut Tx, batch: &[Prepared], passed: &mut [bool]) -> Result<(
     }
     for mut row in tx.rows_set(&START, &rows).await? {
         if let Some(at) = runs.get(&row.take::<RunId>()?) {
-            passed[*at] = true;
+            verdicts[*at] = Ok(());
         }
     }
-    if moved.iter().any(|at| !passed[*at]) {
+    if moved.iter().any(|at| verdicts[*at].is_err()) {
         // The tip was moved for a run that somebody inserted in between: this transaction must not stand.
         return Err(StoreError::Stale { fenced: false });
     }
-    tx.run_set(&SUPERSEDE, &supersede).await
+    tx.run_set(&SUPERSEDE, &supersede).await.map(drop)
 }
 
-async fn update(tx: &mut Tx, batch: &[Prepared], passed: &mut [bool]) -> Result<(), StoreError> {
-    let mut rows: Vec<(RunId, usize, &Args)> = Vec::with_capacity(batch.len());
+/// Moves the runs that go on; false when not all of them passed and nobody can say which.
+async fn update(tx: &mut Tx, batch: &[Prepared], verdicts: &mut Verdicts, mode: Mode) -> Result<bool, StoreError> {
+    let mut updates: Vec<(RunId, usize)> = Vec::with_capacity(batch.len());
     for (at, append) in batch.iter().enumerate() {
-        if let Guard::Update { run, row } = &append.guard {
-            rows.push((*run, at, row));
+        if let Guard::Update { run, .. } = &append.guard {
+            updates.push((*run, at));
+            verdicts[at] = Ok(());
         }
     }
-    rows.sort_by_key(|(run, ..)| *run);
-    let set: Vec<&Args> = rows.iter().map(|(_, _, row)| *row).collect();
-    for mut row in tx.rows_set(&UPDATE, &set).await? {
-        let run = row.take::<RunId>()?;
-        if let Ok(at) = rows.binary_search_by_key(&run, |(run, ..)| *run) {
-            passed[rows[at].1] = true;
+    updates.sort_unstable();
+    if mode == Mode::Careful {
+        judge(tx, batch, &updates, verdicts).await?;
+    }
+    let (mut keep, mut release) = (Vec::new(), Vec::new());
+    for (_, at) in updates.iter().filter(|(_, at)| verdicts[*at].is_ok()) {
+        match &batch[*at].guard {
+            Guard::Update { row, release: false, .. } => keep.push(row),
+            Guard::Update { row, release: true, .. } => release.push(row),
+            Guard::Start { .. } | Guard::NewStream(_) | Guard::OldStream(_) => {}
         }
+    }
+    let moved = tx.run_set(&UPDATE, &keep).await? + tx.run_set(&UPDATE_AND_RELEASE, &release).await?;
+    Ok(moved == (keep.len() + release.len()) as u64)
+}
+
+/// Reads where the runs stand, and says which appends pass and why the others do not.
+async fn judge(
+    tx: &mut Tx,
+    batch: &[Prepared],
+    updates: &[(RunId, usize)],
+    verdicts: &mut Verdicts,
+) -> Result<(), StoreError> {
+    let keys: Vec<Args> = updates.iter().map(|(run, at)| args![batch[*at].scope, *run]).collect();
+    let mut stands = HashMap::new();
+    for mut row in tx.rows_set(&STAND, &keys.iter().collect::<Vec<_>>()).await? {
+        let run: RunId = row.take()?;
+        let head = Head { seq: row.take()?, hash: row.take()? };
+        let (owner, epoch): (Option<NodeId>, u64) = (row.take()?, row.take()?);
+        stands.insert(run, (head, owner, epoch));
+    }
+    for (run, at) in updates {
+        let append = &batch[*at];
+        verdicts[*at] = match stands.get(run) {
+            None => Err(StoreError::NotFound),
+            Some((head, owner, epoch)) => {
+                let fenced = match append.writer {
+                    Writer::Owner { node, epoch: mine } => *owner != Some(node) || *epoch != mine,
+                    Writer::Command => false,
+                };
+                if fenced || *head != append.expected { Err(StoreError::Stale { fenced }) } else { Ok(()) }
+            }
+        };
     }
     Ok(())
 }
 
-async fn extend_streams(tx: &mut Tx, batch: &[Prepared], passed: &mut [bool]) -> Result<(), StoreError> {
+async fn extend_streams(tx: &mut Tx, batch: &[Prepared], verdicts: &mut Verdicts) -> Result<(), StoreError> {
     let mut streams: HashMap<StreamId, usize> = HashMap::new();
     let (mut new, mut old) = (Vec::new(), Vec::new());
     for (at, append) in batch.iter().enumerate() {
@@ -359,21 +428,8 @@ async fn extend_streams(tx: &mut Tx, batch: &[Prepared], passed: &mut [bool]) ->
     grown.extend(tx.rows_set(&OLD_STREAM, &old).await?);
     for mut row in grown {
         if let Some(at) = streams.get(&row.take::<StreamId>()?) {
-            passed[*at] = true;
+            verdicts[*at] = Ok(());
         }
     }
     Ok(())
-}
-
-async fn why_refused(tx: &mut Tx, append: &Prepared) -> Result<StoreError, StoreError> {
-    let Guard::Update { run, .. } = &append.guard else { return Ok(StoreError::Stale { fenced: false }) };
-    let sql = "SELECT owner, epoch FROM runs WHERE workspace = $1 AND id = $2";
-    let Some(mut row) = tx.row(sql, args![append.scope, run]).await? else { return Ok(StoreError::NotFound) };
-    let (owner, epoch): (Option<NodeId>, u64) = (row.take()?, row.take()?);
-    Ok(StoreError::Stale {
-        fenced: match append.writer {
-            Writer::Owner { node, epoch: mine } => owner != Some(node) || epoch != mine,
-            Writer::Command => false,
-        },
-    })
 }

@@ -1,11 +1,15 @@
 //! The narrow door to both databases: a statement, its values, its rows. Holds no SQL of its own beyond transactions.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
-use sqlx::{AssertSqlSafe, Column as _, Postgres, Row as _, Sqlite, Transaction, TypeInfo as _, ValueRef as _};
+use sqlx::{
+    AssertSqlSafe, Column as _, Postgres, Row as _, SqliteConnection, Transaction, TypeInfo as _, ValueRef as _,
+};
+use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::StoreError;
-use crate::set::{SetSql, pack, transpose};
+use crate::set::{SetSql, listed, pieces, transpose};
 use crate::value::{Arg, Args, Row, Value};
 
 /// Statement text: constant, or put together from constant pieces. Never holds a value.
@@ -21,14 +25,57 @@ pub(crate) enum Dialect {
 /// The connections to a database.
 pub(crate) enum Db {
     /// One connection writes, the others only read.
-    Sqlite { writer: sqlx::SqlitePool, readers: sqlx::SqlitePool },
+    Sqlite { writer: Arc<Mutex<Writing>>, readers: sqlx::SqlitePool },
     /// One connection appends, the others serve everything else.
     Postgres { writer: sqlx::PgPool, pool: sqlx::PgPool },
 }
 
+/// The one connection that writes to a SQLite file. Behind a lock and not in a pool: a pool asks a connection whether it is
+/// well after each use, and that would cost every commit two changes of threads.
+pub(crate) struct Writing {
+    connection: Option<SqliteConnection>,
+    /// A transaction was begun and not ended: its owner went away.
+    open: bool,
+}
+
+impl Writing {
+    pub(crate) const fn new(connection: SqliteConnection) -> Self {
+        Self { connection: Some(connection), open: false }
+    }
+
+    fn connection(&mut self) -> Result<&mut SqliteConnection, StoreError> {
+        self.connection.as_mut().ok_or_else(|| sqlx::Error::PoolClosed.into())
+    }
+
+    /// Ends what somebody left open.
+    async fn ready(&mut self) -> Result<&mut SqliteConnection, StoreError> {
+        if self.open {
+            // SQLite may have ended it by itself; then there is nothing to roll back.
+            let _ = sqlx::query("ROLLBACK").execute(self.connection()?).await;
+            self.open = false;
+        }
+        self.connection()
+    }
+
+    async fn begin(&mut self) -> Result<(), StoreError> {
+        self.ready().await?;
+        // Set first: whoever goes away while it begins leaves it to be ended by the next.
+        self.open = true;
+        // A transaction that turns into a writer halfway could find that it read something old.
+        sqlx::query("BEGIN IMMEDIATE").execute(self.connection()?).await?;
+        Ok(())
+    }
+
+    async fn end(&mut self, how: &'static str) -> Result<(), StoreError> {
+        sqlx::query(how).execute(self.connection()?).await?;
+        self.open = false;
+        Ok(())
+    }
+}
+
 /// A transaction; dropped without [`Tx::commit`] it never happened.
 pub(crate) enum Tx {
-    Sqlite(Transaction<'static, Sqlite>),
+    Sqlite(OwnedMutexGuard<Writing>),
     Postgres(Transaction<'static, Postgres>),
 }
 
@@ -70,23 +117,29 @@ impl Db {
 
     /// Rows that belong to a set of keys, read outside any transaction.
     pub(crate) async fn read_set(&self, sql: &'static SetSql, rows: &[&Args]) -> Result<Vec<Row>, StoreError> {
-        let text = sql.text(self.dialect());
-        match self {
-            Self::Sqlite { readers, .. } => {
-                let (json, arena) = pack(rows.iter().copied());
-                sqlite_rows(&sqlx::query(AssertSqlSafe(text)).bind(json).bind(arena).fetch_all(readers).await?)
-            }
-            Self::Postgres { pool, .. } => {
-                postgres_rows(&transpose!(sqlx::query(AssertSqlSafe(text)), sql, rows).fetch_all(pool).await?)
-            }
+        let mut found = Vec::new();
+        for rows in pieces(self.dialect(), rows) {
+            let query = AssertSqlSafe(sql.text(self.dialect(), rows.len()));
+            found.extend(match self {
+                Self::Sqlite { readers, .. } => {
+                    sqlite_rows(&listed!(sqlx::query(query), rows).fetch_all(readers).await?)?
+                }
+                Self::Postgres { pool, .. } => {
+                    postgres_rows(&transpose!(sqlx::query(query), sql, rows).fetch_all(pool).await?)?
+                }
+            });
         }
+        Ok(found)
     }
 
     /// One statement in a transaction of its own; says how many rows it touched.
     pub(crate) async fn write(&self, sql: impl Into<Text>, args: Args) -> Result<u64, StoreError> {
         let sql = sql.into();
         Ok(match self {
-            Self::Sqlite { writer, .. } => query!(sql, args).execute(writer).await?.rows_affected(),
+            Self::Sqlite { writer, .. } => {
+                let mut writing = writer.lock().await;
+                query!(sql, args).execute(writing.ready().await?).await?.rows_affected()
+            }
             Self::Postgres { pool, .. } => query!(sql, args).execute(pool).await?.rows_affected(),
         })
     }
@@ -94,8 +147,11 @@ impl Db {
     /// Begins a transaction that will write.
     pub(crate) async fn begin(&self) -> Result<Tx, StoreError> {
         Ok(match self {
-            // A transaction that turns into a writer halfway could find that it read something old.
-            Self::Sqlite { writer, .. } => Tx::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?),
+            Self::Sqlite { writer, .. } => {
+                let mut writing = Arc::clone(writer).lock_owned().await;
+                writing.begin().await?;
+                Tx::Sqlite(writing)
+            }
             Self::Postgres { pool, .. } => Tx::Postgres(pool.begin().await?),
         })
     }
@@ -114,7 +170,11 @@ impl Db {
             Self::Sqlite { writer, readers } => {
                 readers.close().await;
                 // The last connection to close writes the log back into the database file.
-                writer.close().await;
+                if let Some(connection) = writer.lock().await.connection.take()
+                    && let Err(error) = sqlx::Connection::close(connection).await
+                {
+                    tracing::warn!(%error, "the database was not closed cleanly");
+                }
             }
             Self::Postgres { writer, pool } => {
                 writer.close().await;
@@ -135,7 +195,7 @@ impl Tx {
     pub(crate) async fn rows(&mut self, sql: impl Into<Text>, args: Args) -> Result<Vec<Row>, StoreError> {
         let sql = sql.into();
         match self {
-            Self::Sqlite(tx) => sqlite_rows(&query!(sql, args).fetch_all(&mut **tx).await?),
+            Self::Sqlite(tx) => sqlite_rows(&query!(sql, args).fetch_all(tx.connection()?).await?),
             Self::Postgres(tx) => postgres_rows(&query!(sql, args).fetch_all(&mut **tx).await?),
         }
     }
@@ -147,7 +207,7 @@ impl Tx {
     pub(crate) async fn run(&mut self, sql: impl Into<Text>, args: Args) -> Result<u64, StoreError> {
         let sql = sql.into();
         Ok(match self {
-            Self::Sqlite(tx) => query!(sql, args).execute(&mut **tx).await?.rows_affected(),
+            Self::Sqlite(tx) => query!(sql, args).execute(tx.connection()?).await?.rows_affected(),
             Self::Postgres(tx) => query!(sql, args).execute(&mut **tx).await?.rows_affected(),
         })
     }
@@ -155,50 +215,45 @@ impl Tx {
     /// Several statements without values: a migration.
     pub(crate) async fn script(&mut self, sql: &'static str) -> Result<(), StoreError> {
         match self {
-            Self::Sqlite(tx) => sqlx::raw_sql(sql).execute(&mut **tx).await.map(drop)?,
+            Self::Sqlite(tx) => sqlx::raw_sql(sql).execute(tx.connection()?).await.map(drop)?,
             Self::Postgres(tx) => sqlx::raw_sql(sql).execute(&mut **tx).await.map(drop)?,
         }
         Ok(())
     }
 
-    /// One statement over a set of rows; does nothing when there are none.
-    pub(crate) async fn run_set(&mut self, sql: &'static SetSql, rows: &[&Args]) -> Result<(), StoreError> {
-        if rows.is_empty() {
-            return Ok(());
+    /// One statement over a set of rows, if there are any; says how many rows it touched.
+    pub(crate) async fn run_set(&mut self, sql: &'static SetSql, rows: &[&Args]) -> Result<u64, StoreError> {
+        let mut touched = 0;
+        for rows in pieces(self.dialect(), rows) {
+            let query = AssertSqlSafe(sql.text(self.dialect(), rows.len()));
+            touched += match self {
+                Self::Sqlite(tx) => listed!(sqlx::query(query), rows).execute(tx.connection()?).await?.rows_affected(),
+                Self::Postgres(tx) => {
+                    transpose!(sqlx::query(query), sql, rows).execute(&mut **tx).await?.rows_affected()
+                }
+            };
         }
-        let text = sql.text(self.dialect());
-        match self {
-            Self::Sqlite(tx) => {
-                let (json, arena) = pack(rows.iter().copied());
-                sqlx::query(AssertSqlSafe(text)).bind(json).bind(arena).execute(&mut **tx).await?;
-            }
-            Self::Postgres(tx) => {
-                transpose!(sqlx::query(AssertSqlSafe(text)), sql, rows).execute(&mut **tx).await?;
-            }
-        }
-        Ok(())
+        Ok(touched)
     }
 
     /// One statement over a set of rows, and the rows it returns.
     pub(crate) async fn rows_set(&mut self, sql: &'static SetSql, rows: &[&Args]) -> Result<Vec<Row>, StoreError> {
-        if rows.is_empty() {
-            return Ok(Vec::new());
+        let mut found = Vec::new();
+        for rows in pieces(self.dialect(), rows) {
+            let query = AssertSqlSafe(sql.text(self.dialect(), rows.len()));
+            found.extend(match self {
+                Self::Sqlite(tx) => sqlite_rows(&listed!(sqlx::query(query), rows).fetch_all(tx.connection()?).await?)?,
+                Self::Postgres(tx) => {
+                    postgres_rows(&transpose!(sqlx::query(query), sql, rows).fetch_all(&mut **tx).await?)?
+                }
+            });
         }
-        let text = sql.text(self.dialect());
-        match self {
-            Self::Sqlite(tx) => {
-                let (json, arena) = pack(rows.iter().copied());
-                sqlite_rows(&sqlx::query(AssertSqlSafe(text)).bind(json).bind(arena).fetch_all(&mut **tx).await?)
-            }
-            Self::Postgres(tx) => {
-                postgres_rows(&transpose!(sqlx::query(AssertSqlSafe(text)), sql, rows).fetch_all(&mut **tx).await?)
-            }
-        }
+        Ok(found)
     }
 
     pub(crate) async fn commit(self) -> Result<(), StoreError> {
         match self {
-            Self::Sqlite(tx) => tx.commit().await?,
+            Self::Sqlite(mut tx) => tx.end("COMMIT").await?,
             Self::Postgres(tx) => tx.commit().await?,
         }
         Ok(())
@@ -206,7 +261,7 @@ impl Tx {
 
     pub(crate) async fn roll_back(self) -> Result<(), StoreError> {
         match self {
-            Self::Sqlite(tx) => tx.rollback().await?,
+            Self::Sqlite(mut tx) => tx.end("ROLLBACK").await?,
             Self::Postgres(tx) => tx.rollback().await?,
         }
         Ok(())

@@ -27,6 +27,7 @@ mod chats;
 mod commit;
 mod db;
 mod error;
+mod fault;
 mod health;
 mod inbox;
 mod keys;

@@ -5,6 +5,7 @@ use std::str::FromStr as _;
 use std::time::Duration;
 
 use adjutant_core::run::chain::StreamId;
+use sqlx::ConnectOptions as _;
 use sqlx::postgres::{PgConnectOptions, PgListener, PgPoolOptions};
 use tokio::sync::broadcast;
 
@@ -25,7 +26,7 @@ const LISTEN_AGAIN: Duration = Duration::from_secs(1);
 const PAYLOAD: usize = 7_900;
 
 pub(crate) async fn open(url: &str) -> Result<Db, StoreError> {
-    let options = PgConnectOptions::from_str(url)?.application_name("adjutant");
+    let options = PgConnectOptions::from_str(url)?.application_name("adjutant").disable_statement_logging();
     let pool = PgPoolOptions::new()
         .max_connections(CONNECTIONS)
         .acquire_timeout(PATIENCE)

@@ -18,6 +18,8 @@ pub(crate) struct Prepared {
     pub(crate) scope: Scope,
     pub(crate) stream: StreamId,
     pub(crate) writer: Writer,
+    /// The head of the stream before.
+    pub(crate) expected: Head,
     /// The head of the stream afterwards.
     pub(crate) head: Head,
     pub(crate) guard: Guard,
@@ -45,6 +47,7 @@ pub(crate) enum Guard {
     Update {
         run: RunId,
         row: Args,
+        release: bool,
     },
     /// The first events of an audit log.
     NewStream(Args),
@@ -118,7 +121,22 @@ pub(crate) fn prepare(append: Append, scope: Scope, sealer: &Sealer) -> Result<P
     let calls = calls.values().map(|row| call_args(row)).collect();
     let guard = guard(scope, stream, expected, head, append.writer, append.run, sealer)?;
     let writer = append.writer;
-    Ok(Prepared { scope, stream, writer, head, guard, events, refs, blocks, approvals, calls, results, due, bytes })
+    Ok(Prepared {
+        scope,
+        stream,
+        writer,
+        expected,
+        head,
+        guard,
+        events,
+        refs,
+        blocks,
+        approvals,
+        calls,
+        results,
+        due,
+        bytes,
+    })
 }
 
 fn guard(
@@ -146,9 +164,9 @@ fn guard(
                 Writer::Owner { node, epoch } => (Some(node), epoch),
                 Writer::Command => (None, 0),
             };
-            let mut row = args![scope, run, expected.seq, expected.hash, owner, epoch, release, head.seq, head.hash];
+            let mut row = args![scope, run, expected.seq, expected.hash, owner, epoch, head.seq, head.hash];
             row.extend(state_args(run, &state, sealer)?);
-            Guard::Update { run, row }
+            Guard::Update { run, row, release }
         }
     })
 }

@@ -1,7 +1,8 @@
-//! Statements over many rows at once: constant text, one round trip. SQLite takes the rows as one JSON text (and one blob
-//! for the bytes in them, so that nothing is written as hexadecimal); PostgreSQL takes one array per column.
+//! Statements over many rows at once: constant text, prepared once, one trip to the database. PostgreSQL takes one array
+//! per column. SQLite takes a list of values whose length is a power of two; places that are left over stay NULL and are
+//! skipped. (As JSON the rows would cost it twice the time: every column would parse its row again.)
 
-use std::fmt::Write as _;
+use std::sync::OnceLock;
 
 use crate::db::{Dialect, Text};
 use crate::value::{Arg, Args};
@@ -14,15 +15,22 @@ pub(crate) enum Kind {
     Bytes,
 }
 
-/// A statement whose `{rows}` is a set of rows under the name `v`.
+/// Rows one SQLite statement takes at the most; longer sets are written in several.
+const ROWS: usize = 128;
+/// How many powers of two there are up to [`ROWS`].
+const SIZES: usize = ROWS.ilog2() as usize + 1;
+
+/// A statement whose `{rows}` is a set of rows under the name `v`. The first column is never NULL.
 pub(crate) struct SetSql {
     sqlite: String,
+    columns: Vec<String>,
+    sized: [OnceLock<String>; SIZES],
     postgres: String,
     pub(crate) kinds: Vec<Kind>,
 }
 
 impl SetSql {
-    /// Puts the text together once; `columns` names what each row holds, in order.
+    /// `columns` names what each row holds, in order.
     pub(crate) fn new(columns: &[(&str, Kind)], text: &str) -> Self {
         Self::by_dialect(columns, text, text)
     }
@@ -30,7 +38,9 @@ impl SetSql {
     /// As [`SetSql::new`], where the databases need different words.
     pub(crate) fn by_dialect(columns: &[(&str, Kind)], sqlite: &str, postgres: &str) -> Self {
         Self {
-            sqlite: sqlite.replace("{rows}", &json_rows(columns)),
+            sqlite: sqlite.to_owned(),
+            columns: columns.iter().map(|(name, _)| format!("\"{name}\"")).collect(),
+            sized: [const { OnceLock::new() }; SIZES],
             postgres: postgres.replace("{rows}", &array_rows(columns)),
             kinds: columns.iter().map(|(_, kind)| *kind).collect(),
         }
@@ -43,25 +53,33 @@ impl SetSql {
         Self::new(columns, &format!("INSERT INTO {table} ({names}) SELECT {names} FROM {{rows}} WHERE true {conflict}"))
     }
 
-    pub(crate) fn text(&'static self, dialect: Dialect) -> Text {
-        match dialect {
-            Dialect::Sqlite => Text::Borrowed(&self.sqlite),
-            Dialect::Postgres => Text::Borrowed(&self.postgres),
-        }
+    /// The text for `rows` rows, of which there are at most [`ROWS`] on SQLite.
+    pub(crate) fn text(&'static self, dialect: Dialect, rows: usize) -> Text {
+        Text::Borrowed(match dialect {
+            Dialect::Postgres => &self.postgres,
+            Dialect::Sqlite => {
+                let size = rows.next_power_of_two().min(ROWS);
+                let make = || self.sqlite.replace("{rows}", &value_rows(&self.columns, size));
+                self.sized[size.ilog2() as usize].get_or_init(make)
+            }
+        })
     }
 }
 
-fn json_rows(columns: &[(&str, Kind)]) -> String {
-    let mut at = 0;
-    let mut names = Vec::with_capacity(columns.len());
-    for (name, kind) in columns {
-        names.push(match kind {
-            Kind::Text | Kind::Int => format!("value->>{at} AS \"{name}\""),
-            Kind::Bytes => format!("substr($2, value->>{at}, value->>{}) AS \"{name}\"", at + 1),
-        });
-        at += if *kind == Kind::Bytes { 2 } else { 1 };
-    }
-    format!("(SELECT {} FROM json_each($1)) AS v", names.join(", "))
+/// The pieces in which a set is written.
+pub(crate) fn pieces<'a, 'b>(dialect: Dialect, rows: &'b [&'a Args]) -> std::slice::Chunks<'b, &'a Args> {
+    rows.chunks(match dialect {
+        Dialect::Sqlite => ROWS,
+        Dialect::Postgres => usize::MAX,
+    })
+}
+
+fn value_rows(columns: &[String], rows: usize) -> String {
+    let names = columns.iter().enumerate().map(|(at, name)| format!("column{} AS {name}", at + 1));
+    let names = names.collect::<Vec<_>>().join(", ");
+    let row = format!("({})", vec!["?"; columns.len()].join(", "));
+    let rows = vec![row; rows].join(", ");
+    format!("(SELECT {names} FROM (VALUES {rows}) WHERE column1 IS NOT NULL) AS v")
 }
 
 fn array_rows(columns: &[(&str, Kind)]) -> String {
@@ -78,46 +96,21 @@ fn array_rows(columns: &[(&str, Kind)]) -> String {
     format!("unnest({arrays}) AS v({names})")
 }
 
-/// Rows as SQLite takes them: a JSON array of arrays, where bytes are a place and a length in the blob beside it.
-pub(crate) fn pack<'a>(rows: impl Iterator<Item = &'a Args>) -> (String, Vec<u8>) {
-    let mut json = String::from("[");
-    let mut arena = Vec::new();
-    for row in rows {
-        json.push_str(if json.len() > 1 { ",[" } else { "[" });
-        for (at, arg) in row.iter().enumerate() {
-            if at > 0 {
-                json.push(',');
-            }
-            // Writing into a String does not fail.
-            let _ = match arg {
-                Arg::Int(Some(value)) => write!(json, "{value}"),
-                Arg::Text(Some(text)) => write!(json, "{}", Quoted(text)),
-                Arg::Bytes(Some(bytes)) => {
-                    let start = arena.len() + 1;
-                    arena.extend_from_slice(bytes);
-                    write!(json, "{start},{}", bytes.len())
-                }
-                Arg::Int(None) | Arg::Text(None) => json.write_str("null"),
-                Arg::Bytes(None) => json.write_str("null,null"),
+/// Binds rows as SQLite takes them: value by value.
+macro_rules! listed {
+    ($query:expr, $rows:expr) => {{
+        let mut query = $query;
+        for arg in $rows.iter().copied().flatten() {
+            query = match arg {
+                Arg::Int(value) => query.bind(*value),
+                Arg::Text(value) => query.bind(value.as_deref()),
+                Arg::Bytes(value) => query.bind(value.as_deref()),
             };
         }
-        json.push(']');
-    }
-    json.push(']');
-    (json, arena)
+        query
+    }};
 }
-
-struct Quoted<'a>(&'a str);
-
-impl std::fmt::Display for Quoted<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let plain = self.0.bytes().all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\');
-        if plain {
-            return write!(f, "\"{}\"", self.0);
-        }
-        f.write_str(&serde_json::to_string(self.0).map_err(|_| std::fmt::Error)?)
-    }
-}
+pub(crate) use listed;
 
 /// Binds rows as PostgreSQL takes them: one array per column.
 macro_rules! transpose {
@@ -164,14 +157,25 @@ pub(crate) fn bytes(row: &Args, at: usize) -> Option<&[u8]> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
     use super::*;
-    use crate::value::args;
+
+    static SQL: LazyLock<SetSql> =
+        LazyLock::new(|| SetSql::insert("t", &[("a", Kind::Text), ("b", Kind::Int)], "ON CONFLICT DO NOTHING"));
 
     #[test]
-    fn rows_become_one_json_text_and_one_blob() {
-        let rows = [args!["a \"quoted\"\n text", 7_i64, vec![1_u8, 2]], args![None::<String>, -1_i64, None::<Vec<u8>>]];
-        let (json, arena) = pack(rows.iter());
-        assert_eq!(json, r#"[["a \"quoted\"\n text",7,1,2],[null,-1,null,null]]"#);
-        assert_eq!(arena, [1, 2]);
+    fn a_set_is_one_text_for_every_number_of_rows_up_to_the_next_power_of_two() {
+        let three = SQL.text(Dialect::Sqlite, 3);
+        assert_eq!(three, SQL.text(Dialect::Sqlite, 4));
+        assert_eq!(three.matches("(?, ?)").count(), 4);
+        assert_eq!(SQL.text(Dialect::Sqlite, 1).matches("(?, ?)").count(), 1);
+        assert_eq!(SQL.text(Dialect::Sqlite, ROWS).matches("(?, ?)").count(), ROWS);
+    }
+
+    #[test]
+    fn postgres_takes_one_array_per_column() {
+        let text = SQL.text(Dialect::Postgres, 3);
+        assert!(text.contains(r#"unnest($1::text[], $2::bigint[]) AS v("a", "b")"#), "{text}");
     }
 }

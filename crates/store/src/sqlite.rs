@@ -1,11 +1,14 @@
 //! Opening a SQLite file: safe settings, one connection that writes, several that read. Holds no statements of the store.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
+use tokio::sync::Mutex;
 
-use crate::db::Db;
+use crate::db::{Db, Writing};
 use crate::{Durability, StoreError};
 
 /// Older libraries have a race that silently damages a database with several connections.
@@ -16,6 +19,8 @@ const READERS: u32 = 4;
 const BUSY: Duration = Duration::from_secs(10);
 /// Pages of the write-ahead log before it is written back: 16 MiB, so that busy times are not spent copying.
 const CHECKPOINT_PAGES: &str = "4000";
+/// Prepared statements kept: every statement over a set has one for each size.
+const STATEMENTS: usize = 256;
 /// Kibibytes of page cache of the writing connection (negative is SQLite's way to say kibibytes).
 const WRITER_CACHE: &str = "-16384";
 
@@ -30,25 +35,26 @@ pub(crate) async fn open(file: &Path, durability: Durability) -> Result<Db, Stor
         })
         .foreign_keys(true)
         .busy_timeout(BUSY)
+        .statement_cache_capacity(STATEMENTS)
         .pragma("temp_store", "memory")
-        .pragma("wal_autocheckpoint", CHECKPOINT_PAGES);
-    let writer = pool(1).connect_with(options.clone().pragma("cache_size", WRITER_CACHE)).await?;
-    let version: String = sqlx::query_scalar("SELECT sqlite_version()").fetch_one(&writer).await?;
+        .pragma("secure_delete", "fast")
+        .pragma("wal_autocheckpoint", CHECKPOINT_PAGES)
+        .disable_statement_logging();
+    let mut writer = SqliteConnection::connect_with(&options.clone().pragma("cache_size", WRITER_CACHE)).await?;
+    let version: String = sqlx::query_scalar("SELECT sqlite_version()").fetch_one(&mut writer).await?;
     if !recent(&version) {
         return Err(StoreError::other(format!("SQLite {version} is too old: 3.51.3 or later is needed")));
     }
-    let readers = pool(READERS).connect_with(options.pragma("query_only", "on")).await?;
-    Ok(Db::Sqlite { writer, readers })
-}
-
-fn pool(connections: u32) -> SqlitePoolOptions {
     // A connection to a file does not go stale, so none is tested or replaced.
-    SqlitePoolOptions::new()
-        .max_connections(connections)
+    let readers = SqlitePoolOptions::new()
+        .max_connections(READERS)
         .min_connections(1)
         .idle_timeout(None)
         .max_lifetime(None)
         .test_before_acquire(false)
+        .connect_with(options.pragma("query_only", "on"))
+        .await?;
+    Ok(Db::Sqlite { writer: Arc::new(Mutex::new(Writing::new(writer))), readers })
 }
 
 /// Makes the file, readable by its owner only; SQLite gives the files beside it the same mode. Also tells a directory that

@@ -74,6 +74,8 @@ impl Task {
             if self.waiting.is_empty() && queue.recv_many(&mut jobs, APPENDS_PER_COMMIT).await == 0 {
                 break;
             }
+            // Those who were answered a moment ago get their turn first: what they append now shares this commit.
+            tokio::task::yield_now().await;
             while jobs.len() + self.waiting.len() < APPENDS_PER_COMMIT {
                 let Ok(job) = queue.try_recv() else { break };
                 jobs.push(job);

@@ -102,7 +102,7 @@ stories! {
         let mut proposed = run.say(&["call proposed"]);
         proposed.calls.push(call.clone());
         run.head = world.store.append(proposed).await.unwrap();
-        assert_eq!(world.store.calls(home.workspace, run.id).await.unwrap(), [call.clone()]);
+        assert_eq!(world.store.calls(home.workspace, run.id).await.unwrap(), std::slice::from_ref(&call));
 
         let first = run.end(&call);
         let ended = first.calls[0].clone();

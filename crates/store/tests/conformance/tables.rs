@@ -16,7 +16,7 @@ stories! {
         store.create_workspace(&ws).await.unwrap();
         let twin = WorkspaceRow { id: workspace_id(), ..ws.clone() };
         assert!(matches!(store.create_workspace(&twin).await, Err(StoreError::Conflict(_))));
-        assert_eq!(store.workspaces().await.unwrap(), [ws.clone()]);
+        assert_eq!(store.workspaces().await.unwrap(), std::slice::from_ref(&ws));
         assert_eq!(store.workspace(ws.id).await.unwrap(), Some(ws.clone()));
         assert_eq!(store.workspace_by_slug("home").await.unwrap(), Some(ws.clone()));
         assert_eq!(store.workspace_by_slug("Home").await.unwrap(), None);
@@ -24,7 +24,7 @@ stories! {
         let user = UserRow { id: user_id(), name: "ada".into(), created_at: at(1) };
         store.create_user(&user).await.unwrap();
         assert!(matches!(store.create_user(&UserRow { id: user_id(), ..user.clone() }).await, Err(StoreError::Conflict(_))));
-        assert_eq!(store.users().await.unwrap(), [user.clone()]);
+        assert_eq!(store.users().await.unwrap(), std::slice::from_ref(&user));
         assert_eq!(store.user_by_name("ada").await.unwrap(), Some(user));
 
         let book = NotebookRow { id: notebook_id(), workspace: ws.id, slug: "welcome".into(), linked: None, created_at: at(1) };
@@ -54,7 +54,7 @@ stories! {
         assert_eq!(world.store.chat(home.workspace, chat.id).await.unwrap(), Some(chat.clone()));
         let all = world.store.chats(home.workspace, None, 10).await.unwrap();
         assert_eq!(all.iter().map(|row| row.id).collect::<Vec<_>>(), [chat.id, home.chat]);
-        assert_eq!(world.store.chats(home.workspace, None, 1).await.unwrap(), [chat.clone()]);
+        assert_eq!(world.store.chats(home.workspace, None, 1).await.unwrap(), std::slice::from_ref(&chat));
         assert_eq!(world.store.chats(home.workspace, Some(chat.agent), 10).await.unwrap(), [chat]);
     }
 
