@@ -43,6 +43,13 @@ impl Lock {
     }
 }
 
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing alone would not end it while a child process that is just being started still has a copy of the handle.
+        let _ = self.0.unlock();
+    }
+}
+
 fn in_use(data: &Path, file: &mut File) -> Failure {
     let mut text = String::new();
     // Who holds it is a courtesy: without it the message only says less.
