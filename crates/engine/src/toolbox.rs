@@ -10,14 +10,11 @@ use adjutant_core::guard::arguments;
 use adjutant_core::guard::judge::{Caller, Decision, Question, Verdict, fingerprint, judge, risk, touches};
 use adjutant_core::guard::permit::Permit;
 use adjutant_core::id::CallId;
-use adjutant_core::label::Labels;
 use adjutant_core::limits;
 use adjutant_core::message::FinishReason;
-use adjutant_core::run::event::{
-    ApprovalAsked, ApprovalKind, CallEnded, CallInDoubt, CallJudged, CallStarted, Effects,
-};
-use adjutant_core::run::state::{Answered, Call, State};
-use adjutant_core::tool::{Done, Prepared, Probe, Recovery, ToolOutcome, Touch};
+use adjutant_core::run::event::{ApprovalAsked, ApprovalKind, CallJudged, CallStarted, Effects};
+use adjutant_core::run::state::{Call, State};
+use adjutant_core::tool::{Prepared, Recovery, ToolOutcome, Touch};
 use adjutant_models::retry::backoff;
 use adjutant_tools::{Tool, World};
 use futures::future::{FutureExt, select_all};
@@ -29,10 +26,6 @@ use crate::engine::CurrentAgent;
 use crate::error::EngineError;
 use crate::handles;
 use crate::log::Flushed;
-use crate::projection::doubtful;
-
-/// How often a call whose process died is taken up again before it counts as what kills the process.
-const RESTARTS: u32 = 5;
 
 /// How long a tool may look at what a call would do, or did.
 const LOOK: Duration = Duration::from_secs(30);
@@ -51,9 +44,9 @@ pub(crate) struct Work {
 
 /// How a call's task ended.
 pub(crate) struct WorkEnded {
-    outcome: ToolOutcome,
-    ms: u64,
-    recovery: Recovery,
+    pub(crate) outcome: ToolOutcome,
+    pub(crate) ms: u64,
+    pub(crate) recovery: Recovery,
 }
 
 impl WorkEnded {
@@ -70,7 +63,7 @@ impl WorkEnded {
 
 /// Lets a tool look at the world. None when it takes too long or panics: whoever writes a tool must not be able to stop the
 /// run that uses it.
-async fn look<T>(tool: &dyn Tool, looking: impl Future<Output = T>) -> Option<T> {
+pub(crate) async fn look<T>(tool: &dyn Tool, looking: impl Future<Output = T>) -> Option<T> {
     let looked = tokio::time::timeout(LOOK, AssertUnwindSafe(looking).catch_unwind()).await;
     if !matches!(looked, Ok(Ok(_))) {
         tracing::warn!(tool = tool.spec().name(), "a tool could not look at what it would touch");
@@ -173,7 +166,7 @@ impl Driver {
         }
     }
 
-    async fn agent(&mut self) -> Result<CurrentAgent, EngineError> {
+    pub(crate) async fn agent(&mut self) -> Result<CurrentAgent, EngineError> {
         let id = self.state().start.as_ref().map(|start| start.agent);
         let Some(id) = id else {
             return Err(EngineError::BadLog { run: self.log.run, why: "it has no start".to_owned() });
@@ -211,7 +204,12 @@ impl Driver {
         Ok(Flushed::Written)
     }
 
-    async fn verdict(&self, agent: &CurrentAgent, world: &World, call: &Call) -> (Verdict, Option<Prepared>) {
+    pub(crate) async fn verdict(
+        &self,
+        agent: &CurrentAgent,
+        world: &World,
+        call: &Call,
+    ) -> (Verdict, Option<Prepared>) {
         if let Some(refused) = over_limit(self.state(), call) {
             return (refused, None);
         }
@@ -368,141 +366,10 @@ impl Driver {
         self.running.insert(call, Work { task, recovery });
         Ok(())
     }
-
-    /// Records how a call ended, or starts it again where that is right.
-    pub(crate) async fn record(&mut self, call: CallId, ended: WorkEnded) -> Result<Flushed, EngineError> {
-        let attempts =
-            self.state().call(&call).and_then(|call| call.started.as_ref()).map_or(0, |started| started.attempt);
-        match &ended.outcome {
-            ToolOutcome::Failed { retriable: true, .. } if attempts < limits::TOOL_ATTEMPTS => {
-                self.start_again(call, ended).await
-            }
-            ToolOutcome::InDoubt { .. } if ended.recovery != Recovery::Pure => self.recover(&[call]).await,
-            ToolOutcome::Done(_) | ToolOutcome::Failed { .. } | ToolOutcome::InDoubt { .. } => {
-                self.record_final(call, ended)?;
-                Ok(Flushed::Written)
-            }
-        }
-    }
-
-    /// Starts a call again that failed without any effect. If that is not to be any more, its failure is its result: it must
-    /// not count as a call that nobody knows about.
-    async fn start_again(&mut self, call: CallId, ended: WorkEnded) -> Result<Flushed, EngineError> {
-        loop {
-            if self.state().cancel.is_some() || self.state().error.is_some() {
-                self.record_final(call, ended)?;
-                return Ok(Flushed::Written);
-            }
-            match self.start(std::slice::from_ref(&call)).await? {
-                Flushed::Rebased => {}
-                other @ (Flushed::Written | Flushed::Fenced | Flushed::Overtaken) => return Ok(other),
-            }
-        }
-    }
-
-    /// Records how a call ended.
-    pub(crate) fn record_final(&mut self, call: CallId, ended: WorkEnded) -> Result<(), EngineError> {
-        let name = self.state().call(&call).map(|call| call.tool.clone()).unwrap_or_default();
-        let declared = self.engine.tools().get(&name).map_or(Labels::NONE, |tool| tool.spec().labels);
-        let WorkEnded { outcome, ms, .. } = ended;
-        let is_error = !matches!(outcome, ToolOutcome::Done(_));
-        let text = said(&outcome);
-        let (labels, resources) = match outcome {
-            ToolOutcome::Done(Done { labels, resources, keep, .. }) => {
-                for bytes in keep {
-                    self.log.keep(bytes);
-                }
-                (labels.join(declared), resources)
-            }
-            ToolOutcome::Failed { .. } | ToolOutcome::InDoubt { .. } => (Labels::NONE, Vec::new()),
-        };
-        self.log.push(CallEnded {
-            call,
-            tool: name,
-            output: Content::new(text),
-            is_error,
-            allowed: true,
-            rule: None,
-            ms,
-            labels,
-            resources,
-        })
-    }
-
-    /// Takes up calls that were started and whose end is not in the log: by their recovery class, never by a guess.
-    pub(crate) async fn recover(&mut self, calls: &[CallId]) -> Result<Flushed, EngineError> {
-        let mut again = Vec::new();
-        for id in calls {
-            let Some(started) = self.state().call(id).and_then(|call| call.started.clone()) else { continue };
-            let worn_out = started.attempt >= RESTARTS;
-            match started.recovery {
-                Recovery::Pure | Recovery::Idempotent if !worn_out => again.push(id.clone()),
-                Recovery::Pure => {
-                    let outcome = ToolOutcome::failed("The process ended each time this was tried. It was given up.");
-                    self.record_final(id.clone(), WorkEnded::seen(outcome, Recovery::Pure))?;
-                }
-                Recovery::Reconcile => match self.probe(id).await? {
-                    Probe::Happened(outcome) => {
-                        self.record_final(id.clone(), WorkEnded::seen(outcome, Recovery::Reconcile))?
-                    }
-                    Probe::NotHappened if !worn_out => again.push(id.clone()),
-                    Probe::NotHappened | Probe::Unknown => self.doubt(id)?,
-                },
-                Recovery::Idempotent | Recovery::AskHuman => self.doubt(id)?,
-            }
-        }
-        let allowed = self.still_allowed(again).await?;
-        if allowed.is_empty() { Ok(Flushed::Written) } else { self.start(&allowed).await }
-    }
-
-    /// The guard looks again before a call is started once more: the policy may have changed since (design G1). What is no
-    /// longer allowed ends here; where it may have happened, a person says what became of it.
-    async fn still_allowed(&mut self, calls: Vec<CallId>) -> Result<Vec<CallId>, EngineError> {
-        let mut allowed = Vec::new();
-        if calls.is_empty() {
-            return Ok(allowed);
-        }
-        let agent = self.agent().await?;
-        let world = self.world(&agent).await?;
-        for id in calls {
-            let Some(mut call) = self.state().call(&id).cloned() else { continue };
-            let recovery = call.recovery();
-            call.answered = Some(Answered { seen: None });
-            let (verdict, _) = self.verdict(&agent, &world, &call).await;
-            match (verdict.decision, recovery) {
-                (Decision::Allow | Decision::Ask, _) => allowed.push(id),
-                (Decision::Deny, Some(Recovery::Idempotent | Recovery::AskHuman)) => self.doubt(&id)?,
-                (Decision::Deny, Some(Recovery::Pure | Recovery::Reconcile) | None) => {
-                    let outcome = ToolOutcome::failed(verdict.for_model());
-                    self.record_final(id, WorkEnded { outcome, ms: 0, recovery: Recovery::Pure })?;
-                }
-            }
-        }
-        Ok(allowed)
-    }
-
-    pub(crate) async fn probe(&mut self, id: &CallId) -> Result<Probe, EngineError> {
-        self.log.load_texts().await?;
-        let agent = self.agent().await?;
-        let world = self.world(&agent).await?;
-        let Some(started) = self.state().call(id).and_then(|call| call.started.clone()) else {
-            return Ok(Probe::Unknown);
-        };
-        let Ok(arguments) = serde_json::from_str::<Value>(&started.arguments.text()) else { return Ok(Probe::Unknown) };
-        let Some(tool) = self.engine.tools().get(&started.tool) else { return Ok(Probe::Unknown) };
-        let looking = tool.reconcile(&arguments, &started.target, started.intended.as_ref(), &world);
-        Ok(look(&**tool, looking).await.unwrap_or(Probe::Unknown))
-    }
-
-    fn doubt(&mut self, id: &CallId) -> Result<(), EngineError> {
-        let tool = self.state().call(id).map(|call| call.tool.clone()).unwrap_or_default();
-        let message = doubtful(&tool);
-        self.log.push(CallInDoubt { call: id.clone(), approval: self.engine.env().id(), tool, message })
-    }
 }
 
 /// What the model reads of an outcome.
-fn said(outcome: &ToolOutcome) -> String {
+pub(crate) fn said(outcome: &ToolOutcome) -> String {
     match outcome {
         ToolOutcome::Done(done) => done.output.clone(),
         ToolOutcome::Failed { message, .. } | ToolOutcome::InDoubt { message } => message.clone(),

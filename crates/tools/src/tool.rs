@@ -21,6 +21,8 @@ use crate::world::World;
 ///   say what happened and what to do next; it never holds a host path or a secret. A caller that drops the future (a
 ///   timeout, a cancelled run) does not take back what was begun: the call is then in doubt, and `reconcile` is asked.
 /// - `reconcile` says whether a call that was started took place. Only a tool of class `Reconcile` is asked.
+/// - `keepsakes` gives back what the call will replace or delete. They are durable before `run` is called, so that a crash
+///   in between does not take the only copy with it. Only a tool of class `Reconcile` is asked.
 /// - Whatever opens a path checks the scope itself as well, and filters what it returns item by item (F7). The guard has
 ///   done so before, but it judged the arguments; only the tool knows what they lead to.
 #[async_trait]
@@ -32,6 +34,12 @@ pub trait Tool: Send + Sync {
     async fn prepare(&self, arguments: &Value, world: &World) -> Result<Prepared, ToolOutcome> {
         let _ = (arguments, world);
         Ok(Prepared { summary: self.spec().name().to_owned(), ..Prepared::default() })
+    }
+
+    /// What the call will replace or delete, as far as it still is the target.
+    async fn keepsakes(&self, arguments: &Value, target: &Target, world: &World) -> Vec<Vec<u8>> {
+        let _ = (arguments, target, world);
+        Vec::new()
     }
 
     /// Does it.

@@ -131,6 +131,17 @@ fn act(notebook: &Notebook, change: &Change) -> Result<Option<Vec<u8>>, FileErro
     }
 }
 
+/// What a change will replace or delete: the content of the file, if it still is the one that was looked at.
+pub(super) async fn keepsakes(arguments: &Value, target: &Target, world: &World) -> Vec<Vec<u8>> {
+    let path = arguments["path"].as_str().and_then(|path| NotePath::parse(path).ok());
+    let (Some(path), Ok(notebook)) = (path, notebook(world)) else { return Vec::new() };
+    let looked = path.clone();
+    match notebook.run(move |notebook| notebook.state(&looked)).await {
+        Ok(State::File(content)) if target.0.get(path.as_str()) == Some(&Some(content.hash)) => vec![content.bytes],
+        Ok(State::File(_) | State::Folder | State::Absent) | Err(_) => Vec::new(),
+    }
+}
+
 /// Looks whether a change that was started took place: by what is there, compared with what was meant to be and what was.
 pub(super) async fn probe(arguments: &Value, target: &Target, intended: Option<&Target>, world: &World) -> Probe {
     let Some(path) = arguments["path"].as_str().and_then(|path| NotePath::parse(path).ok()) else {
@@ -140,6 +151,9 @@ pub(super) async fn probe(arguments: &Value, target: &Target, intended: Option<&
     let looked = path.clone();
     let Ok(now) = notebook.run(move |notebook| notebook.state(&looked)).await else { return Probe::Unknown };
     let Some(before) = target.0.get(path.as_str()) else { return Probe::Unknown };
+    let beside = path.clone();
+    // What a process that died has left half-written is in nobody's way, so a failure to remove it is no reason to stop.
+    let _ = notebook.run(move |notebook| notebook.sweep_beside(&beside)).await;
     if intended.and_then(|intended| intended.0.get(path.as_str())) == Some(&now.hash()) {
         let after = match &now {
             State::File(content) => Some(content.bytes.as_slice()),
@@ -163,7 +177,8 @@ impl Report {
         Self { before: before.hash(), after: after.map(Hash::of), text: describe(after) }
     }
 
-    /// The answer, with what was there before where it was kept. After a crash it was not: then nothing can be undone.
+    /// The answer, with what was there before where it was seen. After a crash it is only known by its hash: its content was
+    /// kept before the change was begun.
     fn done(self, path: &NotePath, kept: Option<Vec<u8>>) -> Done {
         let was_folder = self.before == Some(folder_hash());
         let shown = if was_folder { format!("{path}/") } else { path.to_string() };
@@ -182,7 +197,7 @@ impl Report {
             kind: if was_folder { "folder" } else { "file" }.to_owned(),
             path: path.as_str().to_owned(),
             action,
-            undoable: was_folder || self.before.is_none() || kept.is_some(),
+            undoable: true,
             before: self.before,
             after: self.after,
         };

@@ -82,6 +82,10 @@ impl Tool for WriteFile {
         self.plan(arguments, world).await?.prepared(NAME).await
     }
 
+    async fn keepsakes(&self, arguments: &Value, target: &Target, world: &World) -> Vec<Vec<u8>> {
+        change::keepsakes(arguments, target, world).await
+    }
+
     async fn run(&self, permit: Permit, world: &World) -> ToolOutcome {
         let arguments = match permitted(&self.0, &permit) {
             Ok(arguments) => arguments,

@@ -11,7 +11,7 @@ use adjutant_core::guard::path::NotePath;
 use adjutant_core::guard::scope::Kind;
 use adjutant_core::limits;
 use adjutant_core::time::Time;
-use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, Stat};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
 use super::open::is_temporary;
@@ -27,6 +27,17 @@ struct Temp<'a> {
     name: String,
     file: File,
     placed: bool,
+}
+
+/// Which half-written files are removed.
+#[derive(Debug, Clone, Copy)]
+enum Left {
+    /// All of them.
+    Whenever,
+    /// Those that nobody has touched since.
+    Before(Time),
+    /// Those whose process is gone.
+    ByTheDead,
 }
 
 impl Drop for Temp<'_> {
@@ -113,7 +124,7 @@ impl Notebook {
         match rustix::fs::unlinkat(folder.as_fd(), name, AtFlags::REMOVEDIR) {
             // Leftovers of a crash that nobody can see must not keep a folder alive.
             Err(Errno::NOTEMPTY) if self.list(path)?.is_bare() => {
-                self.remove_temps(path, None)?;
+                self.remove_temps(path, Left::Whenever)?;
                 rustix::fs::unlinkat(folder.as_fd(), name, AtFlags::REMOVEDIR)?;
             }
             result => result?,
@@ -134,18 +145,38 @@ impl Notebook {
             Visit::Enter
         })?;
         // A folder that went away or is closed to us holds nothing that we could remove.
-        Ok(folders.iter().filter_map(|folder| self.remove_temps(folder, Some(before)).ok()).sum())
+        Ok(folders.iter().filter_map(|folder| self.remove_temps(folder, Left::Before(before)).ok()).sum())
     }
 
-    fn remove_temps(&self, path: &NotePath, before: Option<Time>) -> Result<usize, FileError> {
+    /// Removes half-written files of processes that are gone from the folder this path lies in. Gives their number.
+    ///
+    /// # Errors
+    /// Fails when the folder cannot be read.
+    pub fn sweep_beside(&self, path: &NotePath) -> Result<usize, FileError> {
+        let (parent, _) = split(path)?;
+        self.remove_temps(&parent, Left::ByTheDead)
+    }
+
+    fn remove_temps(&self, path: &NotePath, left: Left) -> Result<usize, FileError> {
         let folder = self.folder(path)?;
         let mut removed = 0;
         for found in rustix::fs::Dir::read_from(&folder)? {
             let found = found?;
             let Some(name) = found.file_name().to_str().ok().filter(|name| is_temporary(name)) else { continue };
             let stat = rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
-            let old = before.is_none_or(|before| stat.st_mtime.saturating_mul(1000) < before.millis());
-            if old && rustix::fs::unlinkat(&folder, name, AtFlags::empty()).is_ok() {
+            let handle = match left {
+                Left::Whenever => None,
+                Left::Before(before) if stat.st_mtime.saturating_mul(1000) < before.millis() => None,
+                Left::Before(_) => continue,
+                // Held until the name is gone, so that its maker cannot take the file for its own in between.
+                Left::ByTheDead => match abandoned(folder.as_fd(), name) {
+                    Some(handle) => Some(handle),
+                    None => continue,
+                },
+            };
+            let gone = rustix::fs::unlinkat(&folder, name, AtFlags::empty());
+            drop(handle);
+            if gone.is_ok() {
                 removed += 1;
             }
         }
@@ -230,13 +261,34 @@ fn new_temp(folder: BorrowedFd<'_>, mode: Mode) -> Result<Temp<'_>, FileError> {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}{:x}-{number:x}", super::TEMP_PREFIX, std::process::id());
         match rustix::fs::openat(folder, &name, flags, mode) {
-            Ok(handle) => return Ok(Temp { folder, name, file: File::from(handle), placed: false }),
+            Ok(handle) if is_ours(&handle)? => {
+                return Ok(Temp { folder, name, file: File::from(handle), placed: false });
+            }
+            Ok(_) => {}
             // Another node on the same disk may have the same process number.
             Err(Errno::EXIST) => {}
             Err(errno) => return Err(errno.into()),
         }
     }
     Err(Errno::EXIST.into())
+}
+
+/// Marks a half-written file as that of a living process, which a lock is as long as that process lives. It is not ours if
+/// somebody took it for abandoned before that.
+fn is_ours(handle: &OwnedFd) -> Result<bool, FileError> {
+    match rustix::fs::flock(handle, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::WOULDBLOCK) => Ok(false),
+        // A file system without locks is not swept by them either.
+        Ok(()) | Err(_) => Ok(rustix::fs::fstat(handle)?.st_nlink > 0),
+    }
+}
+
+/// A half-written file whose process is gone, locked by us from now on.
+fn abandoned(folder: BorrowedFd<'_>, name: &str) -> Option<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let handle = rustix::fs::openat(folder, name, flags, Mode::empty()).ok()?;
+    rustix::fs::flock(&handle, FlockOperation::NonBlockingLockExclusive).ok()?;
+    Some(handle)
 }
 
 /// Gives the new file the old one's rights and, where the server may, its owner. Set-user bits do not survive a write.

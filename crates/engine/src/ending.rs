@@ -1,0 +1,123 @@
+//! Ending a run: with its answer, with an error, or because it was cancelled. Every call gets its result first.
+
+use std::time::Duration;
+
+use adjutant_core::content::Content;
+use adjutant_core::id::CallId;
+use adjutant_core::run::event::{Cancelled, DoubtOutcome, EndStatus, Errored, ModelFailed, RunEnded};
+use adjutant_core::run::state::Call;
+use adjutant_core::run::step::{Finish, Settlement};
+use adjutant_core::tool::{Probe, Recovery};
+
+use crate::driver::Driver;
+use crate::error::EngineError;
+use crate::log::Flushed;
+use crate::toolbox::WorkEnded;
+
+/// How long calls that change something may go on after a cancel, so that their results are known.
+const CANCEL_GRACE: Duration = Duration::from_secs(10);
+
+impl Driver {
+    fn end(&mut self, status: EndStatus) -> Result<Flushed, EngineError> {
+        let state = self.state();
+        let ended = RunEnded {
+            status,
+            result: state.last_text(),
+            usage: state.usage,
+            cost: state.cost,
+            files_modified: state.files.iter().cloned().collect(),
+        };
+        self.log.push(ended)?;
+        Ok(Flushed::Written)
+    }
+
+    pub(crate) async fn finish(&mut self, finish: Finish) -> Result<Flushed, EngineError> {
+        let status = match finish {
+            Finish::Completed => EndStatus::Completed,
+            Finish::Failed { code, message } => {
+                if self.state().error.is_none() {
+                    self.log.push(Errored { code: code.to_owned(), message, retryable: false })?;
+                }
+                self.close_calls("failed").await?;
+                EndStatus::Failed
+            }
+        };
+        self.end(status)
+    }
+
+    /// Stops what runs, gives every call its result, and ends the run.
+    pub(crate) async fn cancel(&mut self) -> Result<Flushed, EngineError> {
+        if let Some(asking) = self.state().asking.clone() {
+            self.log.push(ModelFailed {
+                turn: asking.turn,
+                attempt: asking.attempt,
+                class: "cancelled".to_owned(),
+                message: "The model call was dropped because the run was cancelled.".to_owned(),
+                retry_at: None,
+            })?;
+        }
+        self.close_calls("cancelled").await?;
+        let reason = self.state().cancel.as_ref().map(|cancel| cancel.reason.clone()).unwrap_or_default();
+        self.log.push(Cancelled { reason })?;
+        self.end(EndStatus::Cancelled)
+    }
+
+    /// Gives every open call its result, because the run ends: what changes something is waited for, so that its end is known.
+    async fn close_calls(&mut self, how: &str) -> Result<(), EngineError> {
+        let open: Vec<_> = self.state().calls().filter(|call| call.ended.is_none()).cloned().collect();
+        let until = tokio::time::Instant::now() + CANCEL_GRACE;
+        for call in open {
+            self.stop_call(call, how, until).await?;
+        }
+        Ok(())
+    }
+
+    /// Gives a call its result because the run ends: what it answers in time, what is known of it, or that nothing is known.
+    async fn stop_call(&mut self, call: Call, how: &str, until: tokio::time::Instant) -> Result<(), EngineError> {
+        let work = self.running.remove(&call.id);
+        let said = call.doubt.as_ref().and_then(|doubt| doubt.resolved.as_ref());
+        let (output, is_error) = match (work, call.recovery()) {
+            (_, None) => (format!("Not run: the run was {how}.").into(), true),
+            (_, Some(Recovery::Pure)) => (format!("Given up: the run was {how}.").into(), true),
+            (None, Some(_)) if said.is_some_and(|said| said.outcome == DoubtOutcome::Happened) => {
+                let confirmed = || "A person confirmed that it happened.".into();
+                (said.and_then(|said| said.result.clone()).unwrap_or_else(confirmed), false)
+            }
+            (Some(mut work), Some(recovery)) => match tokio::time::timeout_at(until, work.ended()).await {
+                Ok(ended) if !ended.is_in_doubt() => return self.record_final(call.id, ended),
+                Ok(_) | Err(_) => match self.found_out(&call.id, recovery, how).await? {
+                    Found::Recorded => return Ok(()),
+                    Found::Said(output) => (output, true),
+                },
+            },
+            (None, Some(recovery)) => match self.found_out(&call.id, recovery, how).await? {
+                Found::Recorded => return Ok(()),
+                Found::Said(output) => (output, true),
+            },
+        };
+        let allowed = call.started.is_some();
+        let rule = Some(how.to_owned());
+        self.settle(vec![Settlement { call: call.id, output, is_error, allowed, rule }]).map(drop)
+    }
+
+    /// What a look at the world says of a call that was stopped.
+    async fn found_out(&mut self, id: &CallId, recovery: Recovery, how: &str) -> Result<Found, EngineError> {
+        let probe = if recovery == Recovery::Reconcile { self.probe(id).await? } else { Probe::Unknown };
+        Ok(match probe {
+            Probe::Happened(outcome) => {
+                self.record_final(id.clone(), WorkEnded::seen(outcome, recovery))?;
+                Found::Recorded
+            }
+            Probe::NotHappened => Found::Said(format!("The run was {how} before this had any effect.").into()),
+            Probe::Unknown => {
+                let unknown = format!("The run was {how} while this ran: it is not known whether it happened.");
+                Found::Said(unknown.into())
+            }
+        })
+    }
+}
+
+enum Found {
+    Recorded,
+    Said(Content),
+}

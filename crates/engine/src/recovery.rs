@@ -1,0 +1,153 @@
+//! What became of calls: recording how they ended, starting again what had no effect, and taking up what a process left behind.
+
+use adjutant_core::content::Content;
+use adjutant_core::guard::judge::Decision;
+use adjutant_core::id::CallId;
+use adjutant_core::label::Labels;
+use adjutant_core::limits;
+use adjutant_core::run::event::{CallEnded, CallInDoubt};
+use adjutant_core::run::state::Answered;
+use adjutant_core::tool::{Done, Probe, Recovery, ToolOutcome};
+use serde_json::Value;
+
+use crate::driver::Driver;
+use crate::error::EngineError;
+use crate::log::Flushed;
+use crate::projection::doubtful;
+use crate::toolbox::{WorkEnded, look, said};
+
+/// How often a call whose process died is taken up again before it counts as what kills the process.
+const RESTARTS: u32 = 5;
+
+impl Driver {
+    /// Records how a call ended, or starts it again where that is right.
+    pub(crate) async fn record(&mut self, call: CallId, ended: WorkEnded) -> Result<Flushed, EngineError> {
+        let attempts =
+            self.state().call(&call).and_then(|call| call.started.as_ref()).map_or(0, |started| started.attempt);
+        match &ended.outcome {
+            ToolOutcome::Failed { retriable: true, .. } if attempts < limits::TOOL_ATTEMPTS => {
+                self.start_again(call, ended).await
+            }
+            ToolOutcome::InDoubt { .. } if ended.recovery != Recovery::Pure => self.recover(&[call]).await,
+            ToolOutcome::Done(_) | ToolOutcome::Failed { .. } | ToolOutcome::InDoubt { .. } => {
+                self.record_final(call, ended)?;
+                Ok(Flushed::Written)
+            }
+        }
+    }
+
+    /// Starts a call again that failed without any effect. If that is not to be any more, its failure is its result: it must
+    /// not count as a call that nobody knows about.
+    async fn start_again(&mut self, call: CallId, ended: WorkEnded) -> Result<Flushed, EngineError> {
+        loop {
+            if self.state().cancel.is_some() || self.state().error.is_some() {
+                self.record_final(call, ended)?;
+                return Ok(Flushed::Written);
+            }
+            match self.start(std::slice::from_ref(&call)).await? {
+                Flushed::Rebased => {}
+                other @ (Flushed::Written | Flushed::Fenced | Flushed::Overtaken) => return Ok(other),
+            }
+        }
+    }
+
+    /// Records how a call ended.
+    pub(crate) fn record_final(&mut self, call: CallId, ended: WorkEnded) -> Result<(), EngineError> {
+        let name = self.state().call(&call).map(|call| call.tool.clone()).unwrap_or_default();
+        let declared = self.engine.tools().get(&name).map_or(Labels::NONE, |tool| tool.spec().labels);
+        let WorkEnded { outcome, ms, .. } = ended;
+        let is_error = !matches!(outcome, ToolOutcome::Done(_));
+        let text = said(&outcome);
+        let (labels, resources) = match outcome {
+            ToolOutcome::Done(Done { labels, resources, keep, .. }) => {
+                for bytes in keep {
+                    self.log.keep(bytes);
+                }
+                (labels.join(declared), resources)
+            }
+            ToolOutcome::Failed { .. } | ToolOutcome::InDoubt { .. } => (Labels::NONE, Vec::new()),
+        };
+        self.log.push(CallEnded {
+            call,
+            tool: name,
+            output: Content::new(text),
+            is_error,
+            allowed: true,
+            rule: None,
+            ms,
+            labels,
+            resources,
+        })
+    }
+
+    /// Takes up calls that were started and whose end is not in the log: by their recovery class, never by a guess.
+    pub(crate) async fn recover(&mut self, calls: &[CallId]) -> Result<Flushed, EngineError> {
+        let mut again = Vec::new();
+        for id in calls {
+            let Some(started) = self.state().call(id).and_then(|call| call.started.clone()) else { continue };
+            let worn_out = started.attempt >= RESTARTS;
+            match started.recovery {
+                Recovery::Pure | Recovery::Idempotent if !worn_out => again.push(id.clone()),
+                Recovery::Pure => {
+                    let outcome = ToolOutcome::failed("The process ended each time this was tried. It was given up.");
+                    self.record_final(id.clone(), WorkEnded::seen(outcome, Recovery::Pure))?;
+                }
+                Recovery::Reconcile => match self.probe(id).await? {
+                    Probe::Happened(outcome) => {
+                        self.record_final(id.clone(), WorkEnded::seen(outcome, Recovery::Reconcile))?
+                    }
+                    Probe::NotHappened if !worn_out => again.push(id.clone()),
+                    Probe::NotHappened | Probe::Unknown => self.doubt(id)?,
+                },
+                Recovery::Idempotent | Recovery::AskHuman => self.doubt(id)?,
+            }
+        }
+        let allowed = self.still_allowed(again).await?;
+        if allowed.is_empty() { Ok(Flushed::Written) } else { self.start(&allowed).await }
+    }
+
+    /// The guard looks again before a call is started once more: the policy may have changed since (design G1). What is no
+    /// longer allowed ends here; where it may have happened, a person says what became of it.
+    async fn still_allowed(&mut self, calls: Vec<CallId>) -> Result<Vec<CallId>, EngineError> {
+        let mut allowed = Vec::new();
+        if calls.is_empty() {
+            return Ok(allowed);
+        }
+        let agent = self.agent().await?;
+        let world = self.world(&agent).await?;
+        for id in calls {
+            let Some(mut call) = self.state().call(&id).cloned() else { continue };
+            let recovery = call.recovery();
+            call.answered = Some(Answered { seen: None });
+            let (verdict, _) = self.verdict(&agent, &world, &call).await;
+            match (verdict.decision, recovery) {
+                (Decision::Allow | Decision::Ask, _) => allowed.push(id),
+                (Decision::Deny, Some(Recovery::Idempotent | Recovery::AskHuman)) => self.doubt(&id)?,
+                (Decision::Deny, Some(Recovery::Pure | Recovery::Reconcile) | None) => {
+                    let outcome = ToolOutcome::failed(verdict.for_model());
+                    self.record_final(id, WorkEnded::seen(outcome, Recovery::Pure))?;
+                }
+            }
+        }
+        Ok(allowed)
+    }
+
+    pub(crate) async fn probe(&mut self, id: &CallId) -> Result<Probe, EngineError> {
+        self.log.load_texts().await?;
+        let agent = self.agent().await?;
+        let world = self.world(&agent).await?;
+        let Some(started) = self.state().call(id).and_then(|call| call.started.clone()) else {
+            return Ok(Probe::Unknown);
+        };
+        let Ok(arguments) = serde_json::from_str::<Value>(&started.arguments.text()) else { return Ok(Probe::Unknown) };
+        let Some(tool) = self.engine.tools().get(&started.tool) else { return Ok(Probe::Unknown) };
+        let looking = tool.reconcile(&arguments, &started.target, started.intended.as_ref(), &world);
+        Ok(look(&**tool, looking).await.unwrap_or(Probe::Unknown))
+    }
+
+    fn doubt(&mut self, id: &CallId) -> Result<(), EngineError> {
+        let tool = self.state().call(id).map(|call| call.tool.clone()).unwrap_or_default();
+        let message = doubtful(&tool);
+        self.log.push(CallInDoubt { call: id.clone(), approval: self.engine.env().id(), tool, message })
+    }
+}
