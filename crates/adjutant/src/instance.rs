@@ -54,7 +54,7 @@ impl Instance {
             store: store.clone(),
             env,
             models,
-            tools: Registry::builtin(),
+            tools: tools(),
             notebooks: data.join(NOTEBOOKS),
             default_model: config.default_model.value.clone(),
         };
@@ -100,6 +100,20 @@ impl Instance {
     pub(crate) async fn close(self) {
         self.engine.store().clone().close().await;
     }
+}
+
+/// The tools of every instance.
+#[cfg(not(feature = "faults"))]
+fn tools() -> Registry {
+    Registry::builtin()
+}
+
+/// The tools of an instance that is made to crash.
+#[cfg(feature = "faults")]
+fn tools() -> Registry {
+    let mut tools = Registry::builtin();
+    tools.add(std::sync::Arc::new(crate::fault::RingBell::new()));
+    tools
 }
 
 async fn open_store(config: &Config, env: &Env) -> Result<Store, Failure> {

@@ -4,6 +4,8 @@ mod agent_file;
 mod cli;
 mod config;
 mod failure;
+#[cfg(feature = "faults")]
+mod fault;
 mod http;
 mod instance;
 mod suggest;
