@@ -47,7 +47,10 @@ const BANS: [Ban; 2] = [
         under: &["crates/core/src/"],
         names: &[
             "std::fs",
-            "std::net",
+            "TcpStream",
+            "TcpListener",
+            "UdpSocket",
+            "ToSocketAddrs",
             "std::env",
             "std::process",
             "SystemTime::now",
@@ -265,12 +268,14 @@ mod tests {
             "use std::{collections::BTreeMap, env};",
             "use std::{\n    io,\n    process::{self, Command},\n};",
             "pub(crate) use tokio::sync::Mutex;",
+            "use std::net::{IpAddr, TcpStream};",
             "let now = jiff::Timestamp::now();",
         ] {
             assert_eq!(found("crates/core/src/a.rs", &format!("//! A.\n{code}\n")), impure, "{code}");
         }
         assert_eq!(found("crates/core/src/a.rs", "//! No tokio.\n// std::fs is elsewhere.\nfn tokio_less() {}\n"), []);
         assert_eq!(found("crates/core/src/a.rs", "//! A.\n#[cfg(test)]\nmod tests {\nuse std::fs;\n}\n"), []);
+        assert_eq!(found("crates/core/src/a.rs", "//! A.\nuse std::net::IpAddr;\n"), [], "an address is a value");
         assert_eq!(found("crates/core/tests/a.rs", "//! A.\nuse std::fs;\n"), []);
         assert_eq!(found("crates/tools/src/a.rs", "//! A.\nuse std::fs;\n"), []);
     }

@@ -316,6 +316,8 @@ mod tests {
         assert_eq!(Url::parse("https://Bücher.Example.org/").unwrap().host(), "xn--bcher-kva.example.org");
         assert_eq!(Url::parse("https://XN--bcher-kva.example.org/").unwrap().host(), "xn--bcher-kva.example.org");
         assert_eq!(rule("https://xn--a.example.org/"), "U1");
+        let dotted = Url::parse("https://example.org./").map_err(|denied| denied.reason);
+        assert_eq!(dotted, Err("the host ends with a dot".to_owned()));
     }
 
     #[test]

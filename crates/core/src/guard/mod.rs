@@ -19,3 +19,4 @@ pub mod redact;
 pub mod rule;
 pub mod scope;
 mod spec;
+mod words;

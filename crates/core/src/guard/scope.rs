@@ -584,6 +584,16 @@ mod tests {
             assert_eq!(transfer(how, "/drafts/sub/a.md", "/drafts/sub/x"), "into_itself");
             assert_eq!(transfer(how, "/drafts/other", "/out/sub"), "invalid_path");
         }
+        // Named where it lies, but not where it would go.
+        let named = scope(json!({"folders": ["/drafts", "/drafts/sub/.env", "/out"]}));
+        let hidden = path("/drafts/sub/.env");
+        let moved = named.check_transfer(
+            Transfer::Move,
+            (&path("/drafts/sub"), Kind::Dir),
+            (&path("/out/sub"), false),
+            [(&hidden, Kind::File)],
+        );
+        assert_eq!(code(moved), "out_of_scope");
         let all = scope(json!({"folders": ["/"]}));
         let root = all.check_transfer(Transfer::Copy, (&path("/"), Kind::File), (&path("/copy"), false), []);
         assert_eq!(code(root), "into_itself");

@@ -358,6 +358,7 @@ fn without_a_notebook_there_are_no_paths() {
 #[test]
 fn a_tool_is_shown_only_if_some_call_of_it_could_pass() {
     assert!(is_shown(&agent(), &write_file()));
+    assert!(is_shown(&Ask::write().policy(|agent| agent.permission_level = Level::Write).agent, &write_file()));
     type Change = fn(&mut AgentConfig);
     let changes: [Change; 5] = [
         |agent| agent.toolsets.clear(),

@@ -80,6 +80,8 @@ fn an_answer_of_nothing_but_reasoning_gets_a_text() {
 fn an_answer_that_is_not_whole_is_not_shown() {
     let mut story = Story::new();
     story.asks();
+    story.add(Thought { turn: 1, form: ThoughtForm::Text, text: "Let me".into(), signature: None });
+    assert_eq!(roles(&messages(&story.state)), "u");
     let answered = story.answered(2, adjutant_core::message::FinishReason::ToolCalls);
     story.add(answered);
     story.add(CallProposed { turn: 1, call: call_id("a"), tool: "x".to_owned(), arguments: "{}".into() });

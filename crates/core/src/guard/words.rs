@@ -1,0 +1,41 @@
+//! Short names and spans of time, as people write them.
+
+/// A short name made from a name.
+#[must_use]
+pub fn slug_of(name: &str) -> String {
+    let mut slug = String::new();
+    for letter in name.chars() {
+        if letter.is_ascii_alphanumeric() {
+            slug.push(letter.to_ascii_lowercase());
+        } else if !slug.ends_with('-') && !slug.is_empty() {
+            slug.push('-');
+        }
+    }
+    slug.truncate(39);
+    slug.trim_end_matches('-').to_owned()
+}
+
+/// Whether a short name can be mentioned as a handle.
+#[must_use]
+pub fn is_slug(slug: &str) -> bool {
+    let fine = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    (1..=39).contains(&slug.len())
+        && slug.bytes().all(|byte| fine(byte) || byte == b'-' || byte == b'_')
+        && slug.bytes().next().is_some_and(fine)
+        && slug.bytes().last().is_some_and(fine)
+}
+
+/// Seconds of a span such as `90s`, `15m`, `24h`, `30d`.
+#[must_use]
+pub fn parse_seconds(text: &str) -> Option<u64> {
+    let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let number: u64 = digits.parse().ok()?;
+    let factor = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        _ => return None,
+    };
+    number.checked_mul(factor)
+}
