@@ -46,7 +46,7 @@ check-fmt:
 	cargo fmt --all --check
 
 check-clippy:
-	cargo clippy --quiet --workspace --all-targets -- -D warnings
+	cargo clippy --quiet --workspace --all-targets --features adjutant/faults -- -D warnings
 
 check-tidy:
 	cargo run --quiet -p xtask -- tidy
