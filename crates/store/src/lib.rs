@@ -1,6 +1,11 @@
 //! The only room that speaks SQL: the event log, its projections, queue, leases and search index, on SQLite and on
 //! PostgreSQL. It stores and guards; it decides nothing.
 
+#![cfg_attr(
+    not(feature = "sim"),
+    allow(clippy::infallible_destructuring_match, reason = "without the simulated back end there is one left")
+)]
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,7 +27,6 @@ macro_rules! sql {
     };
 }
 
-#![cfg_attr(not(feature = "sim"), allow(clippy::infallible_destructuring_match, reason = "without the simulated back end there is one left"))]
 mod agents;
 mod chats;
 mod commit;
