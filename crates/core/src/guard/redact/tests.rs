@@ -57,6 +57,7 @@ fn s1_applying_it_twice_changes_nothing_more() {
         "x=[REDACTED:password]: [REDACTED:token] = 5",
     ] {
         keeps(text);
+        assert_eq!(find(text, Mode::Standard), []);
     }
 }
 
