@@ -195,9 +195,6 @@ fn within_turn(state: &State, turn: &Turn, now: Time) -> Step {
 /// Whether the guard has to look at a call: it has not yet, it asked and there is nobody left to answer, or another call of
 /// the turn has changed what it saw.
 fn is_to_be_judged(state: &State, turn: &Turn, call: &Call) -> bool {
-    if call.is_running() || call.is_in_doubt() {
-        return false;
-    }
     match call.decision() {
         None => true,
         Some(Judgement::Ask) => {

@@ -1,7 +1,9 @@
 //! Calls of one turn: judged, settled or started, side by side or in order.
 
 use adjutant_core::guard::judge::Decision as Judgement;
+use adjutant_core::label::Labels;
 use adjutant_core::run::step::Step;
+use adjutant_core::tool::{Resource, ResourceAction};
 
 use crate::given::{Story, call_id, ids, verdict};
 
@@ -204,4 +206,36 @@ fn a_call_that_runs_is_not_judged_again() {
     assert_eq!(story.try_add(judged.clone()).unwrap_err().why, "a call is judged before it is started");
     story.doubts("a", 1);
     assert_eq!(story.try_add(judged).unwrap_err().why, "a call is judged before it is started");
+}
+
+#[test]
+fn what_a_call_brought_and_changed_is_known_to_the_run() {
+    let mut story = Story::new();
+    story.writes(&[("a", "/a.md"), ("b", "/b.md")]).allows("a").starts("a").allows("b").starts("b");
+    let made = |kind: &str, path: &str| Resource {
+        kind: kind.to_owned(),
+        path: path.to_owned(),
+        action: ResourceAction::Created,
+        undoable: true,
+        before: None,
+        after: None,
+    };
+    let mut ended = story.result("a", "done");
+    ended.labels = Labels::PRIVATE;
+    ended.resources = vec![made("file", "/a.md"), made("kv", "key")];
+    story.add(ended);
+    assert_eq!(story.state.labels, Labels::PRIVATE);
+    let mut ended = story.result("b", "done");
+    ended.labels = Labels::UNTRUSTED;
+    story.add(ended);
+    assert_eq!(story.state.labels, Labels::PRIVATE.join(Labels::UNTRUSTED));
+    assert_eq!(story.state.files.iter().collect::<Vec<_>>(), ["/a.md"], "files are what people look for");
+}
+
+#[test]
+fn calls_are_told_newest_turn_first() {
+    let mut story = Story::new();
+    story.writes(&[("a", "/a.md"), ("b", "/b.md")]).runs("a", "1").runs("b", "2").writes(&[("c", "/c.md")]);
+    let names: Vec<_> = story.state.calls().map(|call| call.id.as_str()).collect();
+    assert_eq!(names, ["c", "a", "b"]);
 }

@@ -123,3 +123,23 @@ fn a_loop_of_several_calls_a_turn_is_a_loop() {
     }
     assert_eq!(code(&story), Some("stuck"));
 }
+
+#[test]
+fn one_call_too_many_stops_the_run_even_if_others_of_its_turn_ran() {
+    let mut story = Story::limited(50, 1);
+    story.writes(&[("a", "/a.md"), ("b", "/b.md")]).runs("a", "1");
+    story.judged("b", verdict(Judgement::Deny, "max_tool_calls")).settles();
+    assert_eq!(code(&story), Some("max_tool_calls"));
+}
+
+#[test]
+fn a_loop_is_found_however_the_run_began() {
+    let mut story = Story::new();
+    story.writes(&[("first", "/b.md")]).runs("first", "other");
+    for round in 0..STUCK_REPEATS {
+        assert_eq!(code(&story), None);
+        let name = format!("c{round}");
+        story.writes(&[(&name, "/a.md")]).runs(&name, "same");
+    }
+    assert_eq!(code(&story), Some("stuck"));
+}

@@ -138,6 +138,38 @@ fn old_outputs_are_left_out_first_oldest_first() {
 }
 
 #[test]
+fn what_fits_exactly_is_left_whole() {
+    let mut story = Story::new();
+    for name in ["a", "b"] {
+        story.writes(&[(name, "/a.md")]).runs(name, &"x".repeat(500));
+    }
+    let fixed = 15 + 2;
+    let whole = size(&messages(&story.state)) + fixed;
+    story.state.start.as_mut().unwrap().limits.context_bytes = whole;
+    let (request_whole, dropped) = request(&story.state, &[], &Arc::new(Vec::new())).unwrap();
+    assert_eq!((size(&request_whole.messages) + fixed, dropped), (whole, 0));
+    story.state.start.as_mut().unwrap().limits.context_bytes = whole - 1;
+    let (_, dropped) = request(&story.state, &[], &Arc::new(Vec::new())).unwrap();
+    assert_eq!(dropped, 500 - 29, "one byte less and the oldest output goes");
+}
+
+#[test]
+fn no_more_of_the_newest_outputs_goes_than_has_to() {
+    let mut story = Story::new();
+    story.writes(&[("a", "/a.md"), ("b", "/b.md")]).runs("a", &"x".repeat(500)).runs("b", &"y".repeat(500));
+    let whole = size(&messages(&story.state)) + 15 + 2;
+    let outputs = |window: u64| {
+        let mut state = story.state.clone();
+        state.start.as_mut().unwrap().limits.context_bytes = window;
+        let parts = ask(&state, &[]).unwrap().messages[2].parts.clone();
+        parts.iter().map(|part| part.content().len()).collect::<Vec<_>>()
+    };
+    assert_eq!(outputs(whole), [500, 500]);
+    assert_eq!(outputs(whole - 471), [29, 500]);
+    assert_eq!(outputs(whole - 472), [29, 29]);
+}
+
+#[test]
 fn then_the_oldest_exchanges_go_with_one_line_that_says_so() {
     let mut old = Story::new();
     old.says(&"y".repeat(600)).finishes(EndStatus::Completed);

@@ -4,8 +4,8 @@ use adjutant_core::content::Content;
 use adjutant_core::guard::judge::Decision as Judgement;
 use adjutant_core::message::FinishReason;
 use adjutant_core::run::event::{
-    CallProposed, CancelAsked, Cancelled, Decision, EndStatus, Errored, ModelRequested, PauseReason, Paused, Resumed,
-    Said, Thought, ThoughtForm,
+    CallProposed, CancelAsked, Cancelled, Decision, EndStatus, Errored, Event, ModelFailed, ModelRequested,
+    PauseReason, Paused, Resumed, Said, Thought, ThoughtForm,
 };
 use adjutant_core::run::step::{Finish, Step};
 use adjutant_core::time::Time;
@@ -24,6 +24,7 @@ fn cancel() -> CancelAsked {
 #[test]
 fn a_new_run_asks_the_model() {
     let mut story = Story::new();
+    assert_eq!((story.state.started_at, story.state.policy()), (at(0), crate::given::start().policy));
     assert_eq!(story.step(), Step::CallModel { turn: 1, attempt: 1 });
     story.asks();
     assert_eq!(story.step(), Step::AwaitModel);
@@ -60,7 +61,16 @@ fn an_answer_cut_off_by_the_provider_fails_the_run() {
 #[test]
 fn a_failed_model_call_is_tried_again_when_its_time_has_come() {
     let mut story = Story::new();
-    story.asks().fails(Some(at(500)));
+    story.asks();
+    let mut other = story.clone();
+    other.fails(Some(at(500)));
+    let Some((Event::ModelFailed(failed), _)) = other.log.pop() else { panic!() };
+    for (turn, attempt) in [(2, 1), (1, 2)] {
+        let another = ModelFailed { turn, attempt, ..failed.clone() };
+        assert_eq!(story.try_add(another).unwrap_err().why, "another model call is under way");
+    }
+    story.fails(Some(at(500)));
+    assert_eq!(story.try_add(failed).unwrap_err().why, "no model call is under way");
     assert_eq!(story.step(), Step::Wait(Some(at(500))));
     assert_eq!(story.state.due(), Some(at(500)));
     story.at(500);
