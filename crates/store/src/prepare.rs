@@ -2,6 +2,7 @@
 //! writer has nothing left to do but write.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use adjutant_core::content::Hash;
 use adjutant_core::id::{ChatId, RunId};
@@ -96,21 +97,22 @@ pub(crate) fn prepare(append: Append, scope: Scope, sealer: &Sealer) -> Result<P
     let head = check(&append)?;
     let due = makes_due(&append);
     let (stream, expected) = (append.stream, append.expected);
+    let (place, log): (Arc<str>, Arc<str>) = (scope.to_string().into(), stream.to_string().into());
     let mut bytes = 0;
     let mut events = Vec::with_capacity(append.entries.len());
     for entry in append.entries {
         let seal = |body: Vec<u8>| sealer.seal(Place::Event { stream, seq: entry.seq }, &body);
         let body = entry.body.map(seal).transpose()?;
         bytes += body.as_ref().map_or(0, Vec::len);
-        events.push(args![scope, stream, entry.seq, entry.kind, entry.time, entry.body_hash, body, entry.hash]);
+        events.push(args![&place, &log, entry.seq, entry.kind, entry.time, entry.body_hash, body, entry.hash]);
     }
     let mut refs = Vec::with_capacity(append.blocks.len());
     let mut blocks = Vec::with_capacity(append.blocks.len());
     for block in &append.blocks {
         let sealed = sealer.seal(Place::Block(block.hash), &block.bytes)?;
         bytes += sealed.len();
-        refs.push(args![scope, stream, block.hash]);
-        blocks.push(args![scope, block.hash, sealed]);
+        refs.push(args![&place, &log, block.hash]);
+        blocks.push(args![&place, block.hash, sealed]);
     }
     // The last row of a thing is the one that holds; PostgreSQL refuses two for the same key in one statement.
     let approvals: BTreeMap<_, _> = append.approvals.iter().map(|row| (row.id, row)).collect();
@@ -119,7 +121,8 @@ pub(crate) fn prepare(append: Append, scope: Scope, sealer: &Sealer) -> Result<P
     let results = results.filter_map(result_args).collect();
     let calls: BTreeMap<_, _> = append.calls.iter().map(|row| (&row.call, row)).collect();
     let calls = calls.values().map(|row| call_args(row)).collect();
-    let guard = guard(scope, stream, expected, head, append.writer, append.run, sealer)?;
+    let keys = Keys { place, log, stream, expected, head };
+    let guard = guard(&keys, append.writer, append.run, sealer)?;
     let writer = append.writer;
     Ok(Prepared {
         scope,
@@ -139,24 +142,26 @@ pub(crate) fn prepare(append: Append, scope: Scope, sealer: &Sealer) -> Result<P
     })
 }
 
-fn guard(
-    scope: Scope,
+/// What every row of an append is about.
+struct Keys {
+    place: Arc<str>,
+    log: Arc<str>,
     stream: StreamId,
     expected: Head,
     head: Head,
-    writer: Writer,
-    change: Option<RunChange>,
-    sealer: &Sealer,
-) -> Result<Guard, StoreError> {
-    let (StreamId::Run(run), Some(change)) = (stream, change) else {
-        let row = args![scope, stream, head.seq, head.hash, expected.seq, expected.hash];
+}
+
+fn guard(keys: &Keys, writer: Writer, change: Option<RunChange>, sealer: &Sealer) -> Result<Guard, StoreError> {
+    let Keys { place, log, stream, expected, head } = keys;
+    let (StreamId::Run(run), Some(change)) = (*stream, change) else {
+        let row = args![place, log, head.seq, head.hash, expected.seq, expected.hash];
         return Ok(if expected.seq == 0 { Guard::NewStream(row) } else { Guard::OldStream(row) });
     };
     Ok(match change {
         RunChange::Start { row, tip } => {
-            let advance = tip.advance.then(|| args![scope, row.chat, run, tip.expected]);
-            let supersede = tip.supersedes.map(|first| args![scope, row.chat, first, run]);
-            let fresh = RunRow { head, owner: None, epoch: 0, superseded_by: None, ..*row };
+            let advance = tip.advance.then(|| args![place, row.chat, log, tip.expected]);
+            let supersede = tip.supersedes.map(|first| args![place, row.chat, first, log]);
+            let fresh = RunRow { head: *head, owner: None, epoch: 0, superseded_by: None, ..*row };
             Guard::Start { run, chat: fresh.chat, row: run_args(&fresh, sealer)?, tip: advance, supersede }
         }
         RunChange::Update { state, release } => {
@@ -164,8 +169,8 @@ fn guard(
                 Writer::Owner { node, epoch } => (Some(node), epoch),
                 Writer::Command => (None, 0),
             };
-            let mut row = args![scope, run, expected.seq, expected.hash, owner, epoch, head.seq, head.hash];
-            row.extend(state_args(run, &state, sealer)?);
+            let mut row = args![place, log, expected.seq, expected.hash, owner, epoch, head.seq, head.hash];
+            row.extend(state_args(log, &state, sealer)?);
             Guard::Update { run, row, release }
         }
     })
@@ -192,13 +197,12 @@ pub(crate) fn run_args(row: &RunRow, sealer: &Sealer) -> Result<Args, StoreError
         row.owner,
         row.epoch,
     ];
-    columns.extend(state_args(row.id, &row.state, sealer)?);
+    columns.extend(state_args(&row.id.to_string(), &row.state, sealer)?);
     Ok(columns)
 }
 
-fn state_args(run: RunId, state: &RunState, sealer: &Sealer) -> Result<Args, StoreError> {
-    let id = run.to_string();
-    let summary = sealer.seal(summary_place(&id), state.summary.as_bytes())?;
+fn state_args(run: &str, state: &RunState, sealer: &Sealer) -> Result<Args, StoreError> {
+    let summary = sealer.seal(summary_place(run), state.summary.as_bytes())?;
     Ok(args![
         &state.status,
         state.due,

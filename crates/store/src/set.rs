@@ -103,7 +103,7 @@ macro_rules! listed {
         for arg in $rows.iter().copied().flatten() {
             query = match arg {
                 Arg::Int(value) => query.bind(*value),
-                Arg::Text(value) => query.bind(value.as_deref()),
+                Arg::Text(value) => query.bind(value.clone()),
                 Arg::Bytes(value) => query.bind(value.as_deref()),
             };
         }

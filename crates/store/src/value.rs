@@ -1,4 +1,7 @@
-//! What goes into a statement and comes out of a row, the same for both databases.
+//! What goes into a statement and comes out of a row, the same for both databases. Texts are shared, because a run's id is
+//! in every row that its append writes.
+
+use std::sync::Arc;
 
 use adjutant_core::content::Hash;
 use adjutant_core::id::{AgentId, ApprovalId, CallId, ChatId, NodeId, NotebookId, RunId, UserId, WorkspaceId};
@@ -12,7 +15,7 @@ use crate::seal::Scope;
 #[derive(Debug, Clone)]
 pub(crate) enum Arg {
     Int(Option<i64>),
-    Text(Option<String>),
+    Text(Option<Arc<str>>),
     Bytes(Option<Vec<u8>>),
 }
 
@@ -151,19 +154,25 @@ impl From<Time> for Arg {
 
 impl From<&str> for Arg {
     fn from(value: &str) -> Self {
-        Self::Text(Some(value.to_owned()))
+        Self::Text(Some(value.into()))
     }
 }
 
 impl From<String> for Arg {
     fn from(value: String) -> Self {
-        Self::Text(Some(value))
+        Self::Text(Some(value.into()))
     }
 }
 
 impl From<&String> for Arg {
     fn from(value: &String) -> Self {
-        Self::Text(Some(value.clone()))
+        Self::Text(Some(value.as_str().into()))
+    }
+}
+
+impl From<&Arc<str>> for Arg {
+    fn from(value: &Arc<str>) -> Self {
+        Self::Text(Some(Arc::clone(value)))
     }
 }
 
@@ -199,13 +208,13 @@ impl From<Option<u64>> for Arg {
 
 impl From<Option<String>> for Arg {
     fn from(value: Option<String>) -> Self {
-        Self::Text(value)
+        Self::Text(value.map(Arc::from))
     }
 }
 
 impl From<&Option<String>> for Arg {
     fn from(value: &Option<String>) -> Self {
-        Self::Text(value.clone())
+        Self::Text(value.as_deref().map(Arc::from))
     }
 }
 
@@ -214,19 +223,19 @@ macro_rules! as_text {
     ($($id:ty),* $(,)?) => {$(
         impl From<$id> for Arg {
             fn from(value: $id) -> Self {
-                Self::Text(Some(value.to_string()))
+                Self::Text(Some(value.to_string().into()))
             }
         }
 
         impl From<&$id> for Arg {
             fn from(value: &$id) -> Self {
-                Self::Text(Some(value.to_string()))
+                Self::Text(Some(value.to_string().into()))
             }
         }
 
         impl From<Option<$id>> for Arg {
             fn from(value: Option<$id>) -> Self {
-                Self::Text(value.map(|id| id.to_string()))
+                Self::Text(value.map(|id| id.to_string().into()))
             }
         }
     )*};

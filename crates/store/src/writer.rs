@@ -35,7 +35,7 @@ impl Writer {
     /// Starts the task; it ends when every handle is gone.
     pub(crate) fn start(db: Arc<Db>, me: String, changes: broadcast::Sender<Change>) -> Self {
         let (sender, receiver) = mpsc::channel(QUEUE);
-        tokio::spawn(Task { db, me, changes, waiting: VecDeque::new(), broken: None }.run(receiver));
+        tokio::spawn(Task { db, me, changes, waiting: VecDeque::new(), spent: Vec::new(), broken: None }.run(receiver));
         Self(sender)
     }
 
@@ -62,6 +62,8 @@ struct Task {
     changes: broadcast::Sender<Change>,
     /// Appends that may not share a transaction with an earlier one.
     waiting: VecDeque<(Box<Prepared>, Answer)>,
+    /// The last batch, dropped while the next one is on its way: freeing it takes as long as writing it does.
+    spent: Vec<Prepared>,
     /// Set when the disk did not confirm a write: from then on nothing it says about later writes can be trusted.
     broken: Option<StoreError>,
 }
@@ -71,8 +73,14 @@ impl Task {
         let mut jobs = Vec::with_capacity(APPENDS_PER_COMMIT);
         let mut closing = Vec::new();
         loop {
-            if self.waiting.is_empty() && queue.recv_many(&mut jobs, APPENDS_PER_COMMIT).await == 0 {
-                break;
+            if self.waiting.is_empty() {
+                tokio::task::yield_now().await;
+                if queue.is_empty() {
+                    self.spent.clear();
+                }
+                if queue.recv_many(&mut jobs, APPENDS_PER_COMMIT).await == 0 {
+                    break;
+                }
             }
             // Those who were answered a moment ago get their turn first: what they append now shares this commit.
             tokio::task::yield_now().await;
@@ -133,13 +141,16 @@ impl Task {
             }
             return;
         }
-        match commit(&self.db, &batch, &self.me).await {
+        let spent = std::mem::take(&mut self.spent);
+        let (result, ()) = tokio::join!(commit(&self.db, &batch, &self.me), async { drop(spent) });
+        match result {
             Ok(committed) => {
                 self.tell(&committed.changes);
                 for ((append, answer), verdict) in batch.iter().zip(answers).zip(committed.verdicts) {
                     // A caller that went away does not need its answer.
                     let _ = answer.send(verdict.map(|()| append.head));
                 }
+                self.spent = batch;
             }
             Err(error) if batch.len() > 1 && one_is_to_blame(&error) => {
                 for (append, answer) in batch.into_iter().zip(answers) {
