@@ -70,24 +70,21 @@ fn a_run_that_is_killed_at_any_commit_comes_to_its_end_and_does_everything_once(
 
 #[test]
 fn a_run_that_is_killed_again_while_it_recovers_comes_to_its_end_and_does_everything_once() {
-    /// The commits that announce the four calls.
-    const ANNOUNCED: [usize; 4] = [3, 5, 7, 9];
-    let again = [("commit.before", 1), ("commit.after", 1), ("commit.before", 2)];
+    /// The commits that announce calls: each of the four, and all of them at once.
+    const ANNOUNCED: [(Story, usize); 5] =
+        [(Story::InARow, 3), (Story::InARow, 5), (Story::InARow, 7), (Story::InARow, 9), (Story::SideBySide, 3)];
+    const AGAIN: [Moment; 3] = [
+        Moment { point: "commit.before", nth: 1 },
+        Moment { point: "commit.after", nth: 1 },
+        Moment { point: "commit.before", nth: 2 },
+    ];
     live(async {
         let mut cases = VecDeque::new();
         for base in Base::all() {
-            for nth in ANNOUNCED {
+            for (story, nth) in ANNOUNCED {
                 let first = Moment { point: "commit.after", nth };
-                cases.extend(again.map(|(point, nth)| {
-                    let second = Some(Moment { point, nth });
-                    Case { base, story: Story::InARow, first, second }
-                }));
+                cases.extend(AGAIN.map(|second| Case { base, story, first, second: Some(second) }));
             }
-            let first = Moment { point: "commit.after", nth: 3 };
-            cases.extend(again.map(|(point, nth)| {
-                let second = Some(Moment { point, nth });
-                Case { base, story: Story::SideBySide, first, second }
-            }));
         }
         live_through("killed twice", cases).await;
     });

@@ -254,6 +254,10 @@ fn the_last_text_is_what_was_said_and_never_reasoning() {
     story.judged("a", verdict(Judgement::Deny, "tool")).settles();
     story.asks().add(Thought { turn: 2, ..thought(ThoughtForm::Reasoning, "more") });
     assert_eq!(story.state.last_text().text(), "I will look.");
+    for text in ["First.", "Second."] {
+        story.add(Thought { turn: 2, ..thought(ThoughtForm::Text, text) });
+        assert_eq!(story.state.last_text().text(), text);
+    }
 }
 
 #[test]
