@@ -4,7 +4,7 @@ use adjutant_core::content::Content;
 use adjutant_core::guard::judge::Decision as Judgement;
 use adjutant_core::message::FinishReason;
 use adjutant_core::run::event::{
-    CallProposed, CancelAsked, Cancelled, Decision, EndStatus, Errored, Event, ModelFailed, ModelRequested,
+    CallJudged, CallProposed, CancelAsked, Cancelled, Decision, EndStatus, Errored, Event, ModelFailed, ModelRequested,
     PauseReason, Paused, Resumed, Said, Thought, ThoughtForm,
 };
 use adjutant_core::run::step::{Finish, Step};
@@ -118,6 +118,14 @@ fn an_answer_counts_only_once_all_its_calls_are_there() {
     };
     story.add(propose("a"));
     assert_eq!(story.step(), Step::AwaitModel);
+    let judged = CallJudged {
+        call: call_id("a"),
+        verdict: verdict(Judgement::Allow, "autonomy"),
+        policy: story.state.policy(),
+        prepared: None,
+        touches: Vec::new(),
+    };
+    assert_eq!(story.try_add(judged).unwrap_err().why, "the answer that holds the call is not complete");
     let mut lost = story.clone();
     lost.fails(Some(lost.now));
     assert_eq!(lost.step(), Step::CallModel { turn: 1, attempt: 2 });
@@ -236,6 +244,7 @@ fn an_error_ends_the_run_once_every_call_has_its_result() {
     let settled = story.settles();
     let allowed: Vec<_> = settled.iter().map(|settlement| (settlement.call.as_str(), settlement.allowed)).collect();
     assert_eq!(allowed, [("waits", false), ("doubted", true)]);
+    assert!(settled.iter().all(|settlement| settlement.is_error));
     let Step::Finish(Finish::Failed { message, .. }) = story.step() else { panic!("{:?}", story.step()) };
     assert_eq!(message, "It broke.");
     story.finishes(EndStatus::Failed);

@@ -148,13 +148,12 @@ impl Call {
         mine.touches.iter().any(|mine| theirs.touches.iter().any(|theirs| mine.clashes(theirs)))
     }
 
-    /// The paths it touches, as far as they are known: what it was started on while it runs, else what was last seen.
+    /// The state of what it touches, as far as it is known: as the guard last saw it, else as it was started on.
     #[must_use]
     pub fn target(&self) -> Option<&Target> {
+        let prepared = self.judged.as_ref().and_then(|judged| judged.prepared.as_ref());
         let started = self.started.as_ref().map(|started| &started.target);
-        let prepared =
-            self.judged.as_ref().and_then(|judged| judged.prepared.as_ref()).map(|prepared| &prepared.target);
-        if self.is_running() || self.is_in_doubt() { started } else { prepared.or(started) }
+        prepared.map(|prepared| &prepared.target).or(started)
     }
 
     /// Whether a person said that it is to be run again.

@@ -182,7 +182,7 @@ impl State {
             ApprovalKind::InDoubt => return Err("a call in doubt is asked about by its own event"),
         }
         let call = self.open_call(&body.call)?;
-        if call.is_running() || call.is_in_doubt() || call.decision() != Some(Judgement::Ask) {
+        if call.decision() != Some(Judgement::Ask) {
             return Err("a person is asked only where the guard asks");
         }
         let before = call.approval.replace(body.approval);
