@@ -369,6 +369,24 @@ fn half_written_files_are_invisible_untouchable_and_swept() {
 }
 
 #[test]
+fn what_a_dead_process_left_half_written_is_removed_and_what_a_living_one_writes_is_not() {
+    for ground in grounds() {
+        let beside = |name: &str| ground.root().join("sub").join(name);
+        let (dead, living) = (beside(".adjutant-tmp-dead-1"), beside(".adjutant-tmp-living-1"));
+        let elsewhere = ground.root().join(".adjutant-tmp-dead-2");
+        fs::write(&dead, "half").unwrap();
+        fs::write(&elsewhere, "half").unwrap();
+        let held = fs::File::create(&living).unwrap();
+        held.lock().unwrap();
+        assert_eq!(ground.notebook.sweep_beside(&at("/sub/secret.md")).unwrap(), 1);
+        assert!(!dead.exists() && living.exists() && elsewhere.exists());
+        drop(held);
+        assert_eq!(ground.notebook.sweep_beside(&at("/sub/secret.md")).unwrap(), 1);
+        assert!(!living.exists() && beside("secret.md").exists());
+    }
+}
+
+#[test]
 fn a_listing_is_sorted_and_leaves_out_names_that_no_path_can_have() {
     use std::os::unix::ffi::OsStrExt;
     for ground in grounds() {
