@@ -52,9 +52,18 @@ fn server() -> Option<String> {
     std::env::var("ADJUTANT_TEST_POSTGRES").ok().filter(|url| !url.is_empty())
 }
 
-/// The binary under a name of its own, because another build may replace it while the tests run.
+/// The binary under a name of its own, because another build may replace it while the tests run. Names that earlier tests
+/// have left are taken away: each of them would keep an old binary on the disk.
 static BINARY: LazyLock<PathBuf> = LazyLock::new(|| {
-    let own = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("adjutant-{}", std::process::id()));
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let made_by = name.strip_prefix("adjutant-crash-").map(|pid| Path::new("/proc").join(pid));
+        if made_by.is_some_and(|process| !process.exists()) {
+            let _ = std::fs::remove_file(folder.join(name));
+        }
+    }
+    let own = folder.join(format!("adjutant-crash-{}", std::process::id()));
     let _ = std::fs::remove_file(&own);
     std::fs::hard_link(env!("CARGO_BIN_EXE_adjutant"), &own).unwrap();
     own
