@@ -2,7 +2,6 @@
 //! nothing beyond who was first.
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
 
 use adjutant_core::id::{ChatId, NodeId, RunId};
 use adjutant_core::run::chain::{Head, StreamId};
@@ -13,8 +12,10 @@ use crate::fault;
 use crate::postgres;
 use crate::prepare::{Guard, Prepared};
 use crate::row::{Change, Writer};
-use crate::set::Kind::{Bytes, Int, Text};
-use crate::set::{Kind, SetSql};
+use crate::statements::{
+    APPROVALS, BLOCKS, CALLS, EVENTS, MOVE_TIP, NEW_STREAM, OLD_STREAM, REFS, RESULTS, STAND, START, SUPERSEDE, UPDATE,
+    UPDATE_AND_RELEASE,
+};
 use crate::value::{Args, args};
 
 /// What became of a batch: who passed, and what to tell others.
@@ -22,217 +23,6 @@ pub(crate) struct Committed {
     pub(crate) verdicts: Vec<Result<(), StoreError>>,
     pub(crate) changes: Vec<Change>,
 }
-
-const STATE: [(&str, Kind); 12] = [
-    ("status", Text),
-    ("due", Int),
-    ("updated_at", Int),
-    ("ended_at", Int),
-    ("turns", Int),
-    ("calls", Int),
-    ("tokens_input", Int),
-    ("tokens_output", Int),
-    ("tokens_cached", Int),
-    ("tokens_reasoning", Int),
-    ("cost", Int),
-    ("summary", Bytes),
-];
-
-const RUN: [(&str, Kind); 17] = [
-    ("workspace", Text),
-    ("id", Text),
-    ("chat", Text),
-    ("agent", Text),
-    ("agent_version", Int),
-    ("notebook", Text),
-    ("base_run", Text),
-    ("base_seq", Int),
-    ("parent", Text),
-    ("initiator", Text),
-    ("trigger", Text),
-    ("created_at", Int),
-    ("superseded_by", Text),
-    ("head_seq", Int),
-    ("head_hash", Bytes),
-    ("owner", Text),
-    ("epoch", Int),
-];
-
-static MOVE_TIP: LazyLock<SetSql> = LazyLock::new(|| {
-    SetSql::new(
-        &[("workspace", Text), ("chat", Text), ("run", Text), ("expected", Text)],
-        "UPDATE chats SET tip = v.run FROM {rows} \
-         WHERE chats.workspace = v.workspace AND chats.id = v.chat AND chats.tip IS NOT DISTINCT FROM v.expected \
-         AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.id = v.run) RETURNING chats.id",
-    )
-});
-
-static START: LazyLock<SetSql> =
-    LazyLock::new(|| SetSql::insert("runs", &[&RUN[..], &STATE[..]].concat(), "ON CONFLICT DO NOTHING RETURNING id"));
-
-/// As [`START`], but a run that is there gets the columns that follow from its log; who owns it does not.
-pub(crate) static REBUILD: LazyLock<SetSql> = LazyLock::new(|| {
-    let columns = [&RUN[..], &STATE[..]].concat();
-    let set: Vec<_> = columns
-        .iter()
-        .filter(|(name, _)| !["workspace", "id", "owner", "epoch"].contains(name))
-        .map(|(name, _)| format!("\"{name}\" = excluded.\"{name}\""))
-        .collect();
-    let conflict = format!("ON CONFLICT (workspace, id) DO UPDATE SET {}", set.join(", "));
-    SetSql::insert("runs", &columns, &conflict)
-});
-
-static SUPERSEDE: LazyLock<SetSql> = LazyLock::new(|| {
-    SetSql::new(
-        &[("workspace", Text), ("chat", Text), ("first", Text), ("run", Text)],
-        "UPDATE runs SET superseded_by = v.run FROM {rows} WHERE runs.workspace = v.workspace AND runs.chat = v.chat \
-         AND runs.id >= v.first AND runs.id <> v.run AND runs.superseded_by IS NULL",
-    )
-});
-
-/// The run goes on, and its owner keeps it.
-static UPDATE: LazyLock<SetSql> = LazyLock::new(|| update_sql(""));
-
-/// The run goes on, and nobody owns it any more. Apart from [`UPDATE`] because SQLite rewrites the index of every column
-/// that a statement names.
-static UPDATE_AND_RELEASE: LazyLock<SetSql> = LazyLock::new(|| update_sql("owner = NULL, "));
-
-fn update_sql(release: &str) -> SetSql {
-    let guard = [
-        ("workspace", Text),
-        ("run", Text),
-        ("expected_seq", Int),
-        ("expected_hash", Bytes),
-        ("by_node", Text),
-        ("by_epoch", Int),
-        ("head_seq", Int),
-        ("head_hash", Bytes),
-    ];
-    let columns = [&guard[..], &STATE[..]].concat();
-    let state = STATE.map(|(name, _)| format!("{name} = v.{name}")).join(", ");
-    let set = format!("SET {release}head_seq = v.head_seq, head_hash = v.head_hash, {state}");
-    let guard = "runs.workspace = v.workspace AND runs.id = v.run AND runs.head_seq = v.expected_seq \
-                 AND runs.head_hash = v.expected_hash \
-                 AND (v.by_node IS NULL OR (runs.owner = v.by_node AND runs.epoch = v.by_epoch))";
-    SetSql::by_dialect(
-        &columns,
-        &format!("UPDATE runs {set} FROM {{rows}} WHERE {guard}"),
-        // The rows are locked in one order on all nodes, so that two batches never wait for each other.
-        &format!(
-            "WITH v AS MATERIALIZED (SELECT * FROM {{rows}}), held AS MATERIALIZED (\
-             SELECT r.id FROM runs r JOIN v ON r.workspace = v.workspace AND r.id = v.run \
-             ORDER BY r.id FOR NO KEY UPDATE OF r) \
-             UPDATE runs {set} FROM v JOIN held ON held.id = v.run WHERE {guard}"
-        ),
-    )
-}
-
-/// Where runs stand, held until the transaction ends.
-static STAND: LazyLock<SetSql> = LazyLock::new(|| {
-    let text = "SELECT runs.id, runs.head_seq, runs.head_hash, runs.owner, runs.epoch FROM {rows} \
-                JOIN runs ON runs.workspace = v.workspace AND runs.id = v.run ORDER BY runs.id";
-    let columns = [("workspace", Text), ("run", Text)];
-    SetSql::by_dialect(&columns, text, &format!("{text} FOR NO KEY UPDATE OF runs"))
-});
-
-const STREAM: [(&str, Kind); 6] = [
-    ("workspace", Text),
-    ("stream", Text),
-    ("head_seq", Int),
-    ("head_hash", Bytes),
-    ("expected_seq", Int),
-    ("expected_hash", Bytes),
-];
-
-static NEW_STREAM: LazyLock<SetSql> = LazyLock::new(|| {
-    SetSql::new(
-        &STREAM,
-        "INSERT INTO streams (workspace, stream, head_seq, head_hash) \
-         SELECT workspace, stream, head_seq, head_hash FROM {rows} WHERE true ON CONFLICT DO NOTHING RETURNING stream",
-    )
-});
-
-static OLD_STREAM: LazyLock<SetSql> = LazyLock::new(|| {
-    SetSql::new(
-        &STREAM,
-        "UPDATE streams SET head_seq = v.head_seq, head_hash = v.head_hash FROM {rows} \
-         WHERE streams.workspace = v.workspace AND streams.stream = v.stream \
-         AND streams.head_seq = v.expected_seq AND streams.head_hash = v.expected_hash RETURNING streams.stream",
-    )
-});
-
-static EVENTS: LazyLock<SetSql> = LazyLock::new(|| {
-    let columns = [
-        ("workspace", Text),
-        ("stream", Text),
-        ("seq", Int),
-        ("kind", Text),
-        ("time", Int),
-        ("body_hash", Bytes),
-        ("body", Bytes),
-        ("hash", Bytes),
-    ];
-    SetSql::insert("events", &columns, "")
-});
-
-static REFS: LazyLock<SetSql> = LazyLock::new(|| {
-    let columns = [("workspace", Text), ("stream", Text), ("hash", Bytes)];
-    SetSql::insert("block_refs", &columns, "ON CONFLICT DO NOTHING")
-});
-
-pub(crate) static BLOCKS: LazyLock<SetSql> = LazyLock::new(|| {
-    SetSql::insert("blocks", &[("workspace", Text), ("hash", Bytes), ("bytes", Bytes)], "ON CONFLICT DO NOTHING")
-});
-
-pub(crate) static APPROVALS: LazyLock<SetSql> = LazyLock::new(|| {
-    let columns = [
-        ("workspace", Text),
-        ("id", Text),
-        ("run", Text),
-        ("chat", Text),
-        ("agent", Text),
-        ("call", Text),
-        ("kind", Text),
-        ("status", Text),
-        ("tool", Text),
-        ("created_at", Int),
-        ("expires_at", Int),
-        ("decided_at", Int),
-        ("card", Bytes),
-    ];
-    SetSql::insert(
-        "approvals",
-        &columns,
-        "ON CONFLICT (workspace, id) DO UPDATE SET status = excluded.status, expires_at = excluded.expires_at, \
-         decided_at = excluded.decided_at, card = excluded.card",
-    )
-});
-
-pub(crate) static CALLS: LazyLock<SetSql> = LazyLock::new(|| {
-    let columns = [
-        ("workspace", Text),
-        ("run", Text),
-        ("call", Text),
-        ("tool", Text),
-        ("target", Text),
-        ("verdict", Text),
-        ("attempts", Int),
-        ("proposed_at", Int),
-        ("started_at", Int),
-    ];
-    SetSql::insert(
-        "calls",
-        &columns,
-        "ON CONFLICT (workspace, run, call) DO UPDATE SET target = excluded.target, verdict = excluded.verdict, \
-         attempts = excluded.attempts, started_at = excluded.started_at",
-    )
-});
-
-/// A plain insert: the second result of a call is an error, and its append fails alone.
-pub(crate) static RESULTS: LazyLock<SetSql> = LazyLock::new(|| {
-    let columns = [("workspace", Text), ("run", Text), ("call", Text), ("seq", Int), ("at", Int), ("is_error", Int)];
-    SetSql::insert("results", &columns, "")
-});
 
 /// How much a batch is trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

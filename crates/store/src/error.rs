@@ -159,3 +159,71 @@ pub(crate) fn unsynced(error: &StoreError) -> bool {
     let Some(sqlx::Error::Database(inner)) = source.downcast_ref::<sqlx::Error>() else { return false };
     matches!(inner.code().as_deref(), Some("1034" | "1290"))
 }
+
+/// Whether SQLite could not open a file.
+pub(crate) fn cannot_open(source: &Source) -> bool {
+    let Some(sqlx::Error::Database(inner)) = source.downcast_ref::<sqlx::Error>() else { return false };
+    inner.code().and_then(|code| code.parse::<u32>().ok()).is_some_and(|code| code & 0xff == sqlite::CANTOPEN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(error: &StoreError) -> &'static str {
+        match error {
+            StoreError::Stale { .. } => "stale",
+            StoreError::Conflict(_) => "conflict",
+            StoreError::NotFound => "not found",
+            StoreError::Unavailable(_) => "unavailable",
+            StoreError::Corrupt(_) => "corrupt",
+            StoreError::NewerSchema { .. } => "newer schema",
+            StoreError::WrongKey => "wrong key",
+            StoreError::Full(_) => "full",
+            StoreError::ReadOnly(_) => "read-only",
+            StoreError::Other(_) => "other",
+        }
+    }
+
+    #[test]
+    fn each_code_of_the_databases_has_its_reaction() {
+        let postgres = [
+            ("53100", "full"),
+            ("53300", "unavailable"),
+            ("25006", "read-only"),
+            ("40001", "unavailable"),
+            ("40P01", "unavailable"),
+            ("08006", "unavailable"),
+            ("57P01", "unavailable"),
+            ("23505", "conflict"),
+            ("23503", "not found"),
+            ("XX001", "corrupt"),
+            ("42601", "other"),
+        ];
+        for (code, reaction) in postgres {
+            assert_eq!(name(&from_postgres(code, String::new(), sqlx::Error::RowNotFound)), reaction, "{code}");
+        }
+        let sqlite = [
+            ("5", "unavailable"),
+            ("261", "unavailable"),
+            ("8", "read-only"),
+            ("1032", "read-only"),
+            ("11", "corrupt"),
+            ("26", "corrupt"),
+            ("13", "full"),
+            ("4874", "full"),
+            ("14", "unavailable"),
+            ("1555", "conflict"),
+            ("2067", "conflict"),
+            ("787", "not found"),
+            ("1034", "other"),
+            ("1", "other"),
+        ];
+        for (code, reaction) in sqlite {
+            assert_eq!(name(&from_sqlite(code, String::new(), sqlx::Error::RowNotFound)), reaction, "{code}");
+        }
+        assert_eq!(name(&sqlx::Error::PoolTimedOut.into()), "unavailable");
+        let denied = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
+        assert_eq!(name(&StoreError::file(denied)), "read-only");
+    }
+}

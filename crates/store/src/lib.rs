@@ -52,6 +52,7 @@ mod seal;
 mod search;
 mod set;
 mod sqlite;
+mod statements;
 mod tenants;
 mod value;
 mod writer;

@@ -7,13 +7,13 @@ use adjutant_core::content::Hash;
 use adjutant_core::id::WorkspaceId;
 use adjutant_core::run::chain::{Entry, Head, StreamId};
 
-use crate::commit::BLOCKS;
 use crate::db::Dialect;
 use crate::prepare::prepare;
 use crate::row::{Append, Block};
 use crate::seal::{Place, Scope};
 use crate::set::Kind::{Bytes, Text};
 use crate::set::SetSql;
+use crate::statements::BLOCKS;
 use crate::value::{Args, args};
 use crate::{Store, StoreError};
 

@@ -22,6 +22,14 @@ fn lease() -> u64 {
     u64::try_from(LEASE.as_millis()).unwrap_or(u64::MAX)
 }
 
+const CLAIM_SQLITE: &str = "UPDATE runs SET owner = $1, epoch = epoch + 1 WHERE id IN (\
+     SELECT id FROM runs WHERE owner IS NULL AND due <= $2 ORDER BY due, id LIMIT $3) \
+     RETURNING id, workspace, epoch, due";
+/// Picked first and once: inside a condition the planner could pick, and lock, more than the limit.
+const CLAIM_POSTGRES: &str = "WITH picked AS MATERIALIZED (\
+     SELECT id FROM runs WHERE owner IS NULL AND due <= $2 ORDER BY due, id LIMIT $3 FOR UPDATE SKIP LOCKED) \
+     UPDATE runs SET owner = $1, epoch = epoch + 1 FROM picked WHERE runs.id = picked.id \
+     RETURNING runs.id, runs.workspace, runs.epoch, runs.due";
 const GIVE_BACK: &str = "UPDATE runs SET owner = NULL WHERE owner = $1";
 
 impl Store {
@@ -38,15 +46,10 @@ impl Store {
         let mut tx = sql.db.begin().await?;
         assert_alive(&mut tx, node).await?;
         reap(&mut tx).await?;
-        let skip = match tx.dialect() {
-            Dialect::Sqlite => "",
-            Dialect::Postgres => "FOR UPDATE SKIP LOCKED",
+        let text = match tx.dialect() {
+            Dialect::Sqlite => CLAIM_SQLITE,
+            Dialect::Postgres => CLAIM_POSTGRES,
         };
-        let text = format!(
-            "UPDATE runs SET owner = $1, epoch = epoch + 1 WHERE id IN (\
-             SELECT id FROM runs WHERE owner IS NULL AND due <= $2 ORDER BY due, id LIMIT $3 {skip}) \
-             RETURNING id, workspace, epoch, due"
-        );
         let mut claims = Vec::new();
         for mut row in tx.rows(text, args![node, now, limit]).await? {
             let claim = read_claim(&mut row)?;

@@ -5,11 +5,11 @@ use adjutant_core::id::{RunId, WorkspaceId};
 use adjutant_core::money::{MicroUsd, TokenUsage};
 use adjutant_core::run::chain::Head;
 
-use crate::commit::{APPROVALS, CALLS, REBUILD, RESULTS};
 use crate::keys::Sealer;
 use crate::prepare::{approval_args, call_args, result_args, run_args, summary_place};
 use crate::row::{ApprovalRow, CallEnd, CallRow, RunFilter, RunRow, RunState};
 use crate::seal::Scope;
+use crate::statements::{APPROVALS, CALLS, REBUILD, RESULTS};
 use crate::value::{Arg, Args, Row, args};
 use crate::{Store, StoreError};
 

@@ -9,6 +9,7 @@ use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 use tokio::sync::Mutex;
 
 use crate::db::{Db, Writing};
+use crate::error::cannot_open;
 use crate::{Durability, StoreError};
 
 /// Older libraries have a race that silently damages a database with several connections.
@@ -40,7 +41,8 @@ pub(crate) async fn open(file: &Path, durability: Durability) -> Result<Db, Stor
         .pragma("secure_delete", "fast")
         .pragma("wal_autocheckpoint", CHECKPOINT_PAGES)
         .disable_statement_logging();
-    let mut writer = SqliteConnection::connect_with(&options.clone().pragma("cache_size", WRITER_CACHE)).await?;
+    let mut writer =
+        SqliteConnection::connect_with(&options.clone().pragma("cache_size", WRITER_CACHE)).await.map_err(opening)?;
     let version: String = sqlx::query_scalar("SELECT sqlite_version()").fetch_one(&mut writer).await?;
     if !recent(&version) {
         return Err(StoreError::other(format!("SQLite {version} is too old: 3.51.3 or later is needed")));
@@ -55,6 +57,15 @@ pub(crate) async fn open(file: &Path, durability: Durability) -> Result<Db, Stor
         .connect_with(options.pragma("query_only", "on"))
         .await?;
     Ok(Db::Sqlite { writer: Arc::new(Mutex::new(Writing::new(writer))), readers })
+}
+
+/// The file itself could be opened a moment ago: if SQLite cannot, it may not make the files beside it.
+fn opening(error: sqlx::Error) -> StoreError {
+    let error = StoreError::from(error);
+    match error {
+        StoreError::Unavailable(source) if cannot_open(&source) => StoreError::ReadOnly(source),
+        _ => error,
+    }
 }
 
 /// Makes the file, readable by its owner only; SQLite gives the files beside it the same mode. Also tells a directory that
@@ -74,11 +85,43 @@ fn recent(version: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::recent;
+    use super::*;
+    use crate::value::args;
 
     #[test]
     fn versions_are_compared_by_number() {
         assert!(recent("3.51.3") && recent("3.100.0") && recent("4.0.0"));
         assert!(!recent("3.51.2") && !recent("3.6.23") && !recent("nonsense"));
+    }
+
+    #[tokio::test]
+    async fn a_full_disk_and_a_connection_that_only_reads_are_told_apart() {
+        let dir = tempfile::tempdir().unwrap();
+        let db = open(&dir.path().join("a.db"), Durability::Full).await.unwrap();
+        db.write("CREATE TABLE t (a)", vec![]).await.unwrap();
+        let read_only = db.read("INSERT INTO t VALUES ($1)", args![1_i64]).await;
+        assert!(matches!(read_only, Err(StoreError::ReadOnly(_))), "{read_only:?}");
+
+        // SQLite's own limit on the file stands in for the end of a disk.
+        db.write("PRAGMA max_page_count = 4", vec![]).await.unwrap();
+        let full = db.write("INSERT INTO t VALUES ($1)", args![vec![0_u8; 100_000]]).await;
+        assert!(matches!(full, Err(StoreError::Full(_))), "{full:?}");
+        db.write("INSERT INTO t VALUES ($1)", args![1_i64]).await.unwrap();
+        db.close().await;
+    }
+
+    #[tokio::test]
+    async fn a_transaction_whose_owner_went_away_never_happened() {
+        let dir = tempfile::tempdir().unwrap();
+        let db = open(&dir.path().join("a.db"), Durability::Full).await.unwrap();
+        db.write("CREATE TABLE t (a)", vec![]).await.unwrap();
+        let mut gone = db.begin().await.unwrap();
+        gone.run("INSERT INTO t VALUES (1)", vec![]).await.unwrap();
+        drop(gone);
+        db.write("INSERT INTO t VALUES (2)", vec![]).await.unwrap();
+        let rows = db.read("SELECT a FROM t", vec![]).await.unwrap();
+        let values: Vec<i64> = rows.into_iter().map(|mut row| row.take().unwrap()).collect();
+        assert_eq!(values, [2]);
+        db.close().await;
     }
 }

@@ -171,11 +171,10 @@ database_stories! {
         assert!(matches!(store.append(run.say(&["too late"])).await, Err(StoreError::Unavailable(_))));
         assert!(matches!(store.run(home.workspace, run.id).await, Err(StoreError::Unavailable(_))));
     }
+}
 
+postgres_stories! {
     async fn other_nodes_hear_of_a_commit(world: &World) {
-        if !world.is_postgres() {
-            return;
-        }
         let other = world.another().await;
         let mut changes = other.changes();
         let home = Home::new(&world.store).await;
@@ -193,5 +192,16 @@ database_stories! {
         assert!(runs.iter().any(|run| heard == Change::Stream(run.stream())), "{heard:?}");
         assert_eq!(changes.recv().await.unwrap(), Change::Due);
         other.close().await;
+    }
+    async fn a_node_that_could_not_listen_for_a_while_reads_everything_again(world: &World) {
+        let mut changes = world.store.changes();
+        let listeners = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'";
+        while world.number(listeners).await == 0 {
+            tokio::task::yield_now().await;
+        }
+        world
+            .execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'")
+            .await;
+        assert_eq!(changes.recv().await.unwrap(), Change::Reread);
     }
 }

@@ -59,6 +59,22 @@ macro_rules! database_stories {
     )*};
 }
 
+/// Runs each story on PostgreSQL: what takes several nodes.
+macro_rules! postgres_stories {
+    ($(async fn $name:ident($world:ident: &World) $body:block)*) => {$(
+        mod $name {
+            use super::*;
+
+            async fn story($world: &World) $body
+
+            #[test]
+            fn on_postgres() {
+                crate::world::on_postgres(|world| Box::pin(story(world)));
+            }
+        }
+    )*};
+}
+
 /// A store, and the ways around it that only a test may take.
 pub(crate) struct World {
     /// The store.
