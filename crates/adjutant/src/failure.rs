@@ -120,6 +120,9 @@ impl From<EngineError> for Failure {
             EngineError::Invalid(why) => Self::usage(sentence(&why)),
             EngineError::InvalidAgent(problems) => Self::usage("The agent cannot be saved; it stays as it was.")
                 .problems(problems.iter().map(ToString::to_string).collect()),
+            EngineError::InvalidRule(problems) => {
+                Self::usage("The rule cannot be saved; nothing was changed.").problems(problems)
+            }
             EngineError::BadLog { run, why } => Self::new(
                 Exit::Broken,
                 "log_broken",
@@ -148,6 +151,7 @@ fn not_found(what: &str, name: &str) -> Failure {
         "agent" => failure.hint("adjutant agents ls shows the agents there are"),
         "run" => failure.hint("adjutant runs ls shows the runs there are"),
         "approval" => failure.hint("adjutant inbox shows what waits for you"),
+        "rule" => failure.hint("adjutant rules ls shows the rules there are"),
         _ => failure,
     }
 }
@@ -160,8 +164,8 @@ impl From<Refusal> for Failure {
             Refusal::AlreadyDecided(_) | Refusal::Superseded => Self::new(Exit::Other, "already_decided", message),
             Refusal::Expired => Self::new(Exit::Other, "expired", message),
             Refusal::StaleFingerprint => Self::new(Exit::Other, "stale_version", message),
-            Refusal::ScopeNotOffered => Self::usage(message).hint("leave --scope out"),
-            Refusal::BadArguments(_) | Refusal::NoMessage => Self::usage(message),
+            Refusal::ScopeNotOffered => Self::usage(message).hint("leave --for out"),
+            Refusal::BadArguments(_) | Refusal::NoMessage | Refusal::BadSpan(_) => Self::usage(message),
             Refusal::Ended(_) | Refusal::NotInDoubt | Refusal::NotPaused => Self::new(Exit::Other, "conflict", message),
         }
     }

@@ -136,6 +136,13 @@ ids! {
     NodeId "node_" "node";
 }
 
+impl From<ApprovalId> for RuleId {
+    /// The rule that an approval wrote: it has the same number, so that there is only one.
+    fn from(approval: ApprovalId) -> Self {
+        Self(approval.0)
+    }
+}
+
 /// The id of one tool call inside a run: 1 to 128 visible ASCII characters, unique in the run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]

@@ -66,3 +66,13 @@ pub const DELTA_COALESCE: Duration = Duration::from_millis(20);
 pub const FEED_BACKLOG: usize = 1024;
 /// Runs one node drives at the same time.
 pub const RUNS_PER_NODE: usize = 256;
+/// How long a yes lasts at the most that a person gives for longer than one call.
+pub const LASTING_YES: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// How short it may be asked to last: less could be over before it is used.
+pub const LASTING_YES_LEAST: Duration = Duration::from_secs(60);
+/// Standing rules of a workspace: each is looked at for each call.
+pub const RULES: usize = 1000;
+/// Bytes of a rule's note.
+pub const RULE_NOTE_BYTES: usize = 1000;
+/// Examples that a rule carries.
+pub const RULE_EXAMPLES: usize = 64;

@@ -128,11 +128,24 @@ impl Agent {
         self.workspace
     }
 
+    /// The person the agent acts for.
+    #[must_use]
+    pub fn user(&self) -> UserId {
+        self.user
+    }
+
+    /// The agent itself.
+    #[must_use]
+    pub fn id(&self) -> AgentId {
+        self.id
+    }
+
     fn decision(&self, approval: ApprovalId, decision: Decision) -> Decide {
         Decide {
             approval,
             decision,
             scope: GrantScope::Once,
+            lasts: None,
             by: Actor::User(self.user),
             arguments: None,
             message: None,

@@ -147,6 +147,7 @@ impl Driver {
             EngineError::NotFound { .. }
             | EngineError::Invalid(_)
             | EngineError::InvalidAgent(_)
+            | EngineError::InvalidRule(_)
             | EngineError::AgentInactive(_)
             | EngineError::Notebook { .. }
                 if self.state().error.is_none() && self.state().cancel.is_none() =>
@@ -205,6 +206,7 @@ impl Driver {
                 scope: GrantScope::Once,
                 arguments: None,
                 message: None,
+                rule: None,
             })?;
         }
         Ok(Flushed::Written)

@@ -175,7 +175,7 @@ impl Engine {
             .map_err(|bad| EngineError::Invalid(format!("the stored agent `{}` cannot be read: {bad}", row.slug)))?;
         config.is_active &= row.active;
         let scope = Arc::new(config.compile_scope());
-        let rules = Arc::new(Rules::default());
+        let rules = Arc::new(self.standing_rules(workspace, row.id).await?);
         Ok(CurrentAgent { id: row.id, version: row.version, config: Arc::new(config), scope, rules })
     }
 

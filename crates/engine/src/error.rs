@@ -33,6 +33,9 @@ pub enum EngineError {
     /// An agent's configuration cannot be used.
     #[error("the agent cannot be saved: {}", list(.0))]
     InvalidAgent(Vec<AgentProblem>),
+    /// A standing rule cannot be used.
+    #[error("the rule cannot be saved: {}", .0.join("; "))]
+    InvalidRule(Vec<String>),
     /// The log is damaged, or was written by a newer version. The run is left alone.
     #[error("the log of {run} cannot be followed: {why}")]
     BadLog {

@@ -36,5 +36,5 @@ pub use feed::{FeedItem, Follower, Piece};
 pub use log::Recorded;
 pub use projection::{Card, RunSummary};
 pub use replay::{Divergence, Replay};
-pub use service::{ActionReport, Fork, Home, ModelCallReport, RunRef, RunReport, StartRun};
+pub use service::{ActionReport, Fork, Home, ModelCallReport, NewRule, RunRef, RunReport, StartRun};
 pub use worker::{Attendance, Worker};

@@ -9,12 +9,13 @@ use adjutant_core::run::chain::{Entry, Head, StreamId};
 use adjutant_core::run::event::{Class, Event};
 use adjutant_core::run::state::State;
 use adjutant_core::time::Time;
-use adjutant_store::row::{Append, Block, RunChange, Writer};
+use adjutant_store::row::{Append, Block, RuleRow, RunChange, Writer};
 use adjutant_store::{Store, StoreError};
 
 use crate::env::Env;
 use crate::error::EngineError;
 use crate::projection;
+use crate::service::rules;
 
 /// Events read from the store at a time.
 const PAGE: u32 = 512;
@@ -181,6 +182,7 @@ impl RunLog {
             run: Some(RunChange::Update { state: projection::run_state(&self.state), release }),
             approvals: projection::approval_rows(&self.state, self.pending.iter().map(|pending| &pending.event)),
             calls: projection::call_rows(&self.state, self.pending.iter().map(|pending| &pending.event)),
+            rules: self.rules_to_write()?,
             entries,
         };
         // Nothing that is pending is forgotten before it is known to be durable.
@@ -247,6 +249,15 @@ impl RunLog {
             entries.push(entry);
         }
         entries
+    }
+
+    /// The rules that decisions made: they are written with them, or not at all.
+    fn rules_to_write(&self) -> Result<Vec<RuleRow>, EngineError> {
+        let decided = self.pending.iter().filter_map(|pending| match &pending.event {
+            Event::ApprovalDecided(body) => body.rule.as_deref(),
+            _ => None,
+        });
+        decided.map(|rule| rules::row(self.workspace, rule)).collect()
     }
 
     fn blocks_to_write(&self) -> Vec<Block> {

@@ -186,9 +186,13 @@ impl Walk<'_> {
             effects: self.state.start.as_ref()?.effects,
             notebook: body.verdict.rule != "notebook",
             labels: self.state.labels,
-            caller: Caller { agent: self.state.start.as_ref()?.agent, chat: self.state.start.as_ref()?.chat, now: at },
+            caller: Caller {
+                agent: self.state.start.as_ref()?.agent,
+                chat: self.state.start.as_ref()?.chat,
+                run: self.state.start.as_ref()?.run,
+                now: at,
+            },
             rules: &self.material.rules,
-            grants: &self.state.grants,
             answered: call.answered.is_some(),
         }))
     }

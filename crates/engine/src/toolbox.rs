@@ -9,10 +9,11 @@ use adjutant_core::content::Content;
 use adjutant_core::guard::arguments;
 use adjutant_core::guard::judge::{Caller, Decision, Question, Verdict, fingerprint, judge, risk, touches};
 use adjutant_core::guard::permit::Permit;
+use adjutant_core::guard::rule::Match;
 use adjutant_core::id::CallId;
 use adjutant_core::limits;
 use adjutant_core::message::FinishReason;
-use adjutant_core::run::event::{ApprovalAsked, ApprovalKind, CallJudged, CallStarted, Effects};
+use adjutant_core::run::event::{ApprovalAsked, ApprovalKind, CallJudged, CallStarted, Effects, GrantScope};
 use adjutant_core::run::state::{Call, State};
 use adjutant_core::tool::{Prepared, Recovery, ToolOutcome, Touch};
 use adjutant_models::retry::backoff;
@@ -228,7 +229,6 @@ impl Driver {
             labels: self.state().labels,
             caller: self.caller(agent.id),
             rules: &agent.rules,
-            grants: &self.state().grants,
             answered: call.answered.is_some(),
         };
         // Nothing is looked at before the guard has said that it may be.
@@ -256,7 +256,7 @@ impl Driver {
                 reason: "What would run is not what was approved: its target, its content or the tool has changed."
                     .to_owned(),
                 smallest_grant: None,
-                scopes: vec![adjutant_core::run::event::GrantScope::Once],
+                scopes: vec![GrantScope::Once],
             };
         }
         if verdict.decision == Decision::Ask
@@ -273,7 +273,7 @@ impl Driver {
     fn caller(&self, agent: adjutant_core::id::AgentId) -> Caller {
         let chat = self.state().start.as_ref().map(|start| start.chat);
         // A log without a start drives nothing; the id only has to be one that no rule names.
-        Caller { agent, chat: chat.unwrap_or_else(|| self.engine.env().id()), now: self.now() }
+        Caller { agent, chat: chat.unwrap_or_else(|| self.engine.env().id()), run: self.log.run, now: self.now() }
     }
 
     fn touches(&self, call: &Call) -> Vec<Touch> {
@@ -305,6 +305,7 @@ impl Driver {
         let spec = self.engine.tools().get(&call.tool)?.spec();
         let arguments: Value = serde_json::from_str(&call.arguments.text()).ok()?;
         let prepared = prepared.cloned().unwrap_or_default();
+        let place = Some(Match::of_call(&arguments, &touches(spec, &arguments)));
         Some(ApprovalAsked {
             approval: self.engine.env().id(),
             kind: ApprovalKind::Call,
@@ -321,6 +322,7 @@ impl Driver {
             rule: verdict.rule.clone(),
             labels: self.state().labels,
             allowed_scopes: verdict.scopes.clone(),
+            place,
             expires_at: self.now().after(Duration::from_secs(agent.config.approval_expires_secs)),
         })
     }

@@ -207,6 +207,7 @@ fn append(workspace: WorkspaceId, stream: StreamId, expected: Head, entry: Entry
         run,
         approvals: vec![],
         calls: vec![],
+        rules: vec![],
     }
 }
 

@@ -47,6 +47,7 @@ mod postgres;
 mod prepare;
 mod queue;
 pub mod row;
+mod rules;
 mod runs;
 mod seal;
 mod search;

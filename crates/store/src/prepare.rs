@@ -10,7 +10,7 @@ use adjutant_core::run::chain::{Head, StreamId};
 
 use crate::StoreError;
 use crate::keys::Sealer;
-use crate::row::{Append, ApprovalRow, CallRow, RunChange, RunRow, RunState, Writer};
+use crate::row::{Append, ApprovalRow, CallRow, RuleRow, RunChange, RunRow, RunState, Writer};
 use crate::seal::{Place, Scope};
 use crate::value::{Args, args};
 
@@ -30,6 +30,7 @@ pub(crate) struct Prepared {
     pub(crate) approvals: Vec<Args>,
     pub(crate) calls: Vec<Args>,
     pub(crate) results: Vec<Args>,
+    pub(crate) rules: Vec<Args>,
     /// Whether somebody may now have to drive the run who did not before.
     pub(crate) due: bool,
     /// About how much it writes.
@@ -78,6 +79,7 @@ pub(crate) fn check(append: &Append) -> Result<Head, StoreError> {
         (StreamId::Run(_), None) | (StreamId::Workspace(_) | StreamId::System, Some(_)) => false,
     };
     let own = append.approvals.iter().all(|row| row.workspace == append.workspace)
+        && append.rules.iter().all(|row| row.workspace == append.workspace)
         && append.calls.iter().all(|row| row.workspace == append.workspace && StreamId::Run(row.run) == append.stream);
     if fits && own { Ok(head) } else { Err(StoreError::other("an append whose rows do not belong to its stream")) }
 }
@@ -121,6 +123,7 @@ pub(crate) fn prepare(append: Append, scope: Scope, sealer: &Sealer) -> Result<P
     let results = results.filter_map(result_args).collect();
     let calls: BTreeMap<_, _> = append.calls.iter().map(|row| (&row.call, row)).collect();
     let calls = calls.values().map(|row| call_args(row)).collect();
+    let rules = append.rules.iter().map(|row| rule_args(row, sealer)).collect::<Result<_, _>>()?;
     let keys = Keys { place, log, stream, expected, head };
     let guard = guard(&keys, append.writer, append.run, sealer)?;
     let writer = append.writer;
@@ -137,6 +140,7 @@ pub(crate) fn prepare(append: Append, scope: Scope, sealer: &Sealer) -> Result<P
         approvals,
         calls,
         results,
+        rules,
         due,
         bytes,
     })
@@ -225,6 +229,16 @@ pub(crate) const fn summary_place(id: &str) -> Place<'_> {
 
 pub(crate) const fn card_place(id: &str) -> Place<'_> {
     Place::Column { table: "approvals", column: "card", id }
+}
+
+pub(crate) const fn rule_place(id: &str) -> Place<'_> {
+    Place::Column { table: "rules", column: "body", id }
+}
+
+pub(crate) fn rule_args(row: &RuleRow, sealer: &Sealer) -> Result<Args, StoreError> {
+    let id = row.id.to_string();
+    let body = sealer.seal(rule_place(&id), row.body.as_bytes())?;
+    Ok(args![row.workspace, id, row.agent, row.run, row.expires_at, body])
 }
 
 pub(crate) fn approval_args(row: &ApprovalRow, sealer: &Sealer) -> Result<Args, StoreError> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use adjutant_core::content::Hash;
-use adjutant_core::id::{AgentId, ApprovalId, CallId, ChatId, NodeId, NotebookId, RunId, UserId, WorkspaceId};
+use adjutant_core::id::{AgentId, ApprovalId, CallId, ChatId, NodeId, NotebookId, RuleId, RunId, UserId, WorkspaceId};
 use adjutant_core::money::{MicroUsd, TokenUsage};
 use adjutant_core::run::chain::{Entry, Head, StreamId};
 use adjutant_core::time::Time;
@@ -44,6 +44,8 @@ pub struct Append {
     pub approvals: Vec<ApprovalRow>,
     /// Call rows that these events make or change.
     pub calls: Vec<CallRow>,
+    /// Standing rules that these events make. One that is there already is left as it is.
+    pub rules: Vec<RuleRow>,
 }
 
 /// The run's row after an append.
@@ -175,6 +177,23 @@ pub struct ApprovalRow {
     pub decided_at: Option<Time>,
     /// The whole card: JSON, sealed at rest.
     pub card: String,
+}
+
+/// A standing rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleRow {
+    /// The rule.
+    pub id: RuleId,
+    /// Its tenant.
+    pub workspace: WorkspaceId,
+    /// The agent it is about; every agent when none.
+    pub agent: Option<AgentId>,
+    /// The run it is about; every run when none.
+    pub run: Option<RunId>,
+    /// When it ends; never when none.
+    pub expires_at: Option<Time>,
+    /// The whole rule: JSON, sealed at rest.
+    pub body: String,
 }
 
 /// One tool call of a run.

@@ -215,3 +215,10 @@ pub(crate) static RESULTS: LazyLock<SetSql> = LazyLock::new(|| {
     let columns = [("workspace", Text), ("run", Text), ("call", Text), ("seq", Int), ("at", Int), ("is_error", Int)];
     SetSql::insert("results", &columns, "")
 });
+
+/// One that is there already stays: an approval writes its rule once, also when its append is tried again.
+pub(crate) static RULES: LazyLock<SetSql> = LazyLock::new(|| {
+    let columns =
+        [("workspace", Text), ("id", Text), ("agent", Text), ("run", Text), ("expires_at", Int), ("body", Bytes)];
+    SetSql::insert("rules", &columns, "ON CONFLICT DO NOTHING")
+});

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use adjutant_core::content::Hash;
-use adjutant_core::id::{AgentId, ApprovalId, CallId, ChatId, NodeId, NotebookId, RunId, UserId, WorkspaceId};
+use adjutant_core::id::{AgentId, ApprovalId, CallId, ChatId, NodeId, NotebookId, RuleId, RunId, UserId, WorkspaceId};
 use adjutant_core::run::chain::StreamId;
 use adjutant_core::time::Time;
 
@@ -251,5 +251,5 @@ macro_rules! from_text {
     )*};
 }
 
-as_text!(WorkspaceId, UserId, NotebookId, AgentId, ChatId, RunId, ApprovalId, NodeId, CallId, StreamId, Scope);
-from_text!(WorkspaceId, UserId, NotebookId, AgentId, ChatId, RunId, ApprovalId, NodeId, StreamId);
+as_text!(WorkspaceId, UserId, NotebookId, AgentId, ChatId, RunId, ApprovalId, RuleId, NodeId, CallId, StreamId, Scope);
+from_text!(WorkspaceId, UserId, NotebookId, AgentId, ChatId, RunId, ApprovalId, RuleId, NodeId, StreamId);

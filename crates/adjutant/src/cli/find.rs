@@ -1,6 +1,7 @@
 //! From what a person types to the thing they mean: an id, or as much of one as no other has.
 
-use adjutant_core::id::{ApprovalId, RunId};
+use adjutant_core::guard::rule::Rule;
+use adjutant_core::id::{ApprovalId, RuleId, RunId};
 use adjutant_engine::store::row::{ApprovalFilter, ApprovalRow, RunFilter};
 
 use crate::failure::Failure;
@@ -59,6 +60,20 @@ pub(super) async fn approval(instance: &Instance, text: &str) -> Result<Approval
     let rows = store.approvals(workspace, &filter, 2).await?;
     let rows: Vec<ApprovalRow> = rows.into_iter().filter(|row| row.id.to_string().starts_with(&wanted)).collect();
     only(&rows, text).ok_or_else(none)?
+}
+
+/// The rule a person means.
+///
+/// # Errors
+/// When there is none, or more than one.
+pub(super) async fn rule(instance: &Instance, text: &str) -> Result<Rule, Failure> {
+    let wanted = typed(RuleId::PREFIX, text);
+    let none = || {
+        Failure::not_found(format!("There is no rule `{text}`.")).hint("adjutant rules ls shows the rules there are")
+    };
+    let mut rules = instance.engine.rules(instance.home.workspace).await?;
+    rules.retain(|rule| rule.id.to_string().starts_with(&wanted));
+    only(&rules, text).ok_or_else(none)?
 }
 
 /// The only one; an error when there are several, none when there is none.

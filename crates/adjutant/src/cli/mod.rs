@@ -10,6 +10,7 @@ mod find;
 mod inbox;
 mod output;
 mod prompt;
+mod rules;
 mod run;
 mod runs;
 mod screen;
@@ -74,6 +75,8 @@ enum Command {
     Runs(runs::Args),
     /// See what waits for you, and decide
     Inbox(inbox::Args),
+    /// See, add and remove standing rules
+    Rules(rules::Args),
     /// See, check and import agents
     Agents(agents::Args),
     /// Check that the record is whole
@@ -159,6 +162,7 @@ pub(crate) async fn execute(cli: Cli, env: Environment) -> Result<Exit, Failure>
         Command::Run(args) => run::execute(&context, args).await,
         Command::Runs(args) => runs::execute(&context, args).await,
         Command::Inbox(args) => inbox::execute(&context, args).await,
+        Command::Rules(args) => rules::execute(&context, args).await,
         Command::Agents(args) => agents::execute(&context, args).await,
         Command::Audit(args) => audit::execute(&context, args).await,
         Command::Doctor(args) => doctor::execute(&context, args).await,

@@ -46,6 +46,8 @@ fn choice(line: &str, scopes: &[GrantScope]) -> Choice {
     match word.to_ascii_lowercase().as_str() {
         "y" | "yes" => Choice::Approve(GrantScope::Once),
         "r" if scopes.contains(&GrantScope::Run) => Choice::Approve(GrantScope::Run),
+        "c" if scopes.contains(&GrantScope::Chat) => Choice::Approve(GrantScope::Chat),
+        "a" if scopes.contains(&GrantScope::Always) => Choice::Approve(GrantScope::Always),
         "e" | "edit" => Choice::Edit,
         "n" | "no" => Choice::Reject,
         "f" => Choice::Because((!rest.is_empty()).then(|| rest.to_owned())),
@@ -57,8 +59,16 @@ fn choice(line: &str, scopes: &[GrantScope]) -> Choice {
 
 /// The keys, as far as they are offered.
 fn keys(scopes: &[GrantScope]) -> String {
-    let run = if scopes.contains(&GrantScope::Run) { "[r] this run " } else { "" };
-    format!("[y] once {run}[e] edit [n] no [f] no, because… [d] diff [q] stop")
+    let offered: String = scopes
+        .iter()
+        .map(|scope| match scope {
+            GrantScope::Once => "",
+            GrantScope::Run => "[r] this run ",
+            GrantScope::Chat => "[c] this chat ",
+            GrantScope::Always => "[a] always ",
+        })
+        .collect();
+    format!("[y] once {offered}[e] edit [n] no [f] no, because… [d] diff [q] stop")
 }
 
 /// Asks about one held call.
@@ -173,7 +183,11 @@ mod tests {
         let both = [GrantScope::Once, GrantScope::Run];
         assert_eq!(choice("y\n", &both), Choice::Approve(GrantScope::Once));
         assert_eq!(choice("r", &both), Choice::Approve(GrantScope::Run));
-        assert_eq!(choice("r", &[GrantScope::Once]), Choice::Unclear);
+        assert_eq!(choice("a", &GrantScope::ALL), Choice::Approve(GrantScope::Always));
+        assert_eq!(choice("c", &GrantScope::ALL), Choice::Approve(GrantScope::Chat));
+        for wide in ["r", "c", "a"] {
+            assert_eq!(choice(wide, &[GrantScope::Once]), Choice::Unclear);
+        }
         assert_eq!(choice(" f  not on Sundays \n", &both), Choice::Because(Some("not on Sundays".to_owned())));
         assert_eq!(choice("f", &both), Choice::Because(None));
         for unclear in ["", "yy", "1", "ja"] {
@@ -184,8 +198,8 @@ mod tests {
     #[test]
     fn only_what_is_offered_is_shown() {
         assert_eq!(
-            keys(&[GrantScope::Once, GrantScope::Run]),
-            "[y] once [r] this run [e] edit [n] no [f] no, because… [d] diff [q] stop"
+            keys(&GrantScope::ALL),
+            "[y] once [r] this run [c] this chat [a] always [e] edit [n] no [f] no, because… [d] diff [q] stop"
         );
         assert_eq!(keys(&[GrantScope::Once]), "[y] once [e] edit [n] no [f] no, because… [d] diff [q] stop");
     }

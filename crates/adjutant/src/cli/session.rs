@@ -258,7 +258,7 @@ impl<'a> Session<'a> {
 
     fn decide(&self, approval: ApprovalId, decision: Decision, message: Option<String>) -> Decided {
         let (scope, by) = (GrantScope::Once, self.me());
-        Decided(Decide { approval, decision, scope, by, arguments: None, message, fingerprint: None })
+        Decided(Decide { approval, decision, scope, lasts: None, by, arguments: None, message, fingerprint: None })
     }
 
     /// Says who has to do what before the run can go on.

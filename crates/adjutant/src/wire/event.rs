@@ -191,6 +191,7 @@ fn decided(body: &ApprovalDecided) -> Payload {
         "edited": body.decision == Decision::Edit,
     }));
     add(&mut data, "message", body.message.as_ref());
+    add(&mut data, "rule_id", body.rule.as_ref().map(|rule| rule.id));
     add(&mut data, "reason", (body.by == Actor::Clock).then_some("expired"));
     (name, data)
 }

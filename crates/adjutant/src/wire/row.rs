@@ -64,6 +64,7 @@ pub(crate) fn approval(row: &ApprovalRow, asked: Option<&ApprovalAsked>, texts: 
         shown["labels"] = json!(labels(asked.labels));
         shown["allowed_decisions"] = json!(ALLOWED_DECISIONS);
         shown["allowed_scopes"] = json!(asked.allowed_scopes);
+        shown["place"] = json!(asked.place);
     }
     shown
 }

@@ -5,6 +5,7 @@
 mod agents;
 mod house;
 mod programs;
+mod rules;
 mod runs;
 mod server;
 mod terminal;

@@ -30,7 +30,7 @@ fn a_person_is_shown_the_change_and_asked() {
     let house = House::new();
     let Some(done) = typed(&house, "run 'tidy the welcome notes'", "what?\nd\ny\n") else { return };
     assert_eq!(done.code, Some(0), "{done}");
-    let keys = "[y] once [r] this run [e] edit [n] no [f] no, because… [d] diff [q] stop";
+    let keys = "[y] once [r] this run [c] this chat [a] always [e] edit [n] no [f] no, because… [d] diff [q] stop";
     assert_eq!(done.out.matches(keys).count(), 3, "{done}");
     assert!(done.out.contains("Type one of the letters."), "{done}");
     assert!(done.out.contains("\u{1b}[31m-- [ ] buy mlik\u{1b}[0m"), "{done}");

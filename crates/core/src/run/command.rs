@@ -1,11 +1,15 @@
 //! What may be asked of a run, and whether the run accepts it: a command becomes events, or a refusal that says why.
 
+use std::time::Duration;
+
 use crate::content::{Content, Hash};
 use crate::guard::arguments;
+use crate::guard::rule::{Rule, Yes};
 use crate::id::{ApprovalId, CallId};
+use crate::limits;
 use crate::run::event::{
-    Actor, ApprovalDecided, ApprovalKind, CancelAsked, Decision, DoubtOutcome, Event, GrantScope, InDoubtResolved,
-    PauseReason, Paused, Resumed,
+    Actor, ApprovalAsked, ApprovalDecided, ApprovalKind, CancelAsked, Decision, DoubtOutcome, Event, GrantScope,
+    InDoubtResolved, PauseReason, Paused, Resumed,
 };
 use crate::run::state::{Approval, State};
 use crate::run::status::Status;
@@ -52,6 +56,8 @@ pub struct Decide {
     pub decision: Decision,
     /// How far it reaches.
     pub scope: GrantScope,
+    /// How long a yes lasts that reaches further than this call; as long as it may when none.
+    pub lasts: Option<Duration>,
     /// Who decides.
     pub by: Actor,
     /// The arguments to run instead.
@@ -86,6 +92,9 @@ pub enum Refusal {
     /// It may not reach that far.
     #[error("it can be approved only for this once")]
     ScopeNotOffered,
+    /// A yes cannot last that long, or does not last at all.
+    #[error("{0}")]
+    BadSpan(&'static str),
     /// Answering in place of the call needs an answer.
     #[error("a response needs a message")]
     NoMessage,
@@ -155,6 +164,7 @@ fn accept_decision(state: &State, decide: &Decide, now: Time) -> Result<Vec<Even
     if decide.decision == Decision::Respond && decide.message.as_deref().is_none_or(str::is_empty) {
         return Err(Refusal::NoMessage);
     }
+    let rule = lasting(state, asked, decide, now)?;
     let edited = edited(decide)?;
     let mut events = vec![Event::ApprovalDecided(ApprovalDecided {
         approval: decide.approval,
@@ -164,12 +174,29 @@ fn accept_decision(state: &State, decide: &Decide, now: Time) -> Result<Vec<Even
         scope: decide.scope,
         arguments: edited,
         message: decide.message.clone(),
+        rule: rule.map(Box::new),
     })];
     if decide.decision == Decision::Stop && state.cancel.is_none() {
         let reason = decide.message.clone().unwrap_or_else(|| "stopped at an approval".to_owned());
         events.push(Event::CancelAsked(CancelAsked { by: decide.by.clone(), reason }));
     }
     Ok(events)
+}
+
+/// The rule that a yes for longer than this call writes. Only a person can give one.
+fn lasting(state: &State, asked: &ApprovalAsked, decide: &Decide, now: Time) -> Result<Option<Rule>, Refusal> {
+    let span = limits::LASTING_YES_LEAST..=limits::LASTING_YES;
+    match (decide.scope, decide.lasts) {
+        (GrantScope::Once, None) => return Ok(None),
+        (GrantScope::Once, Some(_)) => return Err(Refusal::BadSpan("a yes to this call alone does not last")),
+        (GrantScope::Run | GrantScope::Chat | GrantScope::Always, Some(lasts)) if !span.contains(&lasts) => {
+            return Err(Refusal::BadSpan("a yes lasts from one minute to thirty days"));
+        }
+        (GrantScope::Run | GrantScope::Chat | GrantScope::Always, _) => {}
+    }
+    let (Actor::User(by), Some(start)) = (&decide.by, &state.start) else { return Err(Refusal::ScopeNotOffered) };
+    let yes = Yes { by: *by, scope: decide.scope, lasts: decide.lasts, now };
+    Rule::from_yes(start, asked, yes).ok_or(Refusal::ScopeNotOffered).map(Some)
 }
 
 /// The arguments of an edit. Arguments with another decision are refused: whoever sent them expects them to be used.
@@ -188,7 +215,7 @@ fn edited(decide: &Decide) -> Result<Option<Content>, Refusal> {
     }
 }
 
-fn open(approval: &Approval) -> Result<&crate::run::event::ApprovalAsked, Refusal> {
+fn open(approval: &Approval) -> Result<&ApprovalAsked, Refusal> {
     if let Some((decided, _)) = &approval.decided {
         return Err(match decided.by {
             Actor::Clock => Refusal::Expired,

@@ -1,8 +1,8 @@
 //! Asking a person: what waits, what each answer does, and how far it reaches.
 
-use adjutant_core::content::{Content, Hash};
+use adjutant_core::content::Hash;
 use adjutant_core::guard::judge::Decision as Judgement;
-use adjutant_core::run::event::{Actor, ApprovalDecided, CancelAsked, Decision, GrantScope};
+use adjutant_core::run::event::{Actor, ApprovalDecided, CancelAsked, Decision};
 use adjutant_core::run::step::Step;
 use adjutant_core::tool::{Prepared, Target};
 
@@ -156,24 +156,6 @@ fn nobody_is_asked_where_the_guard_does_not_ask() {
     for name in ["a", "b", "c"] {
         let question = story.question(name, 1);
         assert_eq!(story.try_add(question).unwrap_err().why, "a person is asked only where the guard asks");
-    }
-}
-
-#[test]
-fn only_a_plain_yes_for_the_run_leaves_a_grant() {
-    for (decision, scope, grants) in [
-        (Decision::Approve, GrantScope::Run, 1),
-        (Decision::Approve, GrantScope::Once, 0),
-        (Decision::Edit, GrantScope::Run, 0),
-        (Decision::Reject, GrantScope::Run, 0),
-        (Decision::Respond, GrantScope::Run, 0),
-        (Decision::Stop, GrantScope::Run, 0),
-    ] {
-        let mut story = held();
-        let arguments = Some(Content::from("{\"path\":\"/drafts/a.md\"}"));
-        let decided = ApprovalDecided { scope, arguments, ..story.decision(1, decision) };
-        story.add(decided);
-        assert_eq!(story.state.grants.len(), grants, "{decision:?} {scope:?}");
     }
 }
 

@@ -1,6 +1,7 @@
 //! What may be asked of a run: accepted as events that can follow, or refused with the reason.
 
 use adjutant_core::content::Hash;
+use adjutant_core::guard::judge::Decision as Verdict;
 use adjutant_core::run::command::{Command, Decide, Refusal, accept};
 use adjutant_core::run::event::{
     Actor, CancelAsked, Decision, DoubtOutcome, EndStatus, Event, GrantScope, PauseReason, Paused,
@@ -99,9 +100,48 @@ fn a_scope_that_was_not_offered_is_refused() {
     let wide = |decision| Decide { scope: GrantScope::Run, ..Story::decide(1, decision) };
     assert_eq!(story.told(wide(Decision::Approve)), Err(Refusal::ScopeNotOffered));
     assert_eq!(held().told(wide(Decision::Approve)), Ok(vec!["approval_decided"]));
+    let wider = |scope| Decide { scope, ..Story::decide(1, Decision::Approve) };
+    for scope in [GrantScope::Chat, GrantScope::Always] {
+        assert_eq!(story.told(wider(scope)), Err(Refusal::ScopeNotOffered), "{scope:?}");
+    }
     for decision in [Decision::Reject, Decision::Stop, Decision::Respond, Decision::Edit] {
         assert_eq!(held().told(wide(decision)), Err(Refusal::ScopeNotOffered), "only a plain yes reaches further");
     }
+}
+
+#[test]
+fn a_yes_that_lasts_writes_one_narrow_rule_that_ends() {
+    let rule = |scope, lasts: Option<u64>| {
+        let lasts = lasts.map(std::time::Duration::from_secs);
+        let decide = Decide { scope, lasts, ..Story::decide(1, Decision::Approve) };
+        let story = held();
+        let events = accept(&story.state, &Command::Decide(decide), story.now)?;
+        let [Event::ApprovalDecided(decided)] = events.as_slice() else { panic!("{events:?}") };
+        Ok((decided.rule.clone().map(|rule| *rule), story))
+    };
+    for scope in [GrantScope::Run, GrantScope::Chat, GrantScope::Always] {
+        let (written, story) = rule(scope, None).unwrap();
+        let (written, start) = (written.unwrap(), story.state.start.clone().unwrap());
+        assert_eq!(written.id.to_string()[5..], crate::given::approval_id(1).to_string()[9..]);
+        assert_eq!((written.decision, written.tool.as_str()), (Verdict::Allow, "write_file"));
+        assert_eq!((written.agent, written.when), (Some(start.agent), story.question("a", 1).place.unwrap()));
+        assert_eq!(written.run, (scope == GrantScope::Run).then_some(start.run), "{scope:?}");
+        assert_eq!(written.chat, (scope == GrantScope::Chat).then_some(start.chat), "{scope:?}");
+        assert_eq!(written.expires_at, Some(story.now.after(adjutant_core::limits::LASTING_YES)));
+        let (shorter, story) = rule(scope, Some(3600)).unwrap();
+        assert_eq!(shorter.unwrap().expires_at, Some(story.now.after(std::time::Duration::from_secs(3600))));
+    }
+    assert_eq!(rule(GrantScope::Once, None).unwrap().0, None);
+    for (scope, lasts) in [(GrantScope::Once, 3600), (GrantScope::Always, 59), (GrantScope::Chat, 31 * 86_400)] {
+        assert!(matches!(rule(scope, Some(lasts)).map(drop), Err(Refusal::BadSpan(_))), "{scope:?} {lasts}");
+    }
+}
+
+#[test]
+fn only_a_person_says_a_yes_that_lasts() {
+    let by = Actor::Rule("a script".to_owned());
+    let decide = Decide { scope: GrantScope::Always, by, ..Story::decide(1, Decision::Approve) };
+    assert_eq!(held().told(decide), Err(Refusal::ScopeNotOffered));
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use adjutant_core::content::{Content, Hash};
 use adjutant_core::guard::judge::{Decision as Judgement, Verdict};
 use adjutant_core::guard::permit::idempotency_key;
+use adjutant_core::guard::rule::Match;
 use adjutant_core::id::{AgentId, ApprovalId, CallId, ChatId, RunId, UserId, WorkspaceId};
 use adjutant_core::label::Labels;
 use adjutant_core::message::FinishReason;
@@ -245,7 +246,8 @@ impl Story {
             reason: "It asks.".to_owned(),
             rule: "autonomy".to_owned(),
             labels: Labels::NONE,
-            allowed_scopes: vec![GrantScope::Once, GrantScope::Run],
+            allowed_scopes: GrantScope::ALL.to_vec(),
+            place: Some(Match { directly_in: vec!["/drafts".to_owned()], ..Match::default() }),
             expires_at: self.now.after(std::time::Duration::from_millis(PATIENCE.unsigned_abs())),
         }
     }
@@ -264,6 +266,7 @@ impl Story {
             decision,
             by: person(),
             scope: GrantScope::Once,
+            rule: None,
             arguments: None,
             message: None,
         }
@@ -382,6 +385,7 @@ impl Story {
             approval: approval_id(number),
             decision,
             scope: GrantScope::Once,
+            lasts: None,
             by: person(),
             arguments: None,
             message: None,

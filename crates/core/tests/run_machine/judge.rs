@@ -3,21 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use adjutant_core::content::Hash;
-use adjutant_core::guard::judge::{
-    Caller, Decision, Grant, Question, Verdict, fingerprint, is_shown, judge, risk, touches,
-};
+use adjutant_core::guard::judge::{Caller, Decision, Question, Verdict, fingerprint, is_shown, judge, risk, touches};
 use adjutant_core::guard::policy::{AgentConfig, AgentSpec, Autonomy, Flow};
-use adjutant_core::guard::rule::{Rule, Rules};
+use adjutant_core::guard::rule::{Match, Rule, Rules};
 use adjutant_core::guard::scope::{Action, Operation, ScopeSpec};
-use adjutant_core::id::{AgentId, ChatId, RuleId, UserId};
+use adjutant_core::id::{AgentId, ChatId, RuleId, RunId, UserId};
 use adjutant_core::label::Labels;
-use adjutant_core::run::event::{ApprovalAsked, Effects, GrantScope, Risk};
+use adjutant_core::run::event::{Effects, GrantScope, Risk};
 use adjutant_core::time::Time;
 use adjutant_core::tool::{Category, Effect, Level, Prepared, Target, ToolDefinition, ToolSpec, Touch};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::given::{Story, call_id, run_id};
+use crate::given::{call_id, run_id};
 
 /// An agent that may do everything below `/notes`, without asking.
 fn agent() -> AgentConfig {
@@ -73,7 +71,6 @@ struct Ask {
     notebook: bool,
     labels: Labels,
     rules: Vec<Rule>,
-    grants: Vec<Grant>,
     answered: bool,
 }
 
@@ -89,7 +86,6 @@ impl Ask {
             notebook: true,
             labels: Labels::NONE,
             rules: Vec::new(),
-            grants: Vec::new(),
             answered: false,
         }
     }
@@ -127,7 +123,6 @@ impl Ask {
             labels: self.labels,
             caller: caller(),
             rules: &Rules::new(self.rules.clone()),
-            grants: &self.grants,
             answered: self.answered,
         })
     }
@@ -142,7 +137,7 @@ impl Ask {
 
 fn caller() -> Caller {
     let at = Time::from_millis(1_000_000);
-    Caller { agent: AgentId::new(at, [1; 10]), chat: ChatId::new(at, [2; 10]), now: at }
+    Caller { agent: AgentId::new(at, [1; 10]), chat: ChatId::new(at, [2; 10]), run: RunId::new(at, [5; 10]), now: at }
 }
 
 fn rule(decision: Decision, tool: &str, folder: &str) -> Rule {
@@ -483,7 +478,7 @@ fn autonomy_decides_by_effect_and_by_whether_it_can_be_undone() {
                 let ask = Ask::new(spec).policy(|agent| agent.autonomy = autonomy);
                 let decision = if expected == 'a' { Decision::Allow } else { Decision::Ask };
                 let verdict = ask.is(decision, "autonomy");
-                let scopes: &[_] = if expected == 'a' { &[] } else { &[GrantScope::Once, GrantScope::Run] };
+                let scopes: &[_] = if expected == 'a' { &[] } else { &GrantScope::ALL };
                 assert_eq!(verdict.scopes, scopes, "{autonomy:?} {effect:?} {can_undo}");
                 Ask { answered: true, ..ask }.is(Decision::Allow, "approved");
             }
@@ -517,34 +512,37 @@ fn a_tool_that_declares_nothing_asks_unless_nothing_does_and_needs_the_highest_l
 
 #[test]
 fn a_denial_outranks_an_approval_a_grant_and_full_autonomy() {
-    let grants = vec![granted("/notes/a.md")];
-    let sure = Ask { answered: true, grants, ..Ask::write() };
+    let sure = Ask { answered: true, rules: vec![granted("/notes/a.md")], ..Ask::write() };
     sure.is(Decision::Allow, "approved");
     sure.clone().path("/other/a.md").is(Decision::Deny, "P11");
     sure.clone().policy(|agent| agent.can_write = false).is(Decision::Deny, "P16");
     sure.policy(|agent| agent.permission_level = Level::None).is(Decision::Deny, "permission_level");
 }
 
-/// The grant that a yes for the run to a write of this path gives.
-fn granted(path: &str) -> Grant {
-    Grant::from_asked(&asked("write_file", &format!("{{\"path\":\"{path}\"}}"), &[path]))
+/// The rule that a lasting yes to a write of this path writes.
+fn granted(path: &str) -> Rule {
+    let touch = Touch { path: path.to_owned(), changes: true };
+    lasting("write_file", &json!({ "path": path }), &[touch])
 }
 
-fn asked(tool: &str, arguments: &str, target: &[&str]) -> ApprovalAsked {
-    let mut story = Story::new();
-    story.calls(&[("a", tool, arguments)]);
-    ApprovalAsked { target: crate::given::target(target), ..story.question("a", 1) }
+fn lasting(tool: &str, arguments: &Value, touches: &[Touch]) -> Rule {
+    Rule { when: Match::of_call(arguments, touches), ..rule(Decision::Allow, tool, "/") }
+}
+
+fn by_rule(rule: &Rule) -> String {
+    format!("rule {}", rule.id)
 }
 
 #[test]
-fn a_grant_for_the_run_covers_the_same_tool_in_the_same_folder_only() {
+fn a_lasting_yes_covers_the_same_tool_in_the_same_folder_only() {
+    let yes = granted("/notes/a.md");
+    let by = by_rule(&yes);
     let low = |path: &'static str| {
-        let ask =
-            Ask { seen: Some(vec![(path, true)]), grants: vec![granted("/notes/a.md")], ..Ask::new(write_file()) };
+        let ask = Ask { seen: Some(vec![(path, true)]), rules: vec![yes.clone()], ..Ask::new(write_file()) };
         ask.path(path).policy(|agent| agent.autonomy = Autonomy::Low)
     };
-    low("/notes/a.md").is(Decision::Allow, "granted_for_run");
-    low("/notes/b.md").is(Decision::Allow, "granted_for_run");
+    low("/notes/a.md").is(Decision::Allow, &by);
+    low("/notes/b.md").is(Decision::Allow, &by);
     low("/notes/sub/b.md").is(Decision::Ask, "autonomy");
     low("/other/b.md").is(Decision::Deny, "P11");
     let mut other_tool = low("/notes/b.md");
@@ -554,14 +552,24 @@ fn a_grant_for_the_run_covers_the_same_tool_in_the_same_folder_only() {
     let mut two = low("/notes/b.md");
     two.seen = Some(vec![("/notes/b.md", true), ("/notes/sub/c.md", true)]);
     two.is(Decision::Ask, "autonomy");
-    let mut unseen = low("/notes/b.md");
-    unseen.seen = None;
-    unseen.is(Decision::Ask, "autonomy");
 }
 
 #[test]
-fn a_grant_does_not_lift_what_requires_approval() {
-    let ask = Ask { grants: vec![granted("/notes/a.md")], ..Ask::write() };
+fn a_lasting_yes_is_for_its_run_or_its_chat_where_it_says_so() {
+    let here = caller();
+    let low = |rule: Rule| Ask { rules: vec![rule], ..Ask::write() }.policy(|agent| agent.autonomy = Autonomy::Low);
+    let yes = granted("/notes/a.md");
+    let by = by_rule(&yes);
+    low(Rule { run: Some(here.run), chat: Some(here.chat), ..yes.clone() }).is(Decision::Allow, &by);
+    let elsewhere = Time::from_millis(5);
+    low(Rule { run: Some(RunId::new(elsewhere, [9; 10])), ..yes.clone() }).is(Decision::Ask, "autonomy");
+    low(Rule { chat: Some(ChatId::new(elsewhere, [9; 10])), ..yes.clone() }).is(Decision::Ask, "autonomy");
+    low(Rule { expires_at: Some(here.now), ..yes }).is(Decision::Ask, "autonomy");
+}
+
+#[test]
+fn a_lasting_yes_does_not_lift_what_requires_approval() {
+    let ask = Ask { rules: vec![granted("/notes/a.md")], ..Ask::write() };
     let ask = ask.policy(|agent| {
         agent.requires_approval.insert("write_file".to_owned());
     });
@@ -569,45 +577,21 @@ fn a_grant_does_not_lift_what_requires_approval() {
 }
 
 #[test]
-fn a_grant_without_a_path_covers_the_very_same_arguments_only() {
+fn a_lasting_yes_without_a_path_covers_the_very_same_arguments_only() {
     let mut spec = tool("kv_set", Category::Memory, Effect::Write, Action::Read);
     spec.paths.clear();
-    let grants = vec![Grant::from_asked(&asked("kv_set", "{\"value\": 1, \"key\": \"x\"}", &[]))];
+    let yes = lasting("kv_set", &json!({"value": 1, "key": "x"}), &[]);
+    let by = by_rule(&yes);
     let low = |arguments: Value| {
-        let ask = Ask { arguments: Ok(arguments), grants: grants.clone(), ..Ask::new(spec.clone()) };
+        let ask = Ask { arguments: Ok(arguments), rules: vec![yes.clone()], ..Ask::new(spec.clone()) };
         ask.policy(|agent| agent.autonomy = Autonomy::Low)
     };
-    low(json!({"key": "x", "value": 1})).is(Decision::Allow, "granted_for_run");
+    low(json!({"key": "x", "value": 1})).is(Decision::Allow, &by);
     low(json!({"key": "y", "value": 1})).is(Decision::Ask, "autonomy");
     low(json!({"key": "x", "value": 1, "more": 1})).is(Decision::Ask, "autonomy");
-    let mut with_path = low(json!({"key": "y"}));
-    with_path.seen = Some(vec![("kv:y", true)]);
-    with_path.is(Decision::Ask, "autonomy");
-}
-
-#[test]
-fn a_state_that_is_no_path_is_not_taken_for_a_folder() {
-    let grants = vec![Grant::from_asked(&asked("kv_set", "{\"key\":\"x\"}", &["kv:x"]))];
-    let mut spec = tool("kv_set", Category::Memory, Effect::Write, Action::Read);
-    spec.paths.clear();
-    let ask = |key: &str, state| Ask {
-        arguments: Ok(json!({ "key": key })),
-        seen: Some(vec![(state, true)]),
-        grants: grants.clone(),
-        ..Ask::new(spec.clone()).policy(|agent| agent.autonomy = Autonomy::Low)
-    };
-    ask("x", "kv:x").is(Decision::Allow, "granted_for_run");
-    ask("y", "kv:y").is(Decision::Ask, "autonomy");
-}
-
-#[test]
-fn a_grant_comes_out_the_same_whether_the_arguments_are_loaded_or_not() {
-    let long = format!("{{\"key\":\"{}\"}}", "x".repeat(5000));
-    let loaded = asked("kv_set", &long, &[]);
-    let stored = serde_json::to_vec(&loaded).unwrap();
-    let read: ApprovalAsked = serde_json::from_slice(&stored).unwrap();
-    assert!(read.arguments.missing().is_some());
-    assert_eq!(Grant::from_asked(&loaded), Grant::from_asked(&read));
+    let mut stated = low(json!({"key": "y", "value": 1}));
+    stated.seen = Some(vec![("kv:y", true)]);
+    stated.is(Decision::Ask, "autonomy");
 }
 
 #[test]
@@ -692,9 +676,9 @@ fn asks() -> impl Strategy<Value = Ask> {
     (spec, call).prop_map(|((effect, category, action, undoable), (path, seen, granted_before, answered, autonomy))| {
         let spec = ToolSpec { undoable, ..tool("it", category, effect, action) };
         let seen = seen.map(|there| vec![(path, there)]);
-        let grants =
-            if granted_before { vec![Grant::from_asked(&asked("it", "{}", &["/notes/x.md"]))] } else { Vec::new() };
-        let ask = Ask { seen, grants, answered, ..Ask::new(spec) };
+        let before = || Rule { tool: "it".to_owned(), ..granted("/notes/x.md") };
+        let rules = if granted_before { vec![before()] } else { Vec::new() };
+        let ask = Ask { seen, rules, answered, ..Ask::new(spec) };
         ask.path(path).policy(|agent| agent.autonomy = autonomy)
     })
 }
@@ -740,7 +724,7 @@ proptest! {
 
     #[test]
     fn a_yes_lifts_an_ask_and_never_a_denial(ask in asks()) {
-        let without = Ask { answered: false, grants: Vec::new(), ..ask.clone() }.verdict();
+        let without = Ask { answered: false, rules: Vec::new(), ..ask.clone() }.verdict();
         let with = Ask { answered: true, ..ask }.verdict();
         prop_assert_eq!(with.decision == Decision::Deny, without.decision == Decision::Deny);
         prop_assert_ne!(with.decision, Decision::Ask);
@@ -750,7 +734,7 @@ proptest! {
     fn only_what_autonomy_alone_asks_offers_more_than_once(ask in asks()) {
         let verdict = ask.verdict();
         prop_assert_eq!(!verdict.scopes.is_empty(), verdict.decision == Decision::Ask);
-        prop_assert_eq!(verdict.scopes.contains(&GrantScope::Run), verdict.decision == Decision::Ask && verdict.rule == "autonomy");
+        prop_assert_eq!(verdict.scopes.len() == GrantScope::ALL.len(), verdict.decision == Decision::Ask && verdict.rule == "autonomy");
         prop_assert!(!verdict.reason.is_empty() && !verdict.rule.is_empty());
     }
 }

@@ -178,6 +178,7 @@ impl Player {
             approval,
             decision,
             scope,
+            lasts: None,
             by: person(),
             arguments,
             message,
@@ -285,7 +286,16 @@ impl Player {
         let call = self.state().approvals[&approval].call.clone();
         let (decision, scope) = (Decision::Reject, GrantScope::Once);
         let by = Actor::Clock;
-        self.record(ApprovalDecided { approval, call, decision, by, scope, arguments: None, message: None });
+        self.record(ApprovalDecided {
+            approval,
+            call,
+            decision,
+            by,
+            scope,
+            arguments: None,
+            message: None,
+            rule: None,
+        });
     }
 
     fn settle(&mut self, settlement: Settlement) {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use adjutant_core::content::{Content, Hash};
 use adjutant_core::guard::judge::{Decision as Judgement, Verdict};
+use adjutant_core::guard::rule::{Example, Match, Origin, Rule};
 use adjutant_core::id::{AgentId, ApprovalId, CallId, ChatId, NotebookId, RunId, UserId, WorkspaceId};
 use adjutant_core::label::Labels;
 use adjutant_core::message::FinishReason;
@@ -86,7 +87,8 @@ fn approval_asked() -> ApprovalAsked {
         reason: "At this agent's autonomy, writing asks.".to_owned(),
         rule: "autonomy".to_owned(),
         labels: Labels::PRIVATE,
-        allowed_scopes: vec![GrantScope::Once, GrantScope::Run],
+        allowed_scopes: GrantScope::ALL.to_vec(),
+        place: Some(place()),
         expires_at: when(),
     }
 }
@@ -99,7 +101,7 @@ fn call_judged() -> CallJudged {
             rule: "autonomy".to_owned(),
             reason: "At this agent's autonomy, writing asks.".to_owned(),
             smallest_grant: Some("autonomy: medium".to_owned()),
-            scopes: vec![GrantScope::Once, GrantScope::Run],
+            scopes: GrantScope::ALL.to_vec(),
         },
         policy: Hash::of(b"policy"),
         prepared: Some(Prepared {
@@ -168,6 +170,40 @@ fn decided() -> ApprovalDecided {
         scope: GrantScope::Once,
         arguments: Some(Content::from("{\"path\":\"/b.md\"}")),
         message: Some("There, please.".to_owned()),
+        rule: Some(Box::new(rule())),
+    }
+}
+
+fn place() -> Match {
+    Match {
+        folders: vec!["/notes".to_owned()],
+        directly_in: vec!["/".to_owned()],
+        arguments: [("path".to_owned(), "/a*".to_owned())].into(),
+        exactly: Some(Hash::of(b"arguments")),
+    }
+}
+
+fn rule() -> Rule {
+    let example = Example {
+        tool: "write_file".to_owned(),
+        paths: vec!["/a.md".to_owned()],
+        arguments: serde_json::json!({"path": "/a.md"}),
+    };
+    Rule {
+        id: approval().into(),
+        owner: UserId::new(when(), [9; 10]),
+        origin: Origin::Approval(approval()),
+        agent: Some(AgentId::new(when(), [9; 10])),
+        chat: Some(ChatId::new(when(), [9; 10])),
+        run: Some(RunId::new(when(), [9; 10])),
+        tool: "write_file".to_owned(),
+        when: place(),
+        decision: Judgement::Allow,
+        expires_at: Some(when()),
+        created_at: when(),
+        note: "Why not.".to_owned(),
+        must_allow: vec![example.clone()],
+        must_deny: vec![example],
     }
 }
 
@@ -309,7 +345,7 @@ fn the_words_of_every_choice_are_pinned() {
         words(&[Judgement::Allow, Judgement::Ask, Judgement::Deny]),
         words(&[ApprovalKind::Call, ApprovalKind::InDoubt, ApprovalKind::Budget]),
         words(&[Risk::Low, Risk::Medium, Risk::High]),
-        words(&[GrantScope::Once, GrantScope::Run]),
+        words(&GrantScope::ALL),
         words(&[Decision::Approve, Decision::Edit, Decision::Respond, Decision::Reject, Decision::Stop]),
         words(&[somebody(), Actor::Clock, Actor::Rule("x".to_owned())]),
         words(&[Recovery::Pure, Recovery::Idempotent, Recovery::Reconcile, Recovery::AskHuman]),

@@ -1,12 +1,15 @@
 //! Use cases: what a person or a program can ask of Adjutant. Each takes who asks; none of them speaks HTTP or SQL.
 
 mod agents;
+mod approvals;
 mod home;
 mod report;
+pub(crate) mod rules;
 mod runs;
 mod start;
 
 pub use home::Home;
 pub use report::{ActionReport, ModelCallReport, RunReport};
+pub use rules::NewRule;
 pub use runs::RunRef;
 pub use start::{Fork, StartRun};

@@ -362,6 +362,7 @@ impl Engine {
             }),
             approvals: Vec::new(),
             calls: Vec::new(),
+            rules: Vec::new(),
         };
         self.store().append(append).await?;
         Ok(run)

@@ -168,6 +168,7 @@ impl Person {
             approval,
             decision,
             scope: if dice.one_in(5) { GrantScope::Run } else { GrantScope::Once },
+            lasts: None,
             by: self.me(),
             arguments: (decision == Decision::Edit).then_some(edited),
             message: (decision == Decision::Respond).then(|| "Use another one.".to_owned()),

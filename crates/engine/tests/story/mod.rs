@@ -3,11 +3,15 @@
 mod approvals;
 mod branches;
 mod limits;
+mod rules;
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
+use adjutant_core::time::Time;
 use adjutant_engine::models::Scripted;
-use adjutant_engine::{Agent, AgentBuilder};
+use adjutant_engine::{Agent, AgentBuilder, Env, Source};
 use tempfile::TempDir;
 
 /// A folder of files and a folder of data, both gone at the end.
@@ -60,5 +64,35 @@ impl Stage {
     pub(crate) fn bare(&self) -> AgentBuilder {
         let (folder, data) = (self.folder.path(), self.data.path());
         Agent::builder("Tester").notebook(folder, ["/"]).toolsets(["files", "kv"]).can_write().data(data)
+    }
+}
+
+/// A clock that goes on only when it is told to.
+#[derive(Clone)]
+pub(crate) struct Clock(Arc<AtomicI64>);
+
+impl Clock {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(AtomicI64::new(Env::system().now().millis())))
+    }
+
+    pub(crate) fn forward(&self, seconds: i64) {
+        self.0.fetch_add(seconds * 1000, Ordering::SeqCst);
+    }
+
+    pub(crate) fn env(&self) -> Env {
+        Env::new(Arc::new(self.clone()))
+    }
+}
+
+impl Source for Clock {
+    fn now(&self) -> Time {
+        Time::from_millis(self.0.load(Ordering::SeqCst))
+    }
+
+    fn fill(&self, bytes: &mut [u8]) {
+        for byte in bytes {
+            *byte = Env::system().random::<1>()[0];
+        }
     }
 }

@@ -226,6 +226,17 @@ CREATE TABLE kv (
     PRIMARY KEY (workspace, agent, key)
 ) STRICT;
 
+-- What a person said once and for longer. `body` is the whole rule, sealed; the columns are what it is found by.
+CREATE TABLE rules (
+    workspace TEXT NOT NULL REFERENCES workspaces (id),
+    id TEXT NOT NULL,
+    agent TEXT,
+    run TEXT,
+    expires_at INTEGER,
+    body BLOB NOT NULL,
+    PRIMARY KEY (workspace, id)
+) STRICT;
+
 -- Files that an agent wrote while it had read untrusted content.
 CREATE TABLE file_marks (
     workspace TEXT NOT NULL,

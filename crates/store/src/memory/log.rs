@@ -192,6 +192,9 @@ fn write(state: &mut State, scope: Scope, head: Head, append: Append) {
     for row in append.calls {
         state.calls.insert((row.run, row.call.clone()), CallRow { ended: None, ..row });
     }
+    for row in append.rules {
+        state.rules.entry((row.workspace, row.id)).or_insert(row);
+    }
     for row in append.approvals {
         state.approvals.insert((row.workspace, row.id), row);
     }

@@ -4,6 +4,7 @@
 mod hooks;
 mod log;
 mod queue;
+mod rules;
 mod runs;
 mod search;
 mod tables;
@@ -12,13 +13,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use adjutant_core::content::Hash;
-use adjutant_core::id::{AgentId, ApprovalId, CallId, ChatId, NodeId, NotebookId, RunId, UserId, WorkspaceId};
+use adjutant_core::id::{AgentId, ApprovalId, CallId, ChatId, NodeId, NotebookId, RuleId, RunId, UserId, WorkspaceId};
 use adjutant_core::run::chain::{Entry, Head, StreamId};
 use adjutant_core::time::Time;
 use tokio::sync::broadcast;
 
 use crate::row::{
-    AgentRow, ApprovalRow, CallEnd, CallRow, Change, ChatRow, IndexedFile, NotebookRow, RunRow, UserRow, WorkspaceRow,
+    AgentRow, ApprovalRow, CallEnd, CallRow, Change, ChatRow, IndexedFile, NotebookRow, RuleRow, RunRow, UserRow,
+    WorkspaceRow,
 };
 use crate::seal::Scope;
 
@@ -61,6 +63,7 @@ struct State {
     results: BTreeMap<(RunId, CallId), CallEnd>,
     nodes: BTreeMap<NodeId, Time>,
     kv: BTreeMap<(WorkspaceId, AgentId, String), String>,
+    rules: BTreeMap<(WorkspaceId, RuleId), RuleRow>,
     marks: BTreeMap<(WorkspaceId, NotebookId, String), Hash>,
     instance: BTreeMap<String, Vec<u8>>,
     files: BTreeMap<(WorkspaceId, NotebookId, String), IndexedFile>,

@@ -3,12 +3,13 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use adjutant_core::content::Hash;
-use adjutant_core::id::{AgentId, ApprovalId, CallId, ChatId, NodeId, NotebookId, RunId, UserId, WorkspaceId};
+use adjutant_core::id::{AgentId, ApprovalId, CallId, ChatId, NodeId, NotebookId, RuleId, RunId, UserId, WorkspaceId};
 use adjutant_core::money::{MicroUsd, TokenUsage};
 use adjutant_core::run::chain::{Entry, Head, StreamId};
 use adjutant_core::time::Time;
 use adjutant_store::row::{
-    Append, ApprovalRow, Block, CallEnd, CallRow, ChatRow, RunChange, RunRow, RunState, Tip, WorkspaceRow, Writer,
+    Append, ApprovalRow, Block, CallEnd, CallRow, ChatRow, RuleRow, RunChange, RunRow, RunState, Tip, WorkspaceRow,
+    Writer,
 };
 use adjutant_store::{Store, StoreError};
 
@@ -40,6 +41,7 @@ fresh_ids! {
     chat_id ChatId,
     run_id RunId,
     approval_id ApprovalId,
+    rule_id RuleId,
     node_id NodeId,
     call_id CallId,
 }
@@ -223,6 +225,7 @@ pub(crate) fn add(workspace: WorkspaceId, stream: StreamId, expected: Head, text
         run: None,
         approvals: vec![],
         calls: vec![],
+        rules: vec![],
     }
 }
 
@@ -260,6 +263,11 @@ pub(crate) fn approval(home: &Home, run: RunId, status: &str) -> ApprovalRow {
         decided_at: None,
         card: r#"{"diff":"+ a line"}"#.into(),
     }
+}
+
+pub(crate) fn rule(home: &Home) -> RuleRow {
+    let body = r#"{"tool":"write_file","note":"canary"}"#.to_owned();
+    RuleRow { id: rule_id(), workspace: home.workspace, agent: None, run: None, expires_at: None, body }
 }
 
 pub(crate) fn is_stale(result: &Result<Head, StoreError>) -> bool {

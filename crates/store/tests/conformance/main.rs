@@ -17,6 +17,7 @@ mod log;
 mod nodes;
 mod open;
 mod queue;
+mod rules;
 mod search;
 mod start;
 mod tables;

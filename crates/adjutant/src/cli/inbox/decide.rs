@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use adjutant_core::content::Hash;
+use adjutant_core::guard::rule::Rule;
 use adjutant_core::run::command::{Command, Decide};
 use adjutant_core::run::event::{Actor, Decision, DoubtOutcome, GrantScope};
 use adjutant_core::run::state::State;
@@ -11,6 +13,7 @@ use serde_json::{Value, json};
 use super::show::asked;
 use crate::cli::output::document;
 use crate::cli::output::{say, tell};
+use crate::cli::rules::span;
 use crate::cli::terminal::one_line;
 use crate::cli::words::short;
 use crate::cli::{Context, editor, find};
@@ -21,18 +24,28 @@ use crate::instance::Instance;
 pub(super) enum Scope {
     /// This call.
     Once,
-    /// The same tool in the same folder for the rest of the run.
+    /// The same tool in the same place, for the rest of the run.
     Run,
+    /// The same, in every run of the chat.
+    Chat,
+    /// The same, in every run of the agent.
+    Always,
 }
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Approve {
     /// The items, or as much of their ids as no other has
-    #[arg(required = true, value_name = "ID")]
+    #[arg(required_unless_present = "all_like", value_name = "ID")]
     ids: Vec<String>,
-    /// How far the yes reaches
-    #[arg(long, value_enum, default_value = "once")]
+    /// Every open item of the same agent and tool in the same folder as this one
+    #[arg(long, value_name = "ID", conflicts_with = "ids")]
+    all_like: Option<String>,
+    /// How far the yes reaches; further than once it writes a rule (adjutant rules)
+    #[arg(long = "for", visible_alias = "scope", value_enum, default_value = "once")]
     scope: Scope,
+    /// How long a yes lasts that reaches further than once, such as 7d; 30d at the most
+    #[arg(long, value_name = "SPAN")]
+    expires_in: Option<String>,
     /// A word to the agent
     #[arg(short, long, value_name = "TEXT")]
     message: Option<String>,
@@ -103,6 +116,7 @@ fn decide(instance: &Instance, row: &ApprovalRow, decision: Decision) -> Decide 
         approval: row.id,
         decision,
         scope: GrantScope::Once,
+        lasts: None,
         by,
         arguments: None,
         message: None,
@@ -114,13 +128,35 @@ pub(super) async fn approve(context: &Context, instance: &Instance, args: Approv
     let scope = match args.scope {
         Scope::Once => GrantScope::Once,
         Scope::Run => GrantScope::Run,
+        Scope::Chat => GrantScope::Chat,
+        Scope::Always => GrantScope::Always,
     };
-    let rows = find_all(instance, &args.ids).await?;
-    let asked: Vec<_> = rows
-        .iter()
-        .map(|row| Decide { scope, message: args.message.clone(), ..decide(instance, row, Decision::Approve) })
-        .collect();
+    let lasts = args.expires_in.as_deref().map(span).transpose()?;
+    let (rows, prints) = match &args.all_like {
+        Some(id) => alike(instance, id).await?,
+        None => {
+            let rows = find_all(instance, &args.ids).await?;
+            let prints = rows.iter().map(|_| None).collect();
+            (rows, prints)
+        }
+    };
+    let yes = |(row, fingerprint): (&ApprovalRow, Option<Hash>)| {
+        let message = args.message.clone();
+        Decide { scope, lasts, message, fingerprint, ..decide(instance, row, Decision::Approve) }
+    };
+    let asked: Vec<_> = rows.iter().zip(prints).map(yes).collect();
     record_all(context, instance, &rows, asked).await
+}
+
+/// What is like one item, each with what it is about at this moment: a yes to many is a yes to what was found, not to what
+/// takes its place.
+async fn alike(instance: &Instance, id: &str) -> Result<(Vec<ApprovalRow>, Vec<Option<Hash>>), Failure> {
+    let row = find::approval(instance, id).await?;
+    let found = instance.engine.alike(instance.home.workspace, row.id).await?;
+    if found.is_empty() {
+        return Err(Failure::usage(format!("Nothing that waits is like {}. Nothing was recorded.", row.id)));
+    }
+    Ok(found.into_iter().map(|(row, asked)| (row, Some(asked.fingerprint))).unzip())
 }
 
 pub(super) async fn reject(context: &Context, instance: &Instance, args: Reject) -> Result<Exit, Failure> {
@@ -217,9 +253,17 @@ async fn record_all(
             Decision::Stop => ("stop", "stopped"),
         };
         let state = instance.engine.decide(instance.home.workspace, decide).await?;
-        documents.push(told(row, word, &state));
+        let rule = written(&state, row);
+        let mut document = told(row, word, &state);
+        if let Some(rule) = rule {
+            document["rule"] = json!({"id": rule.id, "says": rule.in_words(), "expires_at": rule.expires_at});
+        }
+        documents.push(document);
         if !context.json {
             say(&line(row, past, context));
+            if let Some(rule) = rule {
+                say(&format!("  rule: {}  ({})", one_line(&rule.in_words()), short(&rule.id)));
+            }
         }
     }
     if context.json {
@@ -228,6 +272,12 @@ async fn record_all(
         hint(row);
     }
     Ok(Exit::Done)
+}
+
+/// The rule that a decision wrote.
+fn written<'a>(state: &'a State, row: &ApprovalRow) -> Option<&'a Rule> {
+    let (decided, _) = state.approvals.get(&row.id)?.decided.as_ref()?;
+    decided.rule.as_deref()
 }
 
 fn told(row: &ApprovalRow, decision: &str, state: &State) -> Value {

@@ -68,6 +68,12 @@ fn lines(row: &ApprovalRow, asked: Option<&ApprovalAsked>, texts: &Texts, style:
             None => lines.push(clean(&pretty(&texts.of(&asked.arguments)))),
         }
     }
+    let offered = asked.filter(|asked| row.status == "pending" && asked.allowed_scopes.len() > 1);
+    if let Some(place) = offered.and_then(|asked| asked.place.as_ref()) {
+        let tool = row.tool.as_deref().unwrap_or_default();
+        let lasting = format!("a yes for longer (--for run|chat|always) would allow {tool}{}", place.in_words());
+        lines.extend([String::new(), style.dim(&one_line(&lasting))]);
+    }
     if row.status == "pending" {
         let (id, verb) = (short(&row.id), if asked.is_some() { "approve" } else { "resolve" });
         lines.extend([

@@ -76,6 +76,7 @@ fn asked() -> ApprovalAsked {
         rule: "autonomy".to_owned(),
         labels: Labels::PRIVATE,
         allowed_scopes: vec![GrantScope::Once, GrantScope::Run],
+        place: None,
         expires_at: AT,
     }
 }
@@ -90,6 +91,7 @@ fn decision(decision: Decision, by: Actor) -> ApprovalDecided {
         scope: GrantScope::Once,
         arguments: None,
         message,
+        rule: None,
     }
 }
 

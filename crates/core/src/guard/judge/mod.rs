@@ -2,14 +2,12 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
-mod grant;
 mod paths;
 mod verdict;
 
 use serde::Serialize;
 use serde_json::Value;
 
-pub use grant::Grant;
 pub use paths::touches;
 pub use verdict::{Decision, Verdict};
 
@@ -18,7 +16,7 @@ use crate::content::Hash;
 use crate::guard::policy::{AgentConfig, Autonomy, Flow};
 use crate::guard::rule::{Asked, Rule, Rules};
 use crate::guard::scope::{Action, Scope};
-use crate::id::{AgentId, ChatId};
+use crate::id::{AgentId, ChatId, RunId};
 use crate::label::Labels;
 use crate::run::event::{Effects, GrantScope, Risk};
 use crate::time::Time;
@@ -49,8 +47,6 @@ pub struct Question<'a> {
     pub caller: Caller,
     /// The standing rules of the workspace.
     pub rules: &'a Rules,
-    /// Standing yeses of this run.
-    pub grants: &'a [Grant],
     /// Whether a person approved this very call.
     pub answered: bool,
 }
@@ -62,6 +58,8 @@ pub struct Caller {
     pub agent: AgentId,
     /// The chat.
     pub chat: ChatId,
+    /// The run.
+    pub run: RunId,
     /// The moment.
     pub now: Time,
 }
@@ -87,9 +85,10 @@ pub fn judge(question: &Question<'_>) -> Verdict {
     if question.effects == Effects::Dry && spec.effect != Effect::Read {
         return Verdict::deny("dry_run", "This run only reads: nothing is changed.", None);
     }
-    let touched = touches(spec, arguments);
-    let Caller { agent: id, chat, now } = question.caller;
-    let asked = Asked { agent: id, chat: Some(chat), tool: spec.name(), arguments, touches: &touched, now };
+    let touched = paths::seen(question, spec, arguments);
+    let Caller { agent: id, chat, run, now } = question.caller;
+    let asked =
+        Asked { agent: id, chat: Some(chat), run: Some(run), tool: spec.name(), arguments, touches: &touched, now };
     let rule = question.rules.strongest(&asked);
     if let Some(rule) = rule.filter(|rule| rule.decision == Decision::Deny) {
         return Verdict::deny(&named(rule), format!("A standing rule forbids it: {}.", rule.in_words()), None);
@@ -110,7 +109,7 @@ pub fn judge(question: &Question<'_>) -> Verdict {
     if let Some(asks) = flow {
         return asks;
     }
-    match by_autonomy(question, spec, arguments) {
+    match by_autonomy(question, spec) {
         // An allow can only answer what autonomy asks; everything that could deny or ask came before.
         asks if asks.decision == Decision::Ask => match rule {
             Some(rule) => Verdict::allow(&named(rule), &format!("A standing rule allows it: {}.", rule.in_words())),
@@ -228,7 +227,7 @@ fn effect_of(question: &Question<'_>, spec: &ToolSpec) -> Effect {
     if spec.effect == Effect::Write && creates { Effect::Create } else { spec.effect }
 }
 
-fn by_autonomy(question: &Question<'_>, spec: &ToolSpec, arguments: &Value) -> Verdict {
+fn by_autonomy(question: &Question<'_>, spec: &ToolSpec) -> Verdict {
     let effect = effect_of(question, spec);
     let free = match question.agent.autonomy {
         Autonomy::None => false,
@@ -244,11 +243,6 @@ fn by_autonomy(question: &Question<'_>, spec: &ToolSpec, arguments: &Value) -> V
     if free {
         return Verdict::allow("autonomy", "The agent may do this without asking.");
     }
-    let nothing = Target::default();
-    let target = question.prepared.map_or(&nothing, |prepared| &prepared.target);
-    if question.grants.iter().any(|grant| grant.covers(spec.name(), target, arguments)) {
-        return Verdict::allow("granted_for_run", "A person allowed this for the rest of the run.");
-    }
     let doing = match effect {
         Effect::Read => "reading",
         Effect::Create => "creating",
@@ -258,7 +252,7 @@ fn by_autonomy(question: &Question<'_>, spec: &ToolSpec, arguments: &Value) -> V
         Effect::Send => "sending",
     };
     let reason = format!("At this agent's autonomy, {doing} asks.");
-    Verdict::ask("autonomy", reason, &[GrantScope::Once, GrantScope::Run])
+    Verdict::ask("autonomy", reason, &GrantScope::ALL)
 }
 
 /// How much harm a call can do.

@@ -81,3 +81,15 @@ pub fn touches(spec: &ToolSpec, arguments: &Value) -> Vec<Touch> {
     }
     touches
 }
+
+/// The paths a rule is asked about: those of the arguments, and whatever else the tool found that it would touch.
+pub(super) fn seen(question: &Question<'_>, spec: &ToolSpec, arguments: &Value) -> Vec<Touch> {
+    let mut touched = touches(spec, arguments);
+    let found = question.prepared.iter().flat_map(|prepared| prepared.target.0.keys());
+    for path in found.filter(|path| path.starts_with('/')) {
+        if !touched.iter().any(|touch| touch.path == *path) {
+            touched.push(Touch { path: path.clone(), changes: true });
+        }
+    }
+    touched
+}

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::content::{Content, Hash};
+use crate::guard::rule::{Match, Rule};
 use crate::id::{ApprovalId, CallId, UserId};
 use crate::label::Labels;
 use crate::time::Time;
@@ -57,6 +58,9 @@ pub struct ApprovalAsked {
     pub labels: Labels,
     /// How far an approval may reach.
     pub allowed_scopes: Vec<GrantScope>,
+    /// The place it is about: where a yes would hold that lasts longer than this call, and what else is alike.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Match>,
     /// When silence counts as no.
     pub expires_at: Time,
 }
@@ -79,8 +83,17 @@ pub enum Risk {
 pub enum GrantScope {
     /// This call.
     Once,
-    /// Calls of the same tool in the same folder, for the rest of the run.
+    /// Calls of the same tool in the same place, for the rest of the run.
     Run,
+    /// The same, in every run of the chat.
+    Chat,
+    /// The same, in every run of the agent.
+    Always,
+}
+
+impl GrantScope {
+    /// Every scope, narrowest first.
+    pub const ALL: [Self; 4] = [Self::Once, Self::Run, Self::Chat, Self::Always];
 }
 
 /// What a person decided.
@@ -130,4 +143,7 @@ pub struct ApprovalDecided {
     /// What the person added.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// The rule that a yes for longer than this call wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<Box<Rule>>,
 }

@@ -4,12 +4,12 @@
 use super::approval::Approval;
 use super::call::{Answered, Call, Doubt, Judged, Seen};
 use super::{State, Turn};
-use crate::guard::judge::{Decision as Judgement, Grant};
+use crate::guard::judge::Decision as Judgement;
 use crate::id::{ApprovalId, CallId};
 use crate::run::event::{
     ApprovalAsked, ApprovalDecided, ApprovalKind, CallEnded, CallInDoubt, CallJudged, CallProposed, CallStarted,
-    CancelAsked, Decision, DoubtOutcome, Event, GrantScope, InDoubtResolved, ModelAnswered, ModelFailed,
-    ModelRequested, RunEnded, RunStarted,
+    CancelAsked, Decision, DoubtOutcome, Event, InDoubtResolved, ModelAnswered, ModelFailed, ModelRequested, RunEnded,
+    RunStarted,
 };
 use crate::time::Time;
 
@@ -226,14 +226,9 @@ impl State {
             }
             Decision::Respond | Decision::Reject | Decision::Stop => {}
         }
-        match (body.decision, body.scope) {
-            (Decision::Approve, GrantScope::Run) => self.grants.push(Grant::from_asked(&asked)),
-            (Decision::Stop, _) => {
-                let reason = body.message.clone().unwrap_or_else(|| "stopped at an approval".to_owned());
-                self.cancel.get_or_insert_with(|| CancelAsked { by: body.by.clone(), reason });
-            }
-            // A grant for the run follows from a plain yes only: what was edited or refused was not granted.
-            (Decision::Approve, GrantScope::Once) | (Decision::Edit | Decision::Respond | Decision::Reject, _) => {}
+        if body.decision == Decision::Stop {
+            let reason = body.message.clone().unwrap_or_else(|| "stopped at an approval".to_owned());
+            self.cancel.get_or_insert_with(|| CancelAsked { by: body.by.clone(), reason });
         }
         if let Some(approval) = self.approvals.get_mut(&body.approval) {
             approval.decided = Some((body.clone(), at));

@@ -14,7 +14,6 @@ pub use fold::Impossible;
 pub use permit::NoPermit;
 
 use crate::content::{Content, Hash};
-use crate::guard::judge::Grant;
 use crate::id::{ApprovalId, CallId};
 use crate::label::Labels;
 use crate::money::{MicroUsd, TokenUsage};
@@ -44,8 +43,6 @@ pub struct State {
     pub failures: Vec<ModelFailed>,
     /// Its inbox items.
     pub approvals: BTreeMap<ApprovalId, Approval>,
-    /// What approvals granted for the rest of the run.
-    pub grants: Vec<Grant>,
     /// What it has seen.
     pub labels: Labels,
     /// Tokens so far.

@@ -1,15 +1,21 @@
 //! Standing rules: what a person said once and for longer. A rule names a tool and what it is called with, says allow, ask or
 //! deny, belongs to somebody, and ends. An allow can only answer what autonomy asks; it never lifts anything else.
 
+mod lasting;
+mod matching;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::canonical;
-use crate::content::Hash;
+pub use lasting::Yes;
+pub use matching::Match;
+use matching::Reach;
+
 use crate::guard::judge::Decision;
 use crate::guard::path::NotePath;
 use crate::guard::pattern::Pattern;
-use crate::id::{AgentId, ChatId, RuleId, UserId};
+use crate::id::{AgentId, ApprovalId, ChatId, RuleId, RunId, UserId};
+use crate::limits::{RULE_EXAMPLES, RULE_NOTE_BYTES};
 use crate::time::Time;
 use crate::tool::Touch;
 
@@ -21,12 +27,18 @@ pub struct Rule {
     pub id: RuleId,
     /// Who made it.
     pub owner: UserId,
+    /// Where it comes from.
+    #[serde(default)]
+    pub origin: Origin,
     /// The agent it is about; every agent of the workspace when none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentId>,
     /// The chat it is about; every chat when none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chat: Option<ChatId>,
+    /// The run it is about; every run when none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
     /// The tool, or `*` for every tool.
     pub tool: String,
     /// What it is called with; anything when empty.
@@ -42,24 +54,23 @@ pub struct Rule {
     /// Why, in the owner's words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
-    /// Calls that must be covered by the rule: checked when it is saved.
+    /// Calls that the rule lets through (one that allows covers them, another does not): checked when it is saved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub must_match: Vec<Example>,
-    /// Calls that must not be covered by it: checked when it is saved.
+    pub must_allow: Vec<Example>,
+    /// Calls that it does not let through (one that allows does not cover them, another does): checked when it is saved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub must_not_match: Vec<Example>,
+    pub must_deny: Vec<Example>,
 }
 
-/// What a call is called with. Every field that is given must hold.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Match {
-    /// Every path it touches lies in one of these folder patterns.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub folders: Vec<String>,
-    /// Its arguments are exactly these, by their canonical hash.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub arguments: Option<Hash>,
+/// Where a rule comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(tag = "kind", content = "id", rename_all = "snake_case")]
+pub enum Origin {
+    /// A person wrote it.
+    #[default]
+    Person,
+    /// A person approved a call for longer than once.
+    Approval(ApprovalId),
 }
 
 /// A call that a rule is checked against when it is saved: policy with its tests inside.
@@ -76,29 +87,6 @@ pub struct Example {
     pub arguments: Value,
 }
 
-impl Match {
-    /// Whether nothing is asked of the call.
-    #[must_use]
-    pub fn is_anything(&self) -> bool {
-        self.folders.is_empty() && self.arguments.is_none()
-    }
-
-    /// The folder patterns; a broken one matches nothing.
-    fn patterns(&self) -> Vec<Pattern> {
-        self.folders.iter().filter_map(|text| Pattern::parse(text).ok()).collect()
-    }
-
-    fn holds(&self, patterns: &[Pattern], arguments: &Value, touches: &[Touch]) -> bool {
-        let exact = self.arguments.is_none_or(|exact| exact == canonical::hash(arguments));
-        let inside =
-            |path: &str| NotePath::parse(path).is_ok_and(|path| patterns.iter().any(|pattern| pattern.grants(&path)));
-        // A rule about folders says nothing about a call that touches none.
-        let placed =
-            self.folders.is_empty() || (!touches.is_empty() && touches.iter().all(|touch| inside(&touch.path)));
-        exact && placed
-    }
-}
-
 /// What a rule is asked about.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
@@ -106,6 +94,8 @@ pub struct Asked<'a> {
     pub agent: AgentId,
     /// The chat.
     pub chat: Option<ChatId>,
+    /// The run.
+    pub run: Option<RunId>,
     /// The tool.
     pub tool: &'a str,
     /// Its arguments.
@@ -117,64 +107,92 @@ pub struct Asked<'a> {
 }
 
 impl Rule {
+    /// Whether it has not ended yet.
+    #[must_use]
+    pub fn is_live(&self, now: Time) -> bool {
+        self.expires_at.is_none_or(|end| now < end)
+    }
+
     /// Whether the rule speaks about a call.
     fn covers(&self, patterns: &[Pattern], asked: &Asked<'_>) -> bool {
-        self.expires_at.is_none_or(|end| asked.now < end)
+        self.is_live(asked.now)
             && self.agent.is_none_or(|agent| agent == asked.agent)
             && self.chat.is_none_or(|chat| Some(chat) == asked.chat)
+            && self.run.is_none_or(|run| Some(run) == asked.run)
             && (self.tool == "*" || self.tool == asked.tool)
-            && self.when.holds(patterns, asked.arguments, asked.touches)
+            && self.when.holds(patterns, asked.arguments, asked.touches, self.reach())
+    }
+
+    const fn reach(&self) -> Reach {
+        match self.decision {
+            Decision::Allow => Reach::Whole,
+            Decision::Ask | Decision::Deny => Reach::Part,
+        }
     }
 
     /// Everything that is wrong with a rule. One that is not empty must not be saved.
     #[must_use]
     pub fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
+        let mut check = |fine: bool, problem: &str| {
+            if !fine {
+                problems.push(problem.to_owned());
+            }
+        };
+        let allows = self.decision == Decision::Allow;
+        check(!self.tool.trim().is_empty(), "tool: name a tool, or * for every tool");
+        check(!(allows && self.tool == "*"), "tool: a rule that allows names its tool");
+        check(!(allows && self.when.is_anything()), "when: a rule that allows says where, or with which arguments");
+        check(!allows || self.expires_at.is_some(), "expires_at: a rule that allows ends");
+        check(self.expires_at.is_none_or(|end| end > self.created_at), "expires_at: it is over before it begins");
+        check(self.note.len() <= RULE_NOTE_BYTES, "note: it is too long");
+        let examples = self.must_allow.len() + self.must_deny.len();
+        check(examples <= RULE_EXAMPLES, "must_allow, must_deny: there are too many examples");
         for folder in &self.when.folders {
             if let Err(bad) = Pattern::parse(folder) {
                 problems.push(format!("when.folders: `{folder}` is no pattern: {bad}"));
             }
         }
-        if self.decision == Decision::Allow && self.tool == "*" {
-            problems.push("tool: a rule that allows names its tool".to_owned());
-        }
-        if self.decision == Decision::Allow && self.when.is_anything() {
-            problems.push("when: a rule that allows says where, or with which arguments".to_owned());
-        }
-        if self.decision == Decision::Allow && self.expires_at.is_none() {
-            problems.push("expires_at: a rule that allows ends".to_owned());
-        }
-        let check = |examples: &[Example], wanted: bool, field: &str, problems: &mut Vec<String>| {
-            for (index, example) in examples.iter().enumerate() {
-                if self.matches_example(example) != wanted {
-                    let verb = if wanted { "does not cover" } else { "covers" };
-                    problems.push(format!("{field}[{index}]: the rule {verb} this call of `{}`", example.tool));
-                }
+        for folder in &self.when.directly_in {
+            // As it is compared: written in any other way it would match nothing.
+            if !NotePath::parse(folder).is_ok_and(|path| path.as_str() == folder) {
+                problems.push(format!("when.directly_in: `{folder}` is no plain path from the root"));
             }
+        }
+        let wrong = |(index, example): (usize, &Example), field: &str, verb: &str| {
+            let paths = example.paths.join(", ");
+            let call = [example.tool.as_str(), &paths].join(" ");
+            format!("{field}[{index}]: the rule {verb} `{}`", call.trim_end())
         };
-        check(&self.must_match, true, "must_match", &mut problems);
-        check(&self.must_not_match, false, "must_not_match", &mut problems);
+        let denied = self.must_allow.iter().enumerate().filter(|(_, example)| !self.lets_through(example));
+        problems.extend(denied.map(|example| wrong(example, "must_allow", "does not let through")));
+        let allowed = self.must_deny.iter().enumerate().filter(|(_, example)| self.lets_through(example));
+        problems.extend(allowed.map(|example| wrong(example, "must_deny", "lets through")));
         problems
     }
 
-    fn matches_example(&self, example: &Example) -> bool {
+    /// Whether a call gets past this rule, if there were no other.
+    fn lets_through(&self, example: &Example) -> bool {
         let touches: Vec<_> = example.paths.iter().map(|path| Touch { path: path.clone(), changes: true }).collect();
-        (self.tool == "*" || self.tool == example.tool)
-            && self.when.holds(&self.when.patterns(), &example.arguments, &touches)
+        let covers = (self.tool == "*" || self.tool == example.tool)
+            && self.when.holds(&self.when.patterns(), &example.arguments, &touches, self.reach());
+        match self.decision {
+            Decision::Allow => covers,
+            Decision::Ask | Decision::Deny => !covers,
+        }
     }
 
     /// The rule in one line, as a person reads it before it is written.
     #[must_use]
     pub fn in_words(&self) -> String {
         let tool = if self.tool == "*" { "every tool" } else { &self.tool };
-        let place = match (self.when.folders.as_slice(), self.when.arguments) {
-            ([], None) => String::new(),
-            ([], Some(_)) => " with exactly these arguments".to_owned(),
-            (folders, _) => format!(" in {}", folders.join(", ")),
-        };
         let end = self.expires_at.map(|end| format!(" until {}", &end.to_string()[..10])).unwrap_or_default();
-        let chat = if self.chat.is_some() { " in this chat" } else { "" };
-        format!("{} {tool}{place}{chat}{end}", self.decision.word())
+        let thread = match (self.run, self.chat) {
+            (Some(_), _) => " in this run",
+            (None, Some(_)) => " in this chat",
+            (None, None) => "",
+        };
+        format!("{} {tool}{}{thread}{end}", self.decision.word(), self.when.in_words())
     }
 }
 
@@ -214,22 +232,24 @@ mod tests {
         Rule {
             id: RuleId::new(at, [1; 10]),
             owner: UserId::new(at, [2; 10]),
+            origin: Origin::Person,
             agent: None,
             chat: None,
+            run: None,
             tool: tool.to_owned(),
-            when: Match { folders: folders.iter().map(|text| (*text).to_owned()).collect(), arguments: None },
+            when: Match { folders: folders.iter().map(|text| (*text).to_owned()).collect(), ..Match::default() },
             decision,
             expires_at: Some(Time::from_millis(2_000_000)),
             created_at: at,
             note: String::new(),
-            must_match: Vec::new(),
-            must_not_match: Vec::new(),
+            must_allow: Vec::new(),
+            must_deny: Vec::new(),
         }
     }
 
     fn asked<'a>(tool: &'a str, touches: &'a [Touch], arguments: &'a Value) -> Asked<'a> {
         let agent = AgentId::new(Time::from_millis(0), [3; 10]);
-        Asked { agent, chat: None, tool, arguments, touches, now: Time::from_millis(1_500_000) }
+        Asked { agent, chat: None, run: None, tool, arguments, touches, now: Time::from_millis(1_500_000) }
     }
 
     fn covers(rule: &Rule, asked: &Asked<'_>) -> bool {
@@ -249,6 +269,8 @@ mod tests {
         assert!(!covers(&rule, &asked("write_file", &outside, &nothing)), "every path must lie inside");
         assert!(!covers(&rule, &asked("write_file", &[], &nothing)), "a call without a path is not in a folder");
         assert!(!covers(&rule, &asked("delete_file", &inside, &nothing)));
+        let stern = Rule { decision: Decision::Deny, ..rule.clone() };
+        assert!(covers(&stern, &asked("write_file", &outside, &nothing)), "one forbidden path forbids the whole");
         let late = Asked { now: Time::from_millis(2_000_000), ..asked("write_file", &inside, &nothing) };
         assert!(!covers(&rule, &late));
     }
@@ -262,6 +284,10 @@ mod tests {
         assert!(!covers(&mine, &asked("write_file", &inside, &nothing)));
         let chat = Rule { chat: Some(ChatId::new(Time::from_millis(9), [9; 10])), ..rule(Decision::Deny, "*", &[]) };
         assert!(!covers(&chat, &asked("write_file", &inside, &nothing)));
+        let run = RunId::new(Time::from_millis(9), [9; 10]);
+        let once = Rule { run: Some(run), ..rule(Decision::Deny, "*", &[]) };
+        assert!(!covers(&once, &asked("write_file", &inside, &nothing)));
+        assert!(covers(&once, &Asked { run: Some(run), ..asked("write_file", &inside, &nothing) }));
     }
 
     #[test]
@@ -287,6 +313,12 @@ mod tests {
             rule(Decision::Allow, "write_file", &[]),
             rule(Decision::Ask, "write_file", &["/a/../b"]),
             Rule { expires_at: None, ..rule(Decision::Allow, "write_file", &["/notes"]) },
+            Rule { expires_at: Some(Time::from_millis(5)), ..rule(Decision::Deny, "*", &[]) },
+            rule(Decision::Deny, " ", &[]),
+            Rule {
+                when: Match { directly_in: vec!["notes/".into()], ..Match::default() },
+                ..rule(Decision::Ask, "*", &[])
+            },
         ] {
             assert!(!bad.problems().is_empty(), "{bad:?}");
         }
@@ -300,18 +332,25 @@ mod tests {
             arguments: Value::Null,
         };
         let mut rule = rule(Decision::Allow, "write_file", &["/notes"]);
-        rule.must_match = vec![example("/notes/a.md")];
-        rule.must_not_match = vec![example("/secret/a.md")];
+        rule.must_allow = vec![example("/notes/a.md")];
+        rule.must_deny = vec![example("/secret/a.md")];
         assert!(rule.problems().is_empty());
         rule.when.folders = vec!["/".to_owned()];
-        assert_eq!(rule.problems(), ["must_not_match[0]: the rule covers this call of `write_file`"]);
+        assert_eq!(rule.problems(), ["must_deny[0]: the rule lets through `write_file /secret/a.md`"]);
+        rule.when.folders = vec!["/other".to_owned()];
+        assert_eq!(rule.problems(), ["must_allow[0]: the rule does not let through `write_file /notes/a.md`"]);
+        for decision in [Decision::Ask, Decision::Deny] {
+            let stern =
+                Rule { decision, when: Match { folders: vec!["/secret".into()], ..Match::default() }, ..rule.clone() };
+            assert!(stern.problems().is_empty(), "{decision:?}: it stops what it covers and nothing else");
+        }
     }
 
     #[test]
     fn a_rule_about_arguments_covers_these_and_no_others() {
         let these = serde_json::json!({"a": 1, "b": [2]});
         let mut exact = rule(Decision::Allow, "kv_set", &[]);
-        exact.when.arguments = Some(canonical::hash(&these));
+        exact.when.exactly = Some(crate::canonical::hash(&these));
         assert!(covers(&exact, &asked("kv_set", &[], &serde_json::json!({"b": [2], "a": 1}))));
         assert!(!covers(&exact, &asked("kv_set", &[], &serde_json::json!({"a": 1, "b": [3]}))));
     }

@@ -1,0 +1,199 @@
+//! What a standing rule says about a call's arguments: where it acts and what it is called with. Pure; a pattern that is
+//! broken matches nothing.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::canonical;
+use crate::content::Hash;
+use crate::guard::path::NotePath;
+use crate::guard::pattern::Pattern;
+use crate::tool::Touch;
+
+/// What a call is called with. Every field that is given must hold.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Match {
+    /// The paths it touches (every one, where the rule allows; any, where it asks or denies) lie in one of these folder
+    /// patterns, at any depth.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub folders: Vec<String>,
+    /// The same for plain paths of folders: what it touches is one of them, or lies directly in one and is not hidden.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub directly_in: Vec<String>,
+    /// Arguments by name, each a text in which `*` stands for any run of characters.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub arguments: BTreeMap<String, String>,
+    /// Its arguments are exactly these, by their canonical hash.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exactly: Option<Hash>,
+}
+
+/// How much of a call has to lie in a rule's folders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// Every path: what is allowed is allowed as a whole.
+    Whole,
+    /// Some path: what may not be touched may not be touched beside something else either.
+    Part,
+}
+
+impl Match {
+    /// The narrow place of a lasting yes to a call: the folders of its paths, or its very arguments where it has none. A
+    /// hidden file is not covered by its folder, so for one the arguments count.
+    #[must_use]
+    pub fn of_call(arguments: &Value, touches: &[Touch]) -> Self {
+        let folders: Option<Vec<String>> = touches.iter().map(|touch| plain_folder(&touch.path)).collect();
+        match folders.filter(|folders| !folders.is_empty()) {
+            Some(mut folders) => {
+                folders.sort_unstable();
+                folders.dedup();
+                Self { directly_in: folders, ..Self::default() }
+            }
+            None => Self { exactly: Some(canonical::hash(arguments)), ..Self::default() },
+        }
+    }
+
+    /// Whether nothing is asked of the call.
+    #[must_use]
+    pub fn is_anything(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The folder patterns; a broken one matches nothing.
+    pub(super) fn patterns(&self) -> Vec<Pattern> {
+        self.folders.iter().filter_map(|text| Pattern::parse(text).ok()).collect()
+    }
+
+    pub(super) fn holds(&self, patterns: &[Pattern], arguments: &Value, touches: &[Touch], reach: Reach) -> bool {
+        let exact = self.exactly.is_none_or(|exact| exact == canonical::hash(arguments));
+        let named = self.arguments.iter().all(|(name, pattern)| {
+            arguments.get(name).is_some_and(|value| match value {
+                Value::String(text) => is_like(pattern, text),
+                other => is_like(pattern, &canonical::text(other)),
+            })
+        });
+        // A rule about folders says nothing about a call that touches none.
+        let placed = |inside: &dyn Fn(&str) -> bool| match reach {
+            Reach::Whole => !touches.is_empty() && touches.iter().all(|touch| inside(&touch.path)),
+            Reach::Part => touches.iter().any(|touch| inside(&touch.path)),
+        };
+        let below =
+            |path: &str| NotePath::parse(path).is_ok_and(|path| patterns.iter().any(|pattern| pattern.grants(&path)));
+        let beside = |path: &str| {
+            let folder = plain_folder(path);
+            self.directly_in.iter().any(|known| *known == path || Some(known) == folder.as_ref())
+        };
+        exact
+            && named
+            && (self.folders.is_empty() || placed(&below))
+            && (self.directly_in.is_empty() || placed(&beside))
+    }
+
+    /// The place in words, with a blank before it.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let mut words = String::new();
+        for (how, folders) in [(" in ", &self.folders), (" directly in ", &self.directly_in)] {
+            if !folders.is_empty() {
+                words.extend([how, &folders.join(", ")]);
+            }
+        }
+        for (name, pattern) in &self.arguments {
+            words.extend([" with ", name, " like `", pattern, "`"]);
+        }
+        if self.exactly.is_some() {
+            words.push_str(" with exactly these arguments");
+        }
+        words
+    }
+}
+
+/// The folder that a path lies in; none for a hidden name, which no folder speaks for (P12).
+fn plain_folder(path: &str) -> Option<String> {
+    let (folder, name) = path.rsplit_once('/')?;
+    let folder = if folder.is_empty() { "/" } else { folder };
+    (!name.starts_with('.')).then(|| folder.to_owned())
+}
+
+/// Whether a text is like a pattern in which `*` stands for any run of characters. One pass: the first place each piece
+/// fits is as good as any later one.
+fn is_like(pattern: &str, text: &str) -> bool {
+    let Some((first, rest)) = pattern.split_once('*') else { return pattern == text };
+    let Some(mut text) = text.strip_prefix(first) else { return false };
+    let (middle, last) = rest.rsplit_once('*').unwrap_or(("", rest));
+    for piece in middle.split('*').filter(|piece| !piece.is_empty()) {
+        let Some(at) = text.find(piece) else { return false };
+        text = &text[at + piece.len()..];
+    }
+    text.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn touch(path: &str) -> Touch {
+        Touch { path: path.to_owned(), changes: true }
+    }
+
+    #[test]
+    fn a_star_stands_for_any_run_of_characters_and_the_rest_is_plain() {
+        for (pattern, text) in [("draft.*", "draft."), ("*", ""), ("a*b*c", "aXbbYc"), ("*x", "xx"), ("a", "a")] {
+            assert!(is_like(pattern, text), "{pattern} {text}");
+        }
+        for (pattern, text) in [("draft.*", "draft"), ("a*a", "a"), ("a*b*c", "acb"), ("a", "ab"), ("a?", "ab")] {
+            assert!(!is_like(pattern, text), "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn a_named_argument_must_be_there_and_be_like_its_pattern() {
+        let rule = Match { arguments: [("key".to_owned(), "draft.*".to_owned())].into(), ..Match::default() };
+        assert!(rule.holds(&[], &json!({"key": "draft.1"}), &[], Reach::Whole));
+        assert!(!rule.holds(&[], &json!({"key": "final"}), &[], Reach::Whole));
+        assert!(
+            !rule.holds(&[], &json!({"value": "draft.1"}), &[], Reach::Whole),
+            "a missing argument is like nothing"
+        );
+        let number = Match { arguments: [("n".to_owned(), "1*".to_owned())].into(), ..Match::default() };
+        assert!(
+            number.holds(&[], &json!({"n": 12}), &[], Reach::Whole)
+                && !number.holds(&[], &json!({"n": 21}), &[], Reach::Whole)
+        );
+    }
+
+    #[test]
+    fn a_lasting_yes_reaches_the_folder_itself_and_nothing_below_or_beside_it() {
+        let rule = Match::of_call(&json!({}), &[touch("/notes/a.md")]);
+        assert_eq!(rule.directly_in, ["/notes"]);
+        let holds = |path: &str| rule.holds(&[], &json!({}), &[touch(path)], Reach::Whole);
+        assert!(holds("/notes/b.md") && holds("/notes"));
+        for other in ["/notes/deep/b.md", "/notes2/b.md", "/b.md", "/notes/.env"] {
+            assert!(!holds(other), "{other}");
+        }
+        assert!(!rule.holds(&[], &json!({}), &[], Reach::Whole), "a call without a path is in no folder");
+        assert!(
+            !rule.holds(&[], &json!({}), &[touch("/notes/b.md"), touch("/x/b.md")], Reach::Whole),
+            "every path counts"
+        );
+        assert!(rule.holds(&[], &json!({}), &[touch("/notes/b.md"), touch("/x/b.md")], Reach::Part));
+        assert_eq!(Match::of_call(&json!({}), &[touch("/a.md"), touch("/x/b.md")]).directly_in, ["/", "/x"]);
+    }
+
+    #[test]
+    fn a_lasting_yes_without_a_plain_path_is_for_these_arguments_alone() {
+        for touches in [&[][..], &[touch("/notes/.env")], &[touch("/a.md"), touch("/.env")]] {
+            let rule = Match::of_call(&json!({"a": 1}), touches);
+            assert_eq!(rule, Match { exactly: Some(canonical::hash(&json!({"a": 1}))), ..Match::default() });
+            assert!(
+                rule.holds(&[], &json!({"a": 1}), touches, Reach::Whole)
+                    && !rule.holds(&[], &json!({"a": 2}), touches, Reach::Whole)
+            );
+        }
+    }
+}

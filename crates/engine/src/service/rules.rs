@@ -1,0 +1,141 @@
+//! Standing rules: writing, finding and removing them, and what counts at a moment.
+
+use adjutant_core::guard::judge::Decision;
+use adjutant_core::guard::rule::{Example, Match, Origin, Rule, Rules};
+use adjutant_core::id::{AgentId, ChatId, RuleId, UserId, WorkspaceId};
+use adjutant_core::limits;
+use adjutant_core::time::Time;
+use adjutant_store::row::RuleRow;
+use serde::{Deserialize, Serialize};
+
+use crate::engine::Engine;
+use crate::error::EngineError;
+
+/// A rule as a person writes it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewRule {
+    /// The agent it is about; every agent of the workspace when none.
+    #[serde(default)]
+    pub agent: Option<AgentId>,
+    /// The chat it is about; every chat when none.
+    #[serde(default)]
+    pub chat: Option<ChatId>,
+    /// The tool, or `*` for every tool.
+    pub tool: String,
+    /// What it is called with; anything when empty.
+    #[serde(default)]
+    pub when: Match,
+    /// Allow, ask or deny.
+    pub decision: Decision,
+    /// When it ends; never when none.
+    #[serde(default)]
+    pub expires_at: Option<Time>,
+    /// Why.
+    #[serde(default)]
+    pub note: String,
+    /// Calls that it must let through.
+    #[serde(default)]
+    pub must_allow: Vec<Example>,
+    /// Calls that it must not let through.
+    #[serde(default)]
+    pub must_deny: Vec<Example>,
+}
+
+impl Engine {
+    /// Adds a rule, if its examples hold. It counts from the next judgement on.
+    ///
+    /// # Errors
+    /// [`EngineError::InvalidRule`] with everything that is wrong; also when there are too many rules or no such agent.
+    pub async fn add_rule(&self, workspace: WorkspaceId, owner: UserId, new: NewRule) -> Result<Rule, EngineError> {
+        let NewRule { agent, chat, tool, when, decision, expires_at, note, must_allow, must_deny } = new;
+        let created_at = self.env().now();
+        let rule = Rule {
+            id: self.env().id(),
+            owner,
+            origin: Origin::Person,
+            agent,
+            chat,
+            run: None,
+            tool,
+            when,
+            decision,
+            expires_at,
+            created_at,
+            note,
+            must_allow,
+            must_deny,
+        };
+        let mut problems = rule.problems();
+        if rule.tool != "*" && self.tools().get(&rule.tool).is_none() {
+            problems.push(format!("tool: there is no tool `{}`", rule.tool));
+        }
+        if !problems.is_empty() {
+            return Err(EngineError::InvalidRule(problems));
+        }
+        if let Some(agent) = agent {
+            self.store().agent(workspace, agent).await?.ok_or_else(|| EngineError::not_found("agent", agent))?;
+        }
+        let live = self.rules(workspace).await?.into_iter().filter(|rule| rule.is_live(created_at)).count();
+        if live >= limits::RULES {
+            return Err(EngineError::InvalidRule(vec![format!("a workspace holds at most {} rules", limits::RULES)]));
+        }
+        self.store().add_rule(&row(workspace, &rule)?).await?;
+        Ok(rule)
+    }
+
+    /// All rules of a workspace, oldest first, also those that have ended.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or holds a rule that cannot be.
+    pub async fn rules(&self, workspace: WorkspaceId) -> Result<Vec<Rule>, EngineError> {
+        self.store().rules(workspace).await?.iter().map(read).collect()
+    }
+
+    /// One rule.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub async fn rule(&self, workspace: WorkspaceId, id: RuleId) -> Result<Rule, EngineError> {
+        let row = self.store().rule(workspace, id).await?.ok_or_else(|| EngineError::not_found("rule", id))?;
+        read(&row)
+    }
+
+    /// Whether a rule still counts: it has not ended, and neither has the run it is about.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn rule_counts(&self, workspace: WorkspaceId, rule: &Rule) -> Result<bool, EngineError> {
+        let ended = match rule.run {
+            Some(run) => self.store().run(workspace, run).await?.is_none_or(|row| row.state.ended_at.is_some()),
+            None => false,
+        };
+        Ok(!ended && rule.is_live(self.env().now()))
+    }
+
+    /// Removes a rule. It counts no more from the next judgement on.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub async fn remove_rule(&self, workspace: WorkspaceId, id: RuleId) -> Result<(), EngineError> {
+        if self.store().remove_rule(workspace, id).await? { Ok(()) } else { Err(EngineError::not_found("rule", id)) }
+    }
+
+    /// The rules that an agent is judged by now. One that cannot be read fails the judgement: it might be a no (rule G2).
+    pub(crate) async fn standing_rules(&self, workspace: WorkspaceId, agent: AgentId) -> Result<Rules, EngineError> {
+        let rows = self.store().rules_for(workspace, agent, self.env().now()).await?;
+        Ok(Rules::new(rows.iter().map(read).collect::<Result<Vec<_>, _>>()?))
+    }
+}
+
+/// The row of a rule.
+pub(crate) fn row(workspace: WorkspaceId, rule: &Rule) -> Result<RuleRow, EngineError> {
+    let body = serde_json::to_string(rule).map_err(|bad| EngineError::Invalid(bad.to_string()))?;
+    let Rule { id, agent, run, expires_at, .. } = *rule;
+    Ok(RuleRow { id, workspace, agent, run, expires_at, body })
+}
+
+fn read(row: &RuleRow) -> Result<Rule, EngineError> {
+    serde_json::from_str(&row.body)
+        .map_err(|bad| EngineError::Invalid(format!("the stored rule {} cannot be read: {bad}", row.id)))
+}

@@ -1,0 +1,181 @@
+//! Standing rules: what a person said once and for longer, and how it ends.
+
+use std::time::Duration;
+
+use adjutant_core::guard::judge::Decision as Word;
+use adjutant_core::guard::policy::AgentSpec;
+use adjutant_core::guard::rule::{Example, Match, Origin};
+use adjutant_core::id::ApprovalId;
+use adjutant_core::run::command::{Decide, Refusal};
+use adjutant_core::run::event::{Actor, Decision, GrantScope};
+use adjutant_core::run::status::Status;
+use adjutant_engine::{Agent, EngineError, NewRule};
+
+use super::{Clock, Stage};
+
+/// Writes the file that the message names.
+const WRITE: &str = r#"
+- when: { result: { is_error: true } }
+  text: "It failed: ${last_result}"
+- when: { result: { name: write_file } }
+  text: done
+- calls: [{ name: write_file, arguments: { path: "${user}", content: new } }]
+"#;
+
+fn stage() -> Stage {
+    Stage::new(&[("/x/a.md", "old"), ("/x/b.md", "old"), ("/y/a.md", "old")])
+}
+
+async fn says_yes(
+    agent: &Agent,
+    approval: ApprovalId,
+    scope: GrantScope,
+    lasts: Option<Duration>,
+) -> Result<(), EngineError> {
+    let decide = Decide {
+        approval,
+        decision: Decision::Approve,
+        scope,
+        lasts,
+        by: Actor::User(agent.user()),
+        arguments: None,
+        message: None,
+        fingerprint: None,
+    };
+    agent.engine().decide(agent.workspace(), decide).await.map(drop)
+}
+
+fn deny(tool: &str, folder: &str) -> NewRule {
+    NewRule {
+        agent: None,
+        chat: None,
+        tool: tool.to_owned(),
+        when: Match { folders: vec![folder.to_owned()], ..Match::default() },
+        decision: Word::Deny,
+        expires_at: None,
+        note: String::new(),
+        must_allow: Vec::new(),
+        must_deny: Vec::new(),
+    }
+}
+
+async fn status(agent: &Agent, path: &str) -> Status {
+    agent.run(path).await.unwrap().status
+}
+
+#[tokio::test]
+async fn a_yes_for_always_lasts_until_its_rule_is_removed() {
+    let stage = stage();
+    let agent = stage.agent(WRITE).build().await.unwrap();
+    let asked = agent.run("/x/a.md").await.unwrap();
+    says_yes(&agent, asked.pending_approvals[0], GrantScope::Always, None).await.unwrap();
+    assert_eq!(agent.resume(asked.id).await.unwrap().status, Status::Completed);
+    assert_eq!(status(&agent, "/x/b.md").await, Status::Completed, "the same folder, another run, another chat");
+    assert_eq!(stage.read("/x/b.md"), "new");
+    assert_eq!(status(&agent, "/y/a.md").await, Status::WaitingApproval, "another folder asks");
+    assert_eq!(stage.read("/y/a.md"), "old");
+
+    let rules = agent.engine().rules(agent.workspace()).await.unwrap();
+    let [rule] = rules.as_slice() else { panic!("{rules:?}") };
+    assert_eq!((rule.owner, rule.agent), (agent.user(), Some(agent.id())));
+    assert_eq!(rule.origin, Origin::Approval(asked.pending_approvals[0]));
+    agent.engine().remove_rule(agent.workspace(), rule.id).await.unwrap();
+    assert_eq!(status(&agent, "/x/b.md").await, Status::WaitingApproval);
+}
+
+#[tokio::test]
+async fn a_yes_for_the_chat_ends_with_the_chat_and_one_for_the_run_with_the_run() {
+    let stage = stage();
+    let agent = stage.agent(WRITE).build().await.unwrap();
+    let asked = agent.run("/x/a.md").await.unwrap();
+    says_yes(&agent, asked.pending_approvals[0], GrantScope::Chat, None).await.unwrap();
+    let report = agent.resume(asked.id).await.unwrap();
+    let next = agent.run_in(Some(report.chat_id), "/x/b.md").await.unwrap();
+    assert_eq!(next.status, Status::Completed, "{next:#?}");
+    assert_eq!(status(&agent, "/x/b.md").await, Status::WaitingApproval, "a new chat asks");
+
+    let asked = agent.run("/y/a.md").await.unwrap();
+    says_yes(&agent, asked.pending_approvals[0], GrantScope::Run, None).await.unwrap();
+    let report = agent.resume(asked.id).await.unwrap();
+    let again = agent.run_in(Some(report.chat_id), "/y/a.md").await.unwrap();
+    assert_eq!(again.status, Status::WaitingApproval, "the next run of the chat asks");
+    let rules = agent.engine().rules(agent.workspace()).await.unwrap();
+    let counts = async |at: usize| agent.engine().rule_counts(agent.workspace(), &rules[at]).await.unwrap();
+    assert!(counts(0).await && !counts(1).await, "a rule of an ended run is over");
+}
+
+#[tokio::test]
+async fn a_lasting_yes_is_over_when_its_time_is() {
+    let stage = stage();
+    let clock = Clock::new();
+    let agent = stage.agent(WRITE).env(clock.env()).build().await.unwrap();
+    let asked = agent.run("/x/a.md").await.unwrap();
+    let hour = Some(Duration::from_secs(3600));
+    says_yes(&agent, asked.pending_approvals[0], GrantScope::Always, hour).await.unwrap();
+    agent.resume(asked.id).await.unwrap();
+    clock.forward(3599);
+    assert_eq!(status(&agent, "/x/b.md").await, Status::Completed);
+    clock.forward(1);
+    assert_eq!(status(&agent, "/x/a.md").await, Status::WaitingApproval);
+}
+
+#[tokio::test]
+async fn what_always_asks_offers_this_once_and_no_more() {
+    let stage = stage();
+    let always = |spec: &mut AgentSpec| spec.requires_approval = Some(["write_file".to_owned()].into());
+    let agent = stage.agent(WRITE).configure(always).build().await.unwrap();
+    let asked = agent.run("/x/a.md").await.unwrap();
+    for scope in [GrantScope::Run, GrantScope::Chat, GrantScope::Always] {
+        let refused = says_yes(&agent, asked.pending_approvals[0], scope, None).await.unwrap_err();
+        assert!(matches!(refused, EngineError::Refused(Refusal::ScopeNotOffered)), "{scope:?}: {refused}");
+    }
+    assert!(agent.engine().rules(agent.workspace()).await.unwrap().is_empty());
+    says_yes(&agent, asked.pending_approvals[0], GrantScope::Once, None).await.unwrap();
+    assert_eq!(agent.resume(asked.id).await.unwrap().status, Status::Completed);
+}
+
+#[tokio::test]
+async fn a_rule_that_comes_between_an_approval_and_its_call_stops_the_call() {
+    let stage = stage();
+    let agent = stage.agent(WRITE).build().await.unwrap();
+    let asked = agent.run("/x/a.md").await.unwrap();
+    says_yes(&agent, asked.pending_approvals[0], GrantScope::Always, None).await.unwrap();
+    let rule = agent.engine().add_rule(agent.workspace(), agent.user(), deny("write_file", "/x")).await.unwrap();
+    let report = agent.resume(asked.id).await.unwrap();
+    assert_eq!(report.actions[0].rule.as_deref(), Some(format!("rule {}", rule.id).as_str()), "{report:#?}");
+    assert_eq!((report.actions[0].attempts, stage.read("/x/a.md")), (0, "old".to_owned()));
+}
+
+#[tokio::test]
+async fn a_rule_whose_examples_do_not_hold_is_not_saved_and_the_example_is_named() {
+    let stage = stage();
+    let agent = stage.agent(WRITE).build().await.unwrap();
+    let example = |path: &str| Example {
+        tool: "write_file".to_owned(),
+        paths: vec![path.to_owned()],
+        arguments: serde_json::Value::Null,
+    };
+    let wrong = NewRule {
+        must_deny: vec![example("/x/a.md"), example("/y/a.md")],
+        must_allow: vec![example("/z/a.md")],
+        ..deny("write_file", "/x")
+    };
+    let refused = agent.engine().add_rule(agent.workspace(), agent.user(), wrong).await.unwrap_err();
+    let EngineError::InvalidRule(problems) = refused else { panic!("{refused}") };
+    assert_eq!(problems, ["must_deny[1]: the rule lets through `write_file /y/a.md`"]);
+    let unknown = agent.engine().add_rule(agent.workspace(), agent.user(), deny("no_such_tool", "/x")).await;
+    assert!(unknown.unwrap_err().to_string().contains("no tool `no_such_tool`"));
+    assert!(agent.engine().rules(agent.workspace()).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn questions_of_one_tool_in_one_folder_are_alike() {
+    let stage = stage();
+    let agent = stage.agent(WRITE).build().await.unwrap();
+    let mut asked = Vec::new();
+    for path in ["/x/a.md", "/x/b.md", "/y/a.md"] {
+        asked.push(agent.run(path).await.unwrap().pending_approvals[0]);
+    }
+    let alike = agent.engine().alike(agent.workspace(), asked[0]).await.unwrap();
+    assert_eq!(alike.iter().map(|(row, _)| row.id).collect::<Vec<_>>(), asked[..2]);
+}

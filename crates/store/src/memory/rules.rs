@@ -1,0 +1,45 @@
+//! Standing rules in memory.
+
+use adjutant_core::id::{AgentId, RuleId, WorkspaceId};
+use adjutant_core::time::Time;
+
+use super::Memory;
+use crate::StoreError;
+use crate::row::RuleRow;
+
+impl Memory {
+    pub(crate) fn add_rule(&self, row: &RuleRow) -> Result<(), StoreError> {
+        let mut state = self.state();
+        if !state.workspaces.contains_key(&row.workspace) {
+            return Err(StoreError::NotFound);
+        }
+        if state.rules.contains_key(&(row.workspace, row.id)) {
+            return Err(StoreError::Conflict("this rule is there already".to_owned()));
+        }
+        state.rules.insert((row.workspace, row.id), row.clone());
+        Ok(())
+    }
+
+    pub(crate) fn rule(&self, workspace: WorkspaceId, id: RuleId) -> Result<Option<RuleRow>, StoreError> {
+        Ok(self.state().rules.get(&(workspace, id)).cloned())
+    }
+
+    pub(crate) fn rules(&self, workspace: WorkspaceId) -> Result<Vec<RuleRow>, StoreError> {
+        Ok(self.state().rules.values().filter(|row| row.workspace == workspace).cloned().collect())
+    }
+
+    pub(crate) fn rules_for(
+        &self,
+        workspace: WorkspaceId,
+        agent: AgentId,
+        now: Time,
+    ) -> Result<Vec<RuleRow>, StoreError> {
+        let wanted =
+            |row: &RuleRow| row.agent.is_none_or(|about| about == agent) && row.expires_at.is_none_or(|end| end > now);
+        Ok(self.rules(workspace)?.into_iter().filter(wanted).collect())
+    }
+
+    pub(crate) fn remove_rule(&self, workspace: WorkspaceId, id: RuleId) -> Result<bool, StoreError> {
+        Ok(self.state().rules.remove(&(workspace, id)).is_some())
+    }
+}

@@ -1,0 +1,91 @@
+//! Standing rules: added, found and removed. What they say is not looked at here.
+
+use adjutant_core::id::{AgentId, RuleId, WorkspaceId};
+use adjutant_core::time::Time;
+
+use crate::keys::Sealer;
+use crate::prepare::{rule_args, rule_place};
+use crate::row::RuleRow;
+use crate::seal::Scope;
+use crate::statements::RULES;
+use crate::value::{Args, Row, args};
+use crate::{Sql, Store, StoreError};
+
+const COLUMNS: &str = "SELECT id, agent, run, expires_at, body FROM rules WHERE workspace = $1";
+
+impl Store {
+    /// Adds a rule. Rules are never changed: another one takes its place.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when the id is taken, [`StoreError::NotFound`] when there is no such workspace.
+    pub async fn add_rule(&self, row: &RuleRow) -> Result<(), StoreError> {
+        let sql = sql!(self, memory => memory.add_rule(row));
+        let sealer = sql.sealer(Scope::Workspace(row.workspace)).await?;
+        let columns = rule_args(row, &sealer)?;
+        let mut tx = sql.db.begin().await?;
+        let added = tx.run_set(&RULES, &[&columns]).await?;
+        tx.commit().await?;
+        if added == 0 { Err(StoreError::Conflict("this rule is there already".to_owned())) } else { Ok(()) }
+    }
+
+    /// One rule.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn rule(&self, workspace: WorkspaceId, id: RuleId) -> Result<Option<RuleRow>, StoreError> {
+        let sql = sql!(self, memory => memory.rule(workspace, id));
+        Ok(read(sql, workspace, format!("{COLUMNS} AND id = $2"), args![workspace, id]).await?.pop())
+    }
+
+    /// All rules of a workspace, oldest first, also those that have ended.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn rules(&self, workspace: WorkspaceId) -> Result<Vec<RuleRow>, StoreError> {
+        let sql = sql!(self, memory => memory.rules(workspace));
+        read(sql, workspace, format!("{COLUMNS} ORDER BY id"), args![workspace]).await
+    }
+
+    /// The rules that are about an agent (or all agents) at a moment, oldest first.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn rules_for(
+        &self,
+        workspace: WorkspaceId,
+        agent: AgentId,
+        now: Time,
+    ) -> Result<Vec<RuleRow>, StoreError> {
+        let sql = sql!(self, memory => memory.rules_for(workspace, agent, now));
+        let text = format!(
+            "{COLUMNS} AND (agent IS NULL OR agent = $2) AND (expires_at IS NULL OR expires_at > $3) ORDER BY id"
+        );
+        read(sql, workspace, text, args![workspace, agent, now]).await
+    }
+
+    /// Removes a rule; false when there is none.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn remove_rule(&self, workspace: WorkspaceId, id: RuleId) -> Result<bool, StoreError> {
+        let sql = sql!(self, memory => memory.remove_rule(workspace, id));
+        let text = "DELETE FROM rules WHERE workspace = $1 AND id = $2";
+        Ok(sql.db.write(text, args![workspace, id]).await? > 0)
+    }
+}
+
+async fn read(sql: &Sql, workspace: WorkspaceId, text: String, args: Args) -> Result<Vec<RuleRow>, StoreError> {
+    let rows = sql.db.read(text, args).await?;
+    if rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    let sealer = sql.sealer(Scope::Workspace(workspace)).await?;
+    rows.into_iter().map(|row| read_row(workspace, row, &sealer)).collect()
+}
+
+fn read_row(workspace: WorkspaceId, mut row: Row, sealer: &Sealer) -> Result<RuleRow, StoreError> {
+    let id: RuleId = row.take()?;
+    let (agent, run, expires_at) = (row.take()?, row.take()?, row.take()?);
+    let body = sealer.open_text(rule_place(&id.to_string()), row.take()?)?;
+    Ok(RuleRow { id, workspace, agent, run, expires_at, body })
+}
