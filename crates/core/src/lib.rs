@@ -1,5 +1,6 @@
 //! The meaning of Adjutant: ids, messages, tools, runs, the guard. Pure: no clock, no chance, no input or output.
 
+pub mod audit;
 pub mod canonical;
 pub mod content;
 pub mod guard;

@@ -314,7 +314,7 @@ impl AgentBuilder {
             None => None,
         };
         let known = engine.store().agent_by_slug(workspace, "embedded").await?.map_or(0, |row| row.version);
-        let id = engine.save_agent(workspace, self.spec, known).await?.id;
+        let id = engine.save_agent(workspace, Actor::User(user), self.spec, known).await?.id;
         let _attendance = engine.attend().await?;
         let (approver, observer) = (self.approver, self.observer);
         Ok(Agent { engine, workspace, user, id, notebook, approver, observer, _attendance, _lock: lock })

@@ -52,6 +52,9 @@ struct Inner {
     drivers: Mutex<BTreeMap<RunId, Arc<Notify>>>,
     claims: Claims,
     open: Mutex<HashMap<(WorkspaceId, NotebookId), OpenNotebook>>,
+    audit: tokio::sync::Mutex<()>,
+    /// The day before which every day is known to be closed.
+    closed: Mutex<String>,
 }
 
 /// A notebook that is open.
@@ -108,6 +111,8 @@ impl Engine {
             drivers: Mutex::default(),
             claims: Claims::default(),
             open: Mutex::default(),
+            audit: tokio::sync::Mutex::default(),
+            closed: Mutex::default(),
         })))
     }
 
@@ -200,6 +205,21 @@ impl Engine {
     #[must_use]
     pub fn notebook_folder(&self, id: NotebookId) -> PathBuf {
         self.0.parts.notebooks.join(id.to_string())
+    }
+
+    /// The turn of whoever writes an audit log.
+    pub(crate) async fn audit_turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.0.audit.lock().await
+    }
+
+    /// Whether every day before this one is known to be closed.
+    pub(crate) fn closed_before(&self, today: &str) -> bool {
+        lock(&self.0.closed).as_str() >= today
+    }
+
+    /// Notes that every day before this one is closed.
+    pub(crate) fn note_closed(&self, today: String) {
+        *lock(&self.0.closed) = today;
     }
 
     /// Says to whoever drives a run here that a command is in its log.

@@ -174,7 +174,7 @@ fn line(line: &Line) -> String {
     serde_json::to_string(line).unwrap_or_default()
 }
 
-fn referred(entry: &Entry) -> Vec<Hash> {
+pub(crate) fn referred(entry: &Entry) -> Vec<Hash> {
     let event = entry.body.as_deref().and_then(|body| Event::decode(&entry.kind, body).ok());
     event.map(|event| event.blocks()).unwrap_or_default()
 }

@@ -3,6 +3,7 @@
 
 mod agent;
 mod asking;
+mod audit;
 mod connector;
 mod driver;
 mod ending;
@@ -26,6 +27,9 @@ pub use adjutant_models as models;
 pub use adjutant_store as store;
 pub use adjutant_tools as tools;
 pub use agent::{Agent, AgentBuilder, Approver, Observer};
+pub use audit::{
+    AuditLog, AuditProblem, AuditRecorded, AuditVerified, RunBodies, is_whole_export, verify_whole_export,
+};
 pub use connector::provider_client;
 pub use driver::Exit;
 pub use engine::{CurrentAgent, Engine, ModelSource, OpenNotebook, Parts};
@@ -36,5 +40,8 @@ pub use feed::{FeedItem, Follower, Piece};
 pub use log::Recorded;
 pub use projection::{Card, RunSummary};
 pub use replay::{Divergence, Replay};
-pub use service::{ActionReport, Fork, Home, ModelCallReport, NewRule, RunRef, RunReport, StartRun};
+pub use service::{
+    ActionReport, Fork, Home, ModelCallReport, NewRule, RunRef, RunReport, StartRun, UndoMode, UndoOutcome, UndoReport,
+    UndoneFile,
+};
 pub use worker::{Attendance, Worker};

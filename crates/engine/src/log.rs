@@ -12,6 +12,7 @@ use adjutant_core::time::Time;
 use adjutant_store::row::{Append, Block, RuleRow, RunChange, Writer};
 use adjutant_store::{Store, StoreError};
 
+use crate::audit::run_rows;
 use crate::env::Env;
 use crate::error::EngineError;
 use crate::projection;
@@ -183,6 +184,7 @@ impl RunLog {
             approvals: projection::approval_rows(&self.state, self.pending.iter().map(|pending| &pending.event)),
             calls: projection::call_rows(&self.state, self.pending.iter().map(|pending| &pending.event)),
             rules: self.rules_to_write()?,
+            audit: run_rows(&self.state, self.numbered()),
             entries,
         };
         // Nothing that is pending is forgotten before it is known to be durable.
@@ -238,6 +240,11 @@ impl RunLog {
             }
             other => other,
         }
+    }
+
+    fn numbered(&self) -> impl Iterator<Item = (u64, Time, &Event)> {
+        let numbers = self.head.seq + 1..;
+        numbers.zip(&self.pending).map(|(seq, pending)| (seq, pending.at, &pending.event))
     }
 
     fn entries(&self) -> Vec<Entry> {

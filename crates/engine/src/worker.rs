@@ -22,6 +22,9 @@ const POLL: Duration = Duration::from_secs(5);
 /// Wait after the store did not answer.
 const STORE_PAUSE: Duration = Duration::from_secs(1);
 
+/// How often somebody looks whether a day is over.
+const DAYS: Duration = Duration::from_secs(60);
+
 /// A worker that runs until it is told to stop.
 #[derive(Debug)]
 pub struct Worker {
@@ -66,6 +69,7 @@ async fn work(engine: Engine, mut stopped: watch::Receiver<bool>) {
     let mut helpers = JoinSet::new();
     helpers.spawn(feed::dispatch(engine.clone()));
     helpers.spawn(renew(engine.clone()));
+    helpers.spawn(close_days(engine.clone()));
     let mut changes = engine.store().changes();
     let places = Arc::new(Semaphore::new(limits::RUNS_PER_NODE));
     let freed = Arc::new(Notify::new());
@@ -146,6 +150,16 @@ async fn idle_for(engine: &Engine) -> Duration {
     match engine.store().next_due().await {
         Ok(Some(at)) => at.since(engine.env().now()).clamp(Duration::from_millis(1), POLL),
         Ok(None) | Err(_) => POLL,
+    }
+}
+
+/// Closes each day of the audit soon after it is over.
+async fn close_days(engine: Engine) {
+    loop {
+        if let Err(error) = engine.close_days().await {
+            tracing::warn!(%error, "the days that are over could not be closed");
+        }
+        tokio::time::sleep(DAYS).await;
     }
 }
 

@@ -208,6 +208,7 @@ fn append(workspace: WorkspaceId, stream: StreamId, expected: Head, entry: Entry
         approvals: vec![],
         calls: vec![],
         rules: vec![],
+        audit: vec![],
     }
 }
 

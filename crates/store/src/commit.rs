@@ -13,8 +13,8 @@ use crate::postgres;
 use crate::prepare::{Guard, Prepared};
 use crate::row::{Change, Writer};
 use crate::statements::{
-    APPROVALS, BLOCKS, CALLS, EVENTS, MOVE_TIP, NEW_STREAM, OLD_STREAM, REFS, RESULTS, RULES, STAND, START, SUPERSEDE,
-    UPDATE, UPDATE_AND_RELEASE,
+    APPROVALS, AUDIT, BLOCKS, CALLS, EVENTS, MOVE_TIP, NEW_STREAM, OLD_STREAM, REFS, RESULTS, RULES, STAND, START,
+    SUPERSEDE, UPDATE, UPDATE_AND_RELEASE,
 };
 use crate::value::{Args, args};
 
@@ -85,6 +85,7 @@ async fn write(tx: &mut Tx, batch: &[Prepared], me: &str, mode: Mode) -> Result<
     tx.run_set(&CALLS, &written(|append| &append.calls)).await?;
     tx.run_set(&RESULTS, &written(|append| &append.results)).await?;
     tx.run_set(&RULES, &written(|append| &append.rules)).await?;
+    tx.run_set(&AUDIT, &written(|append| &append.audit)).await?;
 
     let winners = || batch.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_ok()).map(|(append, _)| append);
     let mut changes: Vec<Change> = winners().map(|append| Change::Stream(append.stream)).collect();

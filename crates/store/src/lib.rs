@@ -28,6 +28,7 @@ macro_rules! sql {
 }
 
 mod agents;
+mod audit;
 mod chats;
 mod commit;
 mod db;

@@ -10,7 +10,7 @@ use adjutant_core::run::chain::{Head, StreamId};
 
 use crate::StoreError;
 use crate::keys::Sealer;
-use crate::row::{Append, ApprovalRow, CallRow, RuleRow, RunChange, RunRow, RunState, Writer};
+use crate::row::{Append, ApprovalRow, AuditRow, CallRow, RuleRow, RunChange, RunRow, RunState, Writer};
 use crate::seal::{Place, Scope};
 use crate::value::{Args, args};
 
@@ -31,6 +31,7 @@ pub(crate) struct Prepared {
     pub(crate) calls: Vec<Args>,
     pub(crate) results: Vec<Args>,
     pub(crate) rules: Vec<Args>,
+    pub(crate) audit: Vec<Args>,
     /// Whether somebody may now have to drive the run who did not before.
     pub(crate) due: bool,
     /// About how much it writes.
@@ -80,7 +81,8 @@ pub(crate) fn check(append: &Append) -> Result<Head, StoreError> {
     };
     let own = append.approvals.iter().all(|row| row.workspace == append.workspace)
         && append.rules.iter().all(|row| row.workspace == append.workspace)
-        && append.calls.iter().all(|row| row.workspace == append.workspace && StreamId::Run(row.run) == append.stream);
+        && append.calls.iter().all(|row| row.workspace == append.workspace && StreamId::Run(row.run) == append.stream)
+        && append.audit.iter().all(|row| row.stream == append.stream);
     if fits && own { Ok(head) } else { Err(StoreError::other("an append whose rows do not belong to its stream")) }
 }
 
@@ -124,6 +126,7 @@ pub(crate) fn prepare(append: Append, scope: Scope, sealer: &Sealer) -> Result<P
     let calls: BTreeMap<_, _> = append.calls.iter().map(|row| (&row.call, row)).collect();
     let calls = calls.values().map(|row| call_args(row)).collect();
     let rules = append.rules.iter().map(|row| rule_args(row, sealer)).collect::<Result<_, _>>()?;
+    let audit = append.audit.iter().map(|row| audit_args(scope, row)).collect();
     let keys = Keys { place, log, stream, expected, head };
     let guard = guard(&keys, append.writer, append.run, sealer)?;
     let writer = append.writer;
@@ -141,6 +144,7 @@ pub(crate) fn prepare(append: Append, scope: Scope, sealer: &Sealer) -> Result<P
         calls,
         results,
         rules,
+        audit,
         due,
         bytes,
     })
@@ -278,4 +282,21 @@ pub(crate) fn call_args(row: &CallRow) -> Args {
 pub(crate) fn result_args(row: &CallRow) -> Option<Args> {
     let end = row.ended?;
     Some(args![row.workspace, row.run, &row.call, end.seq, end.at, end.is_error])
+}
+
+pub(crate) fn audit_args(scope: Scope, row: &AuditRow) -> Args {
+    args![
+        scope,
+        row.time,
+        row.stream,
+        row.seq,
+        &row.kind,
+        &row.actor,
+        row.agent,
+        row.run,
+        &row.tool,
+        &row.target,
+        &row.verdict,
+        row.is_error,
+    ]
 }

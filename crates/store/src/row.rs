@@ -1,5 +1,7 @@
 //! What goes into the store and comes out of it: plain values, no SQL, no decisions.
 
+mod audit;
+
 use std::collections::BTreeMap;
 
 use adjutant_core::content::Hash;
@@ -7,6 +9,8 @@ use adjutant_core::id::{AgentId, ApprovalId, CallId, ChatId, NodeId, NotebookId,
 use adjutant_core::money::{MicroUsd, TokenUsage};
 use adjutant_core::run::chain::{Entry, Head, StreamId};
 use adjutant_core::time::Time;
+
+pub use audit::{AuditFilter, AuditPlace, AuditRow};
 
 /// Who appends. Owners carry the epoch of their claim and are refused once it is stale (fencing); commands come from any
 /// node and carry none.
@@ -46,6 +50,8 @@ pub struct Append {
     pub calls: Vec<CallRow>,
     /// Standing rules that these events make. One that is there already is left as it is.
     pub rules: Vec<RuleRow>,
+    /// What an audit reads of these events.
+    pub audit: Vec<AuditRow>,
 }
 
 /// The run's row after an append.

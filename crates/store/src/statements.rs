@@ -222,3 +222,21 @@ pub(crate) static RULES: LazyLock<SetSql> = LazyLock::new(|| {
         [("workspace", Text), ("id", Text), ("agent", Text), ("run", Text), ("expires_at", Int), ("body", Bytes)];
     SetSql::insert("rules", &columns, "ON CONFLICT DO NOTHING")
 });
+
+pub(crate) static AUDIT: LazyLock<SetSql> = LazyLock::new(|| {
+    let columns = [
+        ("workspace", Text),
+        ("time", Int),
+        ("stream", Text),
+        ("seq", Int),
+        ("kind", Text),
+        ("actor", Text),
+        ("agent", Text),
+        ("run", Text),
+        ("tool", Text),
+        ("target", Text),
+        ("verdict", Text),
+        ("is_error", Int),
+    ];
+    SetSql::insert("audit", &columns, "ON CONFLICT DO NOTHING")
+});

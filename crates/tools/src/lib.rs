@@ -16,7 +16,7 @@ mod world;
 
 pub use arguments::help;
 pub use files::{Freshness, refresh};
-pub use notebook::{Confinement, FileError, Notebook};
+pub use notebook::{Confinement, FileError, Notebook, folder_hash};
 pub use registry::Registry;
 pub use tool::Tool;
 pub use world::{HandleError, Hit, IndexHandle, IndexedFile, KvHandle, Stamp, World};

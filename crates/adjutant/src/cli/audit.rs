@@ -1,20 +1,25 @@
 //! `audit verify`: is the record whole? Of the database, or of an exported file, which needs no database.
 
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use adjutant_core::id::RunId;
+use adjutant_core::run::chain::StreamId;
 use adjutant_engine::store::row::RunFilter;
-use adjutant_engine::{EngineError, ExportProblem, verify_export};
-use serde_json::json;
+use adjutant_engine::{
+    AuditProblem, AuditVerified, EngineError, ExportProblem, is_whole_export, verify_export, verify_whole_export,
+};
+use serde_json::{Value, json};
 
 use super::Context;
 use super::terminal::one_line;
-use super::words::{count, short};
+use super::words::count;
 use crate::failure::{Exit, Failure};
 use crate::instance::Instance;
 
+/// Bytes within which the first line of a file ends.
+const FIRST_LINE: u64 = 4096;
 /// Runs looked up at a time.
 const PAGE: u32 = 256;
 
@@ -28,15 +33,18 @@ pub(super) struct Args {
 enum Command {
     /// Check every chain of the database, or that of an exported file; exit 9 if one is broken
     Verify {
-        /// A file that `runs export` wrote
+        /// A file that `runs export` or `audit export --whole` wrote
         file: Option<PathBuf>,
+        /// The public key that must have signed the days, as an earlier check of the database said it
+        #[arg(long, value_name = "HEX", requires = "file")]
+        key: Option<String>,
     },
 }
 
 pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failure> {
-    let Command::Verify { file } = args.command;
+    let Command::Verify { file, key } = args.command;
     if let Some(path) = file {
-        return verify_file(context, &path);
+        return verify_file(context, &path, key);
     }
     let instance = context.open("audit").await?;
     let exit = verify_database(context, &instance).await;
@@ -44,12 +52,19 @@ pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failu
     exit
 }
 
-fn verify_file(context: &Context, path: &Path) -> Result<Exit, Failure> {
+fn verify_file(context: &Context, path: &Path, key: Option<String>) -> Result<Exit, Failure> {
     let unreadable = |error: &std::io::Error| {
         Failure::usage(format!("{} cannot be read: {error}. Nothing was verified.", path.display()))
     };
     let file = File::open(path).map_err(|error| unreadable(&error))?;
-    match verify_export(BufReader::new(file)) {
+    let mut reader = BufReader::new(file);
+    if is_whole(&mut reader).map_err(|error| unreadable(&error))? {
+        return match verify_whole_export(reader, key) {
+            Ok(verified) => Ok(told(context, &json!({"file": path}), &verified)),
+            Err(problem) => Err(not_what_was_exported(path, &problem)),
+        };
+    }
+    match verify_export(reader) {
         Ok(verified) => {
             let document = json!({"file": path, "valid": true, "verified": verified});
             context.print(&document, || {
@@ -69,12 +84,22 @@ fn verify_file(context: &Context, path: &Path) -> Result<Exit, Failure> {
         Err(ExportProblem::Unreadable(error)) if error.kind() != std::io::ErrorKind::InvalidData => {
             Err(unreadable(&error))
         }
-        Err(problem) => {
-            let message = format!("{} is not what was exported: {problem}.", path.display());
-            Err(Failure::new(Exit::Broken, "chain_broken", message)
-                .hint("export the run again from its database, or trust it no more"))
-        }
+        Err(problem) => Err(not_what_was_exported(path, &problem)),
     }
+}
+
+fn not_what_was_exported(path: &Path, problem: &ExportProblem) -> Failure {
+    let message = format!("{} is not what was exported: {problem}.", path.display());
+    Failure::new(Exit::Broken, "chain_broken", message).hint("export it again from its database, or trust it no more")
+}
+
+/// Whether a file holds every log; its first line says so.
+fn is_whole(reader: &mut BufReader<File>) -> Result<bool, std::io::Error> {
+    let mut first = String::new();
+    // A line that is no text is for the check of its form to name.
+    let _ = reader.by_ref().take(FIRST_LINE).read_line(&mut first);
+    reader.seek(SeekFrom::Start(0))?;
+    Ok(is_whole_export(&first))
 }
 
 /// What a check of many runs found.
@@ -119,21 +144,50 @@ pub(super) async fn check(instance: &Instance, most: usize) -> Result<Checked, F
 }
 
 async fn verify_database(context: &Context, instance: &Instance) -> Result<Exit, Failure> {
-    let checked = check(instance, usize::MAX).await?;
-    let broken: Vec<_> = checked.broken.iter().map(|(run, why)| json!({"run_id": run, "reason": why})).collect();
-    let valid = broken.is_empty();
-    let document = json!({"valid": valid, "runs": checked.runs, "events": checked.events, "erased": checked.erased, "broken": broken});
+    let verified = instance.engine.verify_all().await?;
+    if verified.problems.is_empty() {
+        // Only what is whole is signed.
+        instance.engine.close_days().await?;
+    }
+    Ok(told(context, &json!({}), &verified))
+}
+
+/// Says what a check of all logs found.
+fn told(context: &Context, about: &Value, verified: &AuditVerified) -> Exit {
+    let valid = verified.problems.is_empty();
+    let broken: Vec<_> = verified.problems.iter().map(broken).collect();
+    let mut document = json!({
+        "valid": valid, "runs": verified.runs, "logs": verified.logs, "events": verified.events,
+        "erased": verified.erased, "days": verified.days, "last_day": verified.last_day, "key": verified.key,
+        "broken": broken,
+    });
+    if let (Some(document), Some(about)) = (document.as_object_mut(), about.as_object()) {
+        document.extend(about.clone());
+    }
     let style = context.terminal.out;
     context.print(&document, || {
-        let whole = format!(
-            "{}, {} events",
-            count(checked.runs - checked.broken.len(), "run is whole", "runs are whole"),
-            checked.events
-        );
-        let mut lines = vec![if valid { style.good(&format!("✔ {whole}")) } else { whole }];
-        lines
-            .extend(checked.broken.iter().map(|(run, why)| style.bad(&format!("✖ {}: {}", short(run), one_line(why)))));
+        let mut bad: Vec<_> = verified.problems.iter().map(|problem| problem.stream).collect();
+        bad.dedup();
+        let whole = usize::try_from(verified.runs + verified.logs).unwrap_or(usize::MAX).saturating_sub(bad.len());
+        let logs = count(whole, "log is whole", "logs are whole");
+        let erased = if verified.erased == 0 { String::new() } else { format!(", {} bodies erased", verified.erased) };
+        let line = format!("{logs} ({} of runs), {} events{erased}", verified.runs, verified.events);
+        let mut lines = vec![if valid { style.good(&format!("✔ {line}")) } else { line }];
+        if let (Some(day), Some(key)) = (&verified.last_day, &verified.key) {
+            let days = count(usize::try_from(verified.days).unwrap_or(usize::MAX), "signed day", "signed days");
+            lines.push(style.dim(&format!("{days}, the last {day}, key {key}")));
+        }
+        let line = |problem: &AuditProblem| format!("✖ {}: {}", problem.stream, one_line(&problem.reason));
+        lines.extend(verified.problems.iter().map(|problem| style.bad(&line(problem))));
         lines
     });
-    Ok(if valid { Exit::Done } else { Exit::Broken })
+    if valid { Exit::Done } else { Exit::Broken }
+}
+
+fn broken(problem: &AuditProblem) -> Value {
+    let run = match problem.stream {
+        StreamId::Run(run) => Some(run),
+        StreamId::Workspace(_) | StreamId::System => None,
+    };
+    json!({"stream": problem.stream, "run_id": run, "reason": problem.reason})
 }

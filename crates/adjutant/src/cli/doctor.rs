@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use adjutant_engine::AuditLog;
 use adjutant_engine::store::row::RunFilter;
 use adjutant_engine::tools::Confinement;
 use serde_json::json;
@@ -226,6 +227,8 @@ async fn rebuild(instance: &Instance) -> Result<usize, Failure> {
     let (engine, workspace) = (&instance.engine, instance.home.workspace);
     let mut filter = RunFilter { superseded: true, ..RunFilter::default() };
     let mut rebuilt = 0;
+    engine.rebuild_audit(AuditLog::Instance).await?;
+    engine.rebuild_audit(AuditLog::Workspace(workspace)).await?;
     loop {
         let rows = engine.store().runs(workspace, &filter, PAGE).await?;
         let last = rows.len() < PAGE as usize;

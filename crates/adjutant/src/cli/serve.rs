@@ -3,7 +3,9 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use adjutant_engine::Worker;
+use adjutant_core::audit::{Act, Deed};
+use adjutant_engine::{AuditLog, Worker};
+use serde_json::{Map, Value};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -55,6 +57,7 @@ async fn serve(context: &Context, config: &Config, instance: &Instance, open: bo
     instance.note(&format!("serve on {url}"));
     // Nobody should be able to connect before a signal can end it in order.
     let stop = stop_signal()?;
+    record_start(config, instance, &url).await?;
     let worker = instance.engine.start_worker().await?;
     greet(context, config, instance, &url);
     if open {
@@ -63,6 +66,15 @@ async fn serve(context: &Context, config: &Config, instance: &Instance, open: bo
     let result = listen(listener, instance, stop).await;
     stop_worker(worker).await;
     result.map_err(|error| Failure::other(format!("The server ended: {error}.")))
+}
+
+/// Records the start with its settings, none of which shows a secret.
+async fn record_start(config: &Config, instance: &Instance, url: &str) -> Result<(), Failure> {
+    let settings: Map<String, Value> =
+        config.shown().into_iter().map(|(key, value, _)| (key.replace(' ', "_"), Value::from(value))).collect();
+    let act = Act::new(Deed::InstanceStarted, None, format!("Adjutant {VERSION} on {url}")).with("settings", settings);
+    instance.engine.audit(AuditLog::Instance, act).await?;
+    Ok(())
 }
 
 /// Serves until the signal comes, then lets open requests end, but not for ever.

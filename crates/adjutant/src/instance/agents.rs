@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use adjutant_core::guard::policy::AgentConfig;
-use adjutant_engine::store::row::AgentRow;
+use adjutant_core::run::event::Actor;
 use adjutant_engine::tools::Registry;
 use adjutant_engine::{Engine, Home};
 
@@ -82,7 +82,7 @@ pub(crate) async fn save(engine: &Engine, home: Home, file: &AgentFile) -> Resul
     });
     if !same {
         let version = known.map_or(0, |row| row.version);
-        engine.save_agent(home.workspace, file.spec.clone(), version).await?;
+        engine.save_agent(home.workspace, Actor::User(home.user), file.spec.clone(), version).await?;
     }
     Ok(())
 }
@@ -101,8 +101,7 @@ async fn forget(
     for slug in before.difference(&now) {
         let Some(row) = engine.store().agent_by_slug(home.workspace, slug).await? else { continue };
         if row.active {
-            let off = AgentRow { active: false, saved_at: engine.env().now(), ..row };
-            engine.store().save_agent(&off, off.version).await?;
+            engine.switch_agent(Actor::User(home.user), row, false).await?;
             tracing::warn!(agent = %slug, "its file is gone; the agent is switched off");
         }
     }

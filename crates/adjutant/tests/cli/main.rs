@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on stops")]
 
 mod agents;
+mod audit;
 mod house;
 mod programs;
 mod rules;

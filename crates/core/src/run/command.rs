@@ -39,7 +39,10 @@ pub enum Command {
         reason: String,
     },
     /// Holds the run: nothing new is started.
-    Pause,
+    Pause {
+        /// Who.
+        by: Actor,
+    },
     /// Lets a held run go on.
     Resume {
         /// Who.
@@ -132,11 +135,11 @@ pub fn accept(state: &State, command: &Command, now: Time) -> Result<Vec<Event>,
         Command::Cancel { by, reason } => {
             Ok(vec![Event::CancelAsked(CancelAsked { by: by.clone(), reason: reason.clone() })])
         }
-        Command::Pause => match ended {
+        Command::Pause { by } => match ended {
             Some(status) => Err(Refusal::Ended(status)),
             // A hold of another kind may end by itself; the person's does not.
             None if state.pause.as_ref().is_some_and(|pause| pause.reason == PauseReason::Person) => Ok(Vec::new()),
-            None => Ok(vec![Event::Paused(Paused { reason: PauseReason::Person, until: None })]),
+            None => Ok(vec![Event::Paused(Paused { reason: PauseReason::Person, until: None, by: Some(by.clone()) })]),
         },
         Command::Resume { by } => match ended {
             Some(status) => Err(Refusal::Ended(status)),

@@ -202,18 +202,18 @@ fn pausing_twice_records_nothing_and_only_a_held_run_is_resumed() {
     let mut story = Story::new();
     let resume = Command::Resume { by: person() };
     assert_eq!(story.command(&resume), Err(Refusal::NotPaused));
-    assert_eq!(story.command(&Command::Pause), Ok(vec!["paused"]));
-    assert_eq!(story.command(&Command::Pause), Ok(vec![]));
+    assert_eq!(story.command(&Command::Pause { by: person() }), Ok(vec!["paused"]));
+    assert_eq!(story.command(&Command::Pause { by: person() }), Ok(vec![]));
     assert_eq!(story.command(&resume), Ok(vec!["resumed"]));
     story.says("Done.").finishes(EndStatus::Completed);
-    assert_eq!(story.command(&Command::Pause), Err(Refusal::Ended(Status::Completed)));
+    assert_eq!(story.command(&Command::Pause { by: person() }), Err(Refusal::Ended(Status::Completed)));
     assert_eq!(story.command(&resume), Err(Refusal::Ended(Status::Completed)));
 }
 
 #[test]
 fn a_persons_pause_outlasts_one_that_would_end_by_itself() {
     let mut story = Story::new();
-    story.add(Paused { reason: PauseReason::Rate, until: Some(at(50)) });
-    assert_eq!(story.command(&Command::Pause), Ok(vec!["paused"]));
+    story.add(Paused { reason: PauseReason::Rate, until: Some(at(50)), by: None });
+    assert_eq!(story.command(&Command::Pause { by: person() }), Ok(vec!["paused"]));
     assert_eq!((story.state.status(), story.state.due()), (Status::Paused, None));
 }

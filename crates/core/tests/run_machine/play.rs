@@ -137,13 +137,13 @@ impl Player {
     /// A command comes in, at any time.
     fn interfere(&mut self) {
         let command = match self.roll(8) {
-            0 => Command::Pause,
+            0 => Command::Pause { by: person() },
             1 | 2 => Command::Resume { by: person() },
             3 => Command::Cancel { by: person(), reason: "enough".to_owned() },
             4 => return self.record(LabelsRaised { labels: Labels::UNTRUSTED, source: "page".to_owned() }),
             5 => {
                 let until = Some(self.story.now.after(std::time::Duration::from_millis(300)));
-                return self.record(Paused { reason: PauseReason::Rate, until });
+                return self.record(Paused { reason: PauseReason::Rate, until, by: None });
             }
             _ => return self.decide(),
         };

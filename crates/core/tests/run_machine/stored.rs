@@ -249,7 +249,7 @@ fn full() -> Vec<Event> {
         }
         .into(),
         LabelsRaised { labels: Labels::UNTRUSTED, source: "attachment".to_owned() }.into(),
-        Paused { reason: PauseReason::Rate, until: Some(when()) }.into(),
+        Paused { reason: PauseReason::Rate, until: Some(when()), by: None }.into(),
         Resumed { by: Actor::Clock }.into(),
         CancelAsked { by: Actor::Rule("halt".to_owned()), reason: "enough".to_owned() }.into(),
         Cancelled { reason: "enough".to_owned() }.into(),
@@ -416,7 +416,7 @@ fn commands_are_asked_facts_are_kept_and_decisions_are_taken_again() {
     );
     let mut refused = call_ended();
     refused.allowed = false;
-    let pause = |reason| Event::from(Paused { reason, until: None }).class();
+    let pause = |reason| Event::from(Paused { reason, until: None, by: None }).class();
     assert_eq!(Event::from(refused).class(), Class::Decision, "what was not run is concluded again");
     assert_eq!(Event::from(Resumed { by: somebody() }).class(), Class::Command);
     assert_eq!(Event::from(Resumed { by: Actor::Clock }).class(), Class::Decision);

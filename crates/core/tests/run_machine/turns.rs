@@ -14,7 +14,7 @@ use crate::given::{PATIENCE, Story, at, call_id, ids, person, verdict};
 
 fn pause(until: Option<Time>) -> Paused {
     let reason = if until.is_some() { PauseReason::Rate } else { PauseReason::Person };
-    Paused { reason, until }
+    Paused { reason, until, by: None }
 }
 
 fn cancel() -> CancelAsked {

@@ -1,10 +1,13 @@
 //! Agents: saving and finding them.
 
+use adjutant_core::audit::{Act, Deed};
 use adjutant_core::guard::policy::AgentSpec;
 use adjutant_core::id::{AgentId, WorkspaceId};
+use adjutant_core::run::event::Actor;
 use adjutant_store::StoreError;
 use adjutant_store::row::AgentRow;
 
+use crate::audit::AuditLog;
 use crate::engine::Engine;
 use crate::error::EngineError;
 
@@ -16,6 +19,7 @@ impl Engine {
     pub async fn save_agent(
         &self,
         workspace: WorkspaceId,
+        by: Actor,
         spec: AgentSpec,
         expected: u64,
     ) -> Result<AgentRow, EngineError> {
@@ -32,12 +36,36 @@ impl Engine {
             saved_at: self.env().now(),
         };
         match self.store().save_agent(&row, expected).await {
-            Ok(_) => Ok(row),
+            Ok(_) => {
+                let act = Act::new(Deed::AgentSaved, Some(by), format!("{} version {}", row.slug, row.version))
+                    .agent(row.id)
+                    .with("version", row.version)
+                    .with("active", row.active)
+                    .with("policy", config.hash().to_string());
+                self.audit(AuditLog::Workspace(workspace), act).await?;
+                Ok(row)
+            }
             Err(StoreError::Stale { .. }) => {
                 Err(EngineError::Invalid(format!("the agent `{}` was changed meanwhile; read it again", row.slug)))
             }
             Err(other) => Err(other.into()),
         }
+    }
+
+    /// Switches an agent on or off, as its next version.
+    ///
+    /// # Errors
+    /// When somebody saved another version meanwhile.
+    pub async fn switch_agent(&self, by: Actor, row: AgentRow, active: bool) -> Result<AgentRow, EngineError> {
+        let row = AgentRow { active, version: row.version + 1, saved_at: self.env().now(), ..row };
+        self.store().save_agent(&row, row.version - 1).await?;
+        let word = if active { "on" } else { "off" };
+        let act = Act::new(Deed::AgentSwitched, Some(by), format!("{} {word}", row.slug))
+            .agent(row.id)
+            .with("version", row.version)
+            .with("active", active);
+        self.audit(AuditLog::Workspace(row.workspace), act).await?;
+        Ok(row)
     }
 
     /// Finds an agent by its id or short name.

@@ -3,6 +3,7 @@
 use adjutant_core::guard::policy::{AgentSpec, Autonomy};
 use adjutant_core::guard::scope::{FolderEntry, ScopeSpec};
 use adjutant_core::id::{NotebookId, UserId, WorkspaceId};
+use adjutant_core::run::event::Actor;
 use adjutant_models::demo::sample_files;
 use adjutant_store::StoreError;
 use adjutant_store::row::{NotebookRow, UserRow, WorkspaceRow};
@@ -35,12 +36,12 @@ impl Engine {
         };
         let workspace = match self.store().workspace_by_slug("home").await? {
             Some(workspace) => workspace.id,
-            None => self.make_home().await?,
+            None => self.make_home(user).await?,
         };
         Ok(Home { user, workspace })
     }
 
-    async fn make_home(&self) -> Result<WorkspaceId, EngineError> {
+    async fn make_home(&self, user: UserId) -> Result<WorkspaceId, EngineError> {
         let workspace = WorkspaceRow {
             id: self.env().id(),
             slug: "home".to_owned(),
@@ -51,7 +52,7 @@ impl Engine {
         self.store().create_workspace(&workspace).await?;
         let notebook = self.create_notebook(workspace.id, "welcome").await?;
         self.fill_samples(workspace.id, notebook).await?;
-        self.save_agent(workspace.id, guide(), 0).await?;
+        self.save_agent(workspace.id, Actor::User(user), guide(), 0).await?;
         Ok(workspace.id)
     }
 

@@ -7,9 +7,11 @@ mod report;
 pub(crate) mod rules;
 mod runs;
 mod start;
+mod undo;
 
 pub use home::Home;
 pub use report::{ActionReport, ModelCallReport, RunReport};
 pub use rules::NewRule;
 pub use runs::RunRef;
 pub use start::{Fork, StartRun};
+pub use undo::{UndoMode, UndoOutcome, UndoReport, UndoneFile};

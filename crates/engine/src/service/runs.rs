@@ -11,6 +11,7 @@ use adjutant_store::StoreError;
 use adjutant_store::row::{RunRow, Writer};
 
 use crate::asking::state_at;
+use crate::audit::run_rows;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::feed::FeedItem;
@@ -136,7 +137,9 @@ impl Engine {
         let row = RunRow { head: log.head, state: projection::run_state(&log.state), ..row };
         let (approvals, calls) = (projection::all_approval_rows(&log.state), projection::all_call_rows(&log.state));
         self.store().rebuild_run(row, approvals, calls).await?;
-        Ok(())
+        let recorded = self.recorded(workspace, run, 0, None).await?;
+        let rows = run_rows(&log.state, recorded.iter().map(|item| (item.seq, item.at, &item.event)));
+        Ok(self.store().rebuild_audit(workspace, StreamId::Run(run), rows).await?)
     }
 
     /// Loads the long texts of events.

@@ -16,6 +16,7 @@ use adjutant_store::StoreError;
 use adjutant_store::row::{Append, ChatRow, RunChange, RunRow, Tip, Writer};
 
 use crate::asking::state_at;
+use crate::audit::run_rows;
 use crate::engine::{CurrentAgent, Engine};
 use crate::error::EngineError;
 use crate::log::blocks_of;
@@ -363,6 +364,7 @@ impl Engine {
             approvals: Vec::new(),
             calls: Vec::new(),
             rules: Vec::new(),
+            audit: run_rows(&state, [(1, now, started)]),
         };
         self.store().append(append).await?;
         Ok(run)

@@ -71,7 +71,7 @@ impl Person {
         let done = match deed {
             Deed::Decide => self.decide(row.id).await,
             Deed::Cancel => self.command(row.id, Command::Cancel { by: self.me(), reason: "enough".to_owned() }).await,
-            Deed::Pause => self.command(row.id, Command::Pause).await,
+            Deed::Pause => self.command(row.id, Command::Pause { by: self.me() }).await,
             Deed::Resume => self.command(row.id, Command::Resume { by: self.me() }).await,
             Deed::Message if runs.len() < RUNS => self.say(row).await,
             Deed::Edit if runs.len() < RUNS => self.edit(row.id).await,
@@ -213,7 +213,7 @@ impl Person {
         let current = self.engine.current_agent(tenant.workspace, tenant.agent).await?;
         let strict = self.dice.pick(&[None, Some("send"), Some("write"), Some("look")]).copied().flatten();
         let spec = agent(&self.scene.plan.agent, strict);
-        self.engine.save_agent(tenant.workspace, spec, current.version).await?;
+        self.engine.save_agent(tenant.workspace, self.me(), spec, current.version).await?;
         self.scene.hit("people: changed the policy");
         Ok(())
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_core::run::chain::StreamId;
+use adjutant_core::run::event::Actor;
 use adjutant_engine::{Engine, StartRun};
 use adjutant_store::row::{ApprovalFilter, RunRow, UserRow, WorkspaceRow};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -66,7 +67,10 @@ async fn set_up(scene: &Arc<Scene>) -> Engine {
     let workspace = WorkspaceRow { id: env.id(), slug, name, time_zone, created_at };
     scene.store.create_user(&user).await.expect("the tables are empty");
     scene.store.create_workspace(&workspace).await.expect("the tables are empty");
-    let row = engine.save_agent(workspace.id, agent(&scene.plan.agent, None), 0).await.expect("nobody disturbs");
+    let row = engine
+        .save_agent(workspace.id, Actor::Clock, agent(&scene.plan.agent, None), 0)
+        .await
+        .expect("nobody disturbs");
     *lock(&scene.tenant) = Some(Tenant { workspace: workspace.id, user: user.id, agent: row.id });
     for _ in 0..scene.plan.runs {
         let ask = StartRun {

@@ -1,5 +1,6 @@
 //! Chats that go on, are edited, and are forked.
 
+use adjutant_core::run::event::Actor;
 use adjutant_core::run::status::Status;
 use adjutant_engine::store::row::RunFilter;
 use adjutant_engine::{EngineError, Fork};
@@ -131,7 +132,7 @@ async fn a_chat_stays_with_its_agent_and_its_notebook() {
     let (engine, workspace) = (agent.engine(), agent.workspace());
     let row = engine.run_row(workspace, first.id).await.unwrap();
     let spec = adjutant_core::guard::policy::AgentSpec { name: "Other".to_owned(), ..Default::default() };
-    let other = engine.save_agent(workspace, spec, 0).await.unwrap();
+    let other = engine.save_agent(workspace, Actor::Clock, spec, 0).await.unwrap();
     let ask = adjutant_engine::StartRun {
         user: row.initiator,
         agent: other.id,

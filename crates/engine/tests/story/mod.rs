@@ -1,9 +1,11 @@
 //! The stories, by what they are about, and the stage they play on.
 
 mod approvals;
+mod audit;
 mod branches;
 mod limits;
 mod rules;
+mod undo;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -211,6 +211,25 @@ CREATE TABLE results (
     PRIMARY KEY (workspace, run, call)
 );
 
+-- Projection: what an audit reads, of runs and of audit logs alike, in the order of time. What was said is only in the log.
+CREATE TABLE audit (
+    workspace TEXT COLLATE "C" NOT NULL,
+    time BIGINT NOT NULL,
+    stream TEXT COLLATE "C" NOT NULL,
+    seq BIGINT NOT NULL,
+    kind TEXT COLLATE "C" NOT NULL,
+    actor TEXT COLLATE "C",
+    agent TEXT COLLATE "C",
+    run TEXT COLLATE "C",
+    tool TEXT COLLATE "C",
+    target TEXT COLLATE "C",
+    verdict TEXT COLLATE "C",
+    is_error BIGINT NOT NULL,
+    PRIMARY KEY (workspace, time, stream, seq)
+);
+-- Serves: the entries about one run, newest first; rebuilding them.
+CREATE INDEX audit_run ON audit (workspace, run, time);
+
 -- Processes that drive runs; a lease by the database's clock.
 CREATE TABLE nodes (
     id TEXT COLLATE "C" NOT NULL PRIMARY KEY,

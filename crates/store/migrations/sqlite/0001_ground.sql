@@ -211,6 +211,25 @@ CREATE TABLE results (
     PRIMARY KEY (workspace, run, call)
 ) STRICT;
 
+-- Projection: what an audit reads, of runs and of audit logs alike, in the order of time. What was said is only in the log.
+CREATE TABLE audit (
+    workspace TEXT NOT NULL,
+    time INTEGER NOT NULL,
+    stream TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    actor TEXT,
+    agent TEXT,
+    run TEXT,
+    tool TEXT,
+    target TEXT,
+    verdict TEXT,
+    is_error INTEGER NOT NULL,
+    PRIMARY KEY (workspace, time, stream, seq)
+) STRICT, WITHOUT ROWID;
+-- Serves: the entries about one run, newest first; rebuilding them.
+CREATE INDEX audit_run ON audit (workspace, run, time);
+
 -- Processes that drive runs; a lease by the database's clock.
 CREATE TABLE nodes (
     id TEXT NOT NULL PRIMARY KEY,

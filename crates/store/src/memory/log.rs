@@ -7,6 +7,7 @@ use adjutant_core::content::Hash;
 use adjutant_core::id::WorkspaceId;
 use adjutant_core::run::chain::{Entry, Head, StreamId};
 
+use super::audit::order;
 use super::{Fault, FaultPoint, Memory, MemoryConfig, Shared, State, lock};
 use crate::StoreError;
 use crate::prepare::{check, makes_due};
@@ -194,6 +195,9 @@ fn write(state: &mut State, scope: Scope, head: Head, append: Append) {
     }
     for row in append.rules {
         state.rules.entry((row.workspace, row.id)).or_insert(row);
+    }
+    for row in append.audit {
+        state.audit.insert((scope, order(row.place())), row);
     }
     for row in append.approvals {
         state.approvals.insert((row.workspace, row.id), row);

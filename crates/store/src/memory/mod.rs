@@ -1,6 +1,7 @@
 //! The back end for simulation: maps behind one lock, with the meaning of the databases, a clock that is handed in and
 //! faults on request. Several processes may share the maps. Seals nothing, and is never in the shipped binary.
 
+mod audit;
 mod hooks;
 mod log;
 mod queue;
@@ -19,8 +20,8 @@ use adjutant_core::time::Time;
 use tokio::sync::broadcast;
 
 use crate::row::{
-    AgentRow, ApprovalRow, CallEnd, CallRow, Change, ChatRow, IndexedFile, NotebookRow, RuleRow, RunRow, UserRow,
-    WorkspaceRow,
+    AgentRow, ApprovalRow, AuditRow, CallEnd, CallRow, Change, ChatRow, IndexedFile, NotebookRow, RuleRow, RunRow,
+    UserRow, WorkspaceRow,
 };
 use crate::seal::Scope;
 
@@ -61,6 +62,7 @@ struct State {
     approvals: BTreeMap<(WorkspaceId, ApprovalId), ApprovalRow>,
     calls: BTreeMap<(RunId, CallId), CallRow>,
     results: BTreeMap<(RunId, CallId), CallEnd>,
+    audit: BTreeMap<(Scope, (Time, String, u64)), AuditRow>,
     nodes: BTreeMap<NodeId, Time>,
     kv: BTreeMap<(WorkspaceId, AgentId, String), String>,
     rules: BTreeMap<(WorkspaceId, RuleId), RuleRow>,

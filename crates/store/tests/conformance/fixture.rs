@@ -226,6 +226,7 @@ pub(crate) fn add(workspace: WorkspaceId, stream: StreamId, expected: Head, text
         approvals: vec![],
         calls: vec![],
         rules: vec![],
+        audit: vec![],
     }
 }
 

@@ -9,6 +9,7 @@ mod world;
 mod fixture;
 
 mod agents;
+mod audit;
 mod erase;
 mod faults;
 mod group;

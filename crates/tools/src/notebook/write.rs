@@ -113,6 +113,24 @@ impl Notebook {
         Ok(before)
     }
 
+    /// Creates an empty folder that does not exist, and the folders it lies in.
+    ///
+    /// # Errors
+    /// Fails when something is there already or the folder cannot be made.
+    pub fn create_folder(&self, path: &NotePath) -> Result<(), FileError> {
+        let (parent, name) = split(path)?;
+        let mut made = Vec::new();
+        let created = self.make_folders(&parent, &mut made).and_then(|folder| {
+            let _lock = lock::hold(&folder, name)?;
+            rustix::fs::mkdirat(&folder, name, Mode::from_raw_mode(0o777))?;
+            confirm(&folder)
+        });
+        if created.as_ref().is_err_and(|error| !matches!(error, FileError::Unconfirmed(_))) {
+            self.unmake_folders(&made);
+        }
+        created
+    }
+
     /// Deletes an empty folder.
     ///
     /// # Errors

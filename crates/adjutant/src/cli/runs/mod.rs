@@ -6,6 +6,7 @@ mod ls;
 mod replay;
 mod show;
 mod steer;
+mod undo;
 
 use super::Context;
 use crate::failure::{Exit, Failure};
@@ -34,6 +35,8 @@ enum Command {
     Pause(steer::Pause),
     /// Walk a recorded run again without doing anything; exit 9 if it comes out differently
     Replay(replay::Args),
+    /// Put files back as they were before a run; what somebody changed since is left alone
+    Undo(undo::Args),
     /// Write a run as a file that can be verified anywhere
     Export(export::Args),
 }
@@ -51,6 +54,7 @@ pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failu
         Command::Cancel(args) => steer::cancel(context, &instance, args).await,
         Command::Pause(args) => steer::pause(context, &instance, args).await,
         Command::Replay(args) => replay::execute(context, &instance, args).await,
+        Command::Undo(args) => undo::execute(context, &instance, args).await,
         Command::Export(args) => export::execute(context, &instance, args).await,
     };
     instance.close().await;

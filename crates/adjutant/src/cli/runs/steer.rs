@@ -46,7 +46,8 @@ pub(super) async fn cancel(context: &Context, instance: &Instance, args: Cancel)
 
 pub(super) async fn pause(context: &Context, instance: &Instance, args: Pause) -> Result<Exit, Failure> {
     let run = find::run(instance, &args.run).await?;
-    let state = instance.engine.command(instance.home.workspace, run, &Command::Pause).await?;
+    let command = Command::Pause { by: Actor::User(instance.home.user) };
+    let state = instance.engine.command(instance.home.workspace, run, &command).await?;
     told(context, &state, "runs resume");
     Ok(Exit::Done)
 }

@@ -204,7 +204,7 @@ fn ending() -> Vec<Event> {
         files_modified: vec!["/todo.md".to_owned()],
     };
     vec![
-        Paused { reason: PauseReason::Rate, until: Some(AT) }.into(),
+        Paused { reason: PauseReason::Rate, until: Some(AT), by: None }.into(),
         Resumed { by: user() }.into(),
         CancelAsked { by: user(), reason: reason.clone() }.into(),
         Cancelled { reason }.into(),

@@ -37,6 +37,9 @@ pub struct Paused {
     /// When it goes on by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Time>,
+    /// Who asked, if somebody did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Actor>,
 }
 
 impl Paused {

@@ -126,25 +126,29 @@ pub enum BadEvent {
     },
 }
 
+/// A JSON object with a random salt as its first field.
+pub(crate) fn salted(json: &str, salt: [u8; 16]) -> Vec<u8> {
+    let mut body = String::with_capacity(json.len() + 48);
+    body.push_str("{\"salt\":\"");
+    for byte in salt {
+        body.push(char::from(b"0123456789abcdef"[usize::from(byte >> 4)]));
+        body.push(char::from(b"0123456789abcdef"[usize::from(byte & 15)]));
+    }
+    body.push('"');
+    if json.len() > 2 {
+        body.push(',');
+    }
+    body.push_str(&json[1..]);
+    body.into_bytes()
+}
+
 impl Event {
     /// The stored body: JSON with a random salt first, so that a hash of a short body tells nothing.
     ///
     /// # Errors
     /// When a body cannot be written as JSON.
     pub fn encode(&self, salt: [u8; 16]) -> Result<Vec<u8>, serde_json::Error> {
-        let json = self.json()?;
-        let mut body = String::with_capacity(json.len() + 48);
-        body.push_str("{\"salt\":\"");
-        for byte in salt {
-            body.push(char::from(b"0123456789abcdef"[usize::from(byte >> 4)]));
-            body.push(char::from(b"0123456789abcdef"[usize::from(byte & 15)]));
-        }
-        body.push('"');
-        if json.len() > 2 {
-            body.push(',');
-        }
-        body.push_str(&json[1..]);
-        Ok(body.into_bytes())
+        Ok(salted(&self.json()?, salt))
     }
 
     /// What becomes of the event when its append loses a race.

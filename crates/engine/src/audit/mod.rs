@@ -1,0 +1,146 @@
+//! The audit: acts of people and of the instance, recorded in logs of the same form as a run's.
+
+mod day;
+mod rows;
+mod verify;
+mod whole;
+
+pub(crate) use rows::{audit_row, run_rows};
+pub use verify::{AuditProblem, AuditVerified};
+pub use whole::{RunBodies, is_whole_export, verify_whole_export};
+
+use adjutant_core::audit::{Act, AuditEvent};
+use adjutant_core::id::WorkspaceId;
+use adjutant_core::run::chain::{Entry, Head, StreamId};
+use adjutant_core::run::event::BadEvent;
+use adjutant_core::time::Time;
+use adjutant_store::StoreError;
+use adjutant_store::row::{Append, Writer};
+
+use crate::engine::Engine;
+use crate::error::EngineError;
+
+/// How often an entry that lost a race against another node is tried again.
+const RACES: usize = 64;
+/// Entries read at a time.
+const PAGE: u32 = 512;
+
+/// One of the audit logs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AuditLog {
+    /// Of a workspace: what was done to its agents, rules, runs and files.
+    Workspace(WorkspaceId),
+    /// Of the instance: starts, settings, people, the records of the days.
+    Instance,
+}
+
+impl AuditLog {
+    /// The log's name.
+    #[must_use]
+    pub const fn stream(self) -> StreamId {
+        match self {
+            Self::Workspace(workspace) => StreamId::Workspace(workspace),
+            Self::Instance => StreamId::System,
+        }
+    }
+
+    /// The tenant under which the store finds it; the instance's own log belongs to none, and any will do.
+    pub(crate) fn tenant(self) -> WorkspaceId {
+        match self {
+            Self::Workspace(workspace) => workspace,
+            Self::Instance => WorkspaceId::new(Time::from_millis(0), [0; 10]),
+        }
+    }
+}
+
+/// One entry of an audit log, with its place and time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AuditRecorded {
+    /// Its place in the log.
+    pub seq: u64,
+    /// When it was recorded.
+    pub at: Time,
+    /// What was recorded; none once erased.
+    pub event: Option<AuditEvent>,
+}
+
+impl Engine {
+    /// Records an act. It is durable when this answers; whoever must not act unrecorded calls it first.
+    ///
+    /// # Errors
+    /// When the store cannot be written: then the act is not recorded, or nobody knows whether it is.
+    pub async fn audit(&self, log: AuditLog, act: Act) -> Result<Head, EngineError> {
+        if let Err(error) = self.close_days().await {
+            // It is tried again with the next act; what is to be recorded now does not wait for it.
+            tracing::warn!(%error, "the days that are over could not be closed");
+        }
+        self.append_audit(log, &AuditEvent::Act(act)).await
+    }
+
+    /// Everything in an audit log.
+    ///
+    /// # Errors
+    /// When it cannot be read or followed.
+    pub async fn audit_log(&self, log: AuditLog) -> Result<Vec<AuditRecorded>, EngineError> {
+        let mut recorded = Vec::new();
+        let mut after = 0;
+        loop {
+            let entries = self.store().events(log.tenant(), log.stream(), after, PAGE).await?;
+            let last = entries.len() < PAGE as usize;
+            for entry in entries {
+                after = entry.seq;
+                let event = entry.body.as_deref().map(|body| decode(&entry.kind, body)).transpose()?;
+                recorded.push(AuditRecorded { seq: entry.seq, at: entry.time, event });
+            }
+            if last {
+                return Ok(recorded);
+            }
+        }
+    }
+
+    pub(crate) async fn append_audit(&self, log: AuditLog, event: &AuditEvent) -> Result<Head, EngineError> {
+        let stream = log.stream();
+        // One at a time here, so that only other nodes can be faster.
+        let _turn = self.audit_turn().await;
+        for _ in 0..RACES {
+            let head = self.store().head(log.tenant(), stream).await?;
+            let now = self.env().now();
+            let body = event.encode(self.env().random()).map_err(|bad| EngineError::Invalid(bad.to_string()))?;
+            let entry = Entry::next(stream, head, event.kind(), now, body);
+            let append = Append {
+                workspace: log.tenant(),
+                stream,
+                expected: head,
+                writer: Writer::Command,
+                blocks: Vec::new(),
+                run: None,
+                approvals: Vec::new(),
+                calls: Vec::new(),
+                rules: Vec::new(),
+                audit: audit_row(stream, entry.seq, now, event).into_iter().collect(),
+                entries: vec![entry],
+            };
+            match self.store().append(append).await {
+                Err(StoreError::Stale { .. }) => {}
+                written => return Ok(written?),
+            }
+        }
+        Err(EngineError::Store(StoreError::Stale { fenced: false }))
+    }
+
+    /// Makes the rows of an audit log again from the log.
+    ///
+    /// # Errors
+    /// When it cannot be read or followed.
+    pub async fn rebuild_audit(&self, log: AuditLog) -> Result<(), EngineError> {
+        let recorded = self.audit_log(log).await?;
+        let row = |item: &AuditRecorded| audit_row(log.stream(), item.seq, item.at, item.event.as_ref()?);
+        let rows = recorded.iter().filter_map(row).collect();
+        Ok(self.store().rebuild_audit(log.tenant(), log.stream(), rows).await?)
+    }
+}
+
+pub(crate) fn decode(kind: &str, body: &[u8]) -> Result<AuditEvent, EngineError> {
+    AuditEvent::decode(kind, body)
+        .map_err(|bad: BadEvent| EngineError::Invalid(format!("an audit log cannot be followed: {bad}")))
+}
