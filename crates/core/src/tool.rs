@@ -1,6 +1,7 @@
 //! What a tool declares about itself, what it says before it acts, and what it answers.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -109,7 +110,7 @@ pub struct ToolSpec {
     /// What the model is shown.
     pub definition: ToolDefinition,
     /// The group it is granted with.
-    pub toolset: &'static str,
+    pub toolset: Arc<str>,
     /// What kind of thing it touches.
     pub category: Category,
     /// The right it needs.
@@ -131,7 +132,28 @@ pub struct ToolSpec {
     /// Bytes of output handed to the model.
     pub output_cap: usize,
     /// Arguments that are notebook paths, with what is done to them. A list of paths is judged element by element.
-    pub paths: BTreeMap<&'static str, Action>,
+    pub paths: BTreeMap<Arc<str>, Action>,
+    /// What else is asked of its arguments.
+    pub checks: Arc<Checks>,
+}
+
+/// What is asked of arguments beside their schema, by the names of the arguments. A list is judged element by element.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Checks {
+    /// Paths that may name a file as well as a folder; without it a path names what its action is about.
+    pub file_or_folder: Vec<Arc<str>>,
+    /// Web addresses: judged by the agent's hosts (U1 to U10).
+    pub urls: Vec<Arc<str>>,
+    /// Mail addresses: judged by the agent's mail domains (T7).
+    pub emails: Vec<Arc<str>>,
+    /// No control character and no line break, as in the header of a mail.
+    pub single_line: Vec<Arc<str>>,
+    /// Handed to a command: may not begin with `-`.
+    pub no_option: Vec<Arc<str>>,
+    /// Ids that must be the agent's own.
+    pub own_ids: Vec<Arc<str>>,
+    /// Keys of the agent's memory: reserved ones are never written (T9).
+    pub memory_keys: Vec<Arc<str>>,
 }
 
 impl ToolSpec {
@@ -140,7 +162,7 @@ impl ToolSpec {
     pub fn undeclared(definition: ToolDefinition) -> Self {
         Self {
             definition,
-            toolset: "custom",
+            toolset: Arc::from("custom"),
             category: Category::Custom,
             level: Level::Admin,
             effect: Effect::Send,
@@ -152,6 +174,7 @@ impl ToolSpec {
             timeout: limits::TOOL_TIMEOUT,
             output_cap: limits::OUTPUT_BYTES,
             paths: BTreeMap::new(),
+            checks: Arc::default(),
         }
     }
 
@@ -173,6 +196,12 @@ impl Target {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+}
+
+/// What stands for "a folder is here" where a content hash is expected.
+#[must_use]
+pub fn folder_hash() -> Hash {
+    Hash::of(b"adjutant: a folder")
 }
 
 /// A path that a call reads or changes.

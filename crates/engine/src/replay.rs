@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use adjutant_core::content::Hash;
 use adjutant_core::guard::arguments;
-use adjutant_core::guard::judge::{Caller, Question, Verdict, judge};
+use adjutant_core::guard::judge::{Caller, Definition, Life, Outside, Question, Verdict, judge};
 use adjutant_core::guard::policy::AgentConfig;
 use adjutant_core::guard::rule::Rules;
 use adjutant_core::guard::scope::Scope;
@@ -183,6 +183,9 @@ impl Walk<'_> {
             spec: tool.map(|tool| tool.spec()),
             arguments: parsed.as_ref().map_err(|_| problem),
             prepared: body.prepared.as_ref(),
+            life: Life::Running,
+            definition: Definition::AsPinned,
+            outside: Outside::nothing(),
             effects: self.state.start.as_ref()?.effects,
             notebook: body.verdict.rule != "notebook",
             labels: self.state.labels,

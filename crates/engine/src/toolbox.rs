@@ -7,7 +7,10 @@ use std::time::Duration;
 
 use adjutant_core::content::Content;
 use adjutant_core::guard::arguments;
-use adjutant_core::guard::judge::{Caller, Decision, Question, Verdict, fingerprint, judge, risk, touches};
+use adjutant_core::guard::judge::{
+    Caller, Decision, Definition, Life, Outside, Place, Question, Verdict, fingerprint, judge, over_limit, risk,
+    touches,
+};
 use adjutant_core::guard::permit::Permit;
 use adjutant_core::guard::rule::Match;
 use adjutant_core::id::CallId;
@@ -118,22 +121,19 @@ fn checked(driver: &Driver, tool: Option<&Arc<dyn Tool>>, call: &Call) -> Result
 }
 
 /// A reason to refuse a call before the guard is asked: the turn or the run is full, or the call was cut off.
-fn over_limit(state: &State, call: &Call) -> Option<Verdict> {
+fn no_room(state: &State, call: &Call) -> Option<Verdict> {
     let turn = state.turns.last()?;
     let index = turn.calls.iter().position(|other| other.id == call.id)?;
-    if index >= limits::CALLS_PER_TURN {
-        let reason = format!("A turn holds at most {} calls.", limits::CALLS_PER_TURN);
-        return Some(Verdict::deny("calls_per_turn", reason, None));
-    }
     let cut = turn.answered.as_ref().is_some_and(|answered| answered.finish == FinishReason::Length);
-    if cut && index + 1 == turn.calls.len() {
-        return Some(Verdict::deny("cut_off", "The model ran out of output tokens while it wrote this call.", None));
-    }
     let most = state.start.as_ref().map_or(0, |start| start.limits.tool_calls) as usize;
-    if call.answered.is_none() && state.calls_spent() >= most {
-        return Some(Verdict::deny("max_tool_calls", format!("The run has used up its {most} tool calls."), None));
-    }
-    None
+    over_limit(&Place {
+        index,
+        per_turn: limits::CALLS_PER_TURN,
+        cut_off: cut && index + 1 == turn.calls.len(),
+        // A call that a person approved was counted when it was asked about.
+        spent: if call.answered.is_some() { 0 } else { state.calls_spent() },
+        most,
+    })
 }
 
 impl Driver {
@@ -211,7 +211,7 @@ impl Driver {
         world: &World,
         call: &Call,
     ) -> (Verdict, Option<Prepared>) {
-        if let Some(refused) = over_limit(self.state(), call) {
+        if let Some(refused) = no_room(self.state(), call) {
             return (refused, None);
         }
         let tool = self.engine.tools().get(&call.tool);
@@ -224,6 +224,9 @@ impl Driver {
             spec: tool.map(|tool| tool.spec()),
             arguments: checked.as_ref().map_err(String::as_str),
             prepared: None,
+            life: if self.state().end_status().is_none() { Life::Running } else { Life::Over },
+            definition: Definition::AsPinned,
+            outside: Outside::nothing(),
             effects,
             notebook: world.notebook.is_some(),
             labels: self.state().labels,

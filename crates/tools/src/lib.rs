@@ -12,6 +12,7 @@ mod registry;
 #[cfg(test)]
 mod testing;
 mod tool;
+mod trial;
 mod world;
 
 pub use arguments::help;
@@ -19,4 +20,5 @@ pub use files::{Freshness, refresh};
 pub use notebook::{Confinement, FileError, Notebook, folder_hash};
 pub use registry::Registry;
 pub use tool::Tool;
+pub use trial::Trial;
 pub use world::{HandleError, Hit, IndexHandle, IndexedFile, KvHandle, Stamp, World};

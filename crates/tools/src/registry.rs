@@ -43,7 +43,7 @@ impl Registry {
     /// The names of the tools in a toolset, sorted.
     #[must_use]
     pub fn names_of_toolset(&self, set: &str) -> Vec<&str> {
-        self.iter().map(|tool| tool.spec()).filter(|spec| spec.toolset == set).map(|spec| spec.name()).collect()
+        self.iter().map(|tool| tool.spec()).filter(|spec| *spec.toolset == *set).map(|spec| spec.name()).collect()
     }
 
     /// All tools, sorted by name.
@@ -110,7 +110,7 @@ mod tests {
             assert_eq!(spec.labels.covers(Labels::PRIVATE), reads, "{}", spec.name());
             assert!(!spec.egress && spec.per_minute.is_none(), "{}", spec.name());
             for argument in spec.paths.keys() {
-                assert_eq!(spec.definition.schema["properties"][argument]["type"], "string", "{}", spec.name());
+                assert_eq!(spec.definition.schema["properties"][&**argument]["type"], "string", "{}", spec.name());
             }
         }
     }

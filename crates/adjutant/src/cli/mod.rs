@@ -2,6 +2,7 @@
 
 mod agents;
 mod audit;
+mod check;
 mod completions;
 mod config;
 mod doctor;
@@ -81,6 +82,8 @@ enum Command {
     Agents(agents::Args),
     /// Check that the record is whole
     Audit(audit::Args),
+    /// Judge test cases of policy offline, one JSON line a case
+    Check(check::Args),
     /// Say how this instance is
     Doctor(doctor::Args),
     /// See the settings and where they come from
@@ -165,6 +168,7 @@ pub(crate) async fn execute(cli: Cli, env: Environment) -> Result<Exit, Failure>
         Command::Rules(args) => rules::execute(&context, args).await,
         Command::Agents(args) => agents::execute(&context, args).await,
         Command::Audit(args) => audit::execute(&context, args).await,
+        Command::Check(args) => check::execute(&context, &args),
         Command::Doctor(args) => doctor::execute(&context, args).await,
         Command::Config(args) => config::execute(&context, &args),
         Command::Completions(args) => completions::execute(&args),

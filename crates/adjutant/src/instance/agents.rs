@@ -18,7 +18,7 @@ const FROM_FILES: &str = "agents_from_files";
 
 /// The names that files may use.
 pub(crate) fn known(tools: &Registry) -> Known {
-    let toolsets: BTreeSet<_> = tools.iter().map(|tool| tool.spec().toolset.to_owned()).collect();
+    let toolsets: BTreeSet<_> = tools.iter().map(|tool| tool.spec().toolset.to_string()).collect();
     Known {
         tools: tools.iter().map(|tool| tool.spec().name().to_owned()).collect(),
         toolsets: toolsets.into_iter().collect(),

@@ -4,6 +4,7 @@
 
 mod agents;
 mod audit;
+mod check;
 mod house;
 mod programs;
 mod rules;

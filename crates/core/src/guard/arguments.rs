@@ -101,7 +101,8 @@ pub fn accept(value: Value) -> Result<Value, ArgumentError> {
     Ok(value)
 }
 
-fn fits(value: &Value, levels: usize) -> bool {
+/// Whether a value is nested no deeper than this.
+pub(super) fn fits(value: &Value, levels: usize) -> bool {
     match value {
         Value::Array(items) => levels > 0 && items.iter().all(|item| fits(item, levels - 1)),
         Value::Object(fields) => levels > 0 && fields.values().all(|field| fits(field, levels - 1)),

@@ -1,9 +1,12 @@
 //! The verdict, check by check: what fails a check is denied by it, and nothing that should fail passes.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use adjutant_core::content::Hash;
-use adjutant_core::guard::judge::{Caller, Decision, Question, Verdict, fingerprint, is_shown, judge, risk, touches};
+use adjutant_core::guard::judge::{
+    Caller, Decision, Definition, Life, Outside, Question, Verdict, fingerprint, is_shown, judge, risk, touches,
+};
 use adjutant_core::guard::policy::{AgentConfig, AgentSpec, Autonomy, Flow};
 use adjutant_core::guard::rule::{Match, Rule, Rules};
 use adjutant_core::guard::scope::{Action, Operation, ScopeSpec};
@@ -37,51 +40,57 @@ fn agent() -> AgentConfig {
 }
 
 /// A tool that does something to a path.
-fn tool(name: &str, category: Category, effect: Effect, action: Action) -> ToolSpec {
+pub(crate) fn tool(name: &str, category: Category, effect: Effect, action: Action) -> ToolSpec {
     let schema = json!({"type": "object", "properties": {"path": {"type": "string"}, "content": {"type": "string"}}});
     let definition = ToolDefinition { name: name.to_owned(), description: "Does it.".to_owned(), schema };
     ToolSpec {
-        toolset: "files",
+        toolset: Arc::from("files"),
         category,
         level: Level::Write,
         effect,
         undoable: true,
-        paths: BTreeMap::from([("path", action)]),
+        paths: BTreeMap::from([(Arc::from("path"), action)]),
         ..ToolSpec::undeclared(definition)
     }
 }
 
-fn write_file() -> ToolSpec {
+pub(crate) fn write_file() -> ToolSpec {
     tool("write_file", Category::FileWrite, Effect::Write, Action::Write)
 }
 
-fn read_file() -> ToolSpec {
+pub(crate) fn read_file() -> ToolSpec {
     ToolSpec { level: Level::Read, ..tool("read_file", Category::FileRead, Effect::Read, Action::Read) }
 }
 
 /// One question, to be varied.
 #[derive(Debug, Clone)]
-struct Ask {
-    agent: AgentConfig,
-    spec: Option<ToolSpec>,
-    name: String,
-    arguments: Result<Value, String>,
-    seen: Option<Vec<(&'static str, bool)>>,
-    effects: Effects,
-    notebook: bool,
-    labels: Labels,
-    rules: Vec<Rule>,
-    answered: bool,
+pub(crate) struct Ask {
+    pub(crate) agent: AgentConfig,
+    pub(crate) spec: Option<ToolSpec>,
+    pub(crate) name: String,
+    pub(crate) arguments: Result<Value, String>,
+    pub(crate) seen: Option<Vec<(&'static str, bool)>>,
+    pub(crate) life: Life,
+    pub(crate) definition: Definition,
+    pub(crate) outside: Outside,
+    pub(crate) effects: Effects,
+    pub(crate) notebook: bool,
+    pub(crate) labels: Labels,
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) answered: bool,
 }
 
 impl Ask {
-    fn new(spec: ToolSpec) -> Self {
+    pub(crate) fn new(spec: ToolSpec) -> Self {
         Self {
             agent: agent(),
             name: spec.name().to_owned(),
             spec: Some(spec),
             arguments: Ok(json!({"path": "/notes/a.md"})),
             seen: None,
+            life: Life::Running,
+            definition: Definition::AsPinned,
+            outside: Outside::default(),
             effects: Effects::Live,
             notebook: true,
             labels: Labels::NONE,
@@ -90,27 +99,33 @@ impl Ask {
         }
     }
 
-    fn write() -> Self {
+    pub(crate) fn write() -> Self {
         Self { seen: Some(vec![("/notes/a.md", true)]), ..Self::new(write_file()) }
     }
 
-    fn policy(mut self, change: impl FnOnce(&mut AgentConfig)) -> Self {
+    pub(crate) fn policy(mut self, change: impl FnOnce(&mut AgentConfig)) -> Self {
         change(&mut self.agent);
         self
     }
 
-    fn path(mut self, path: impl Into<Value>) -> Self {
+    pub(crate) fn path(mut self, path: impl Into<Value>) -> Self {
         self.arguments = Ok(json!({ "path": path.into() }));
         self
     }
 
-    fn verdict(&self) -> Verdict {
-        let scope = self.agent.compile_scope();
+    pub(crate) fn verdict(&self) -> Verdict {
         let state = |(path, there): &(&str, bool)| ((*path).to_owned(), there.then(|| Hash::of(b"there")));
-        let prepared = self
-            .seen
-            .as_ref()
-            .map(|seen| Prepared { target: Target(seen.iter().map(state).collect()), ..Prepared::default() });
+        self.verdict_with(self.seen.as_ref().map(|seen| seen.iter().map(state).collect()))
+    }
+
+    /// The verdict once the tool has seen this at a path.
+    pub(crate) fn verdict_of(&self, path: &str, there: Option<Hash>) -> Verdict {
+        self.verdict_with(Some(BTreeMap::from([(path.to_owned(), there)])))
+    }
+
+    fn verdict_with(&self, seen: Option<BTreeMap<String, Option<Hash>>>) -> Verdict {
+        let scope = self.agent.compile_scope();
+        let prepared = seen.map(|seen| Prepared { target: Target(seen), ..Prepared::default() });
         judge(&Question {
             agent: &self.agent,
             scope: &scope,
@@ -118,6 +133,9 @@ impl Ask {
             spec: self.spec.as_ref(),
             arguments: self.arguments.as_ref().map_err(String::as_str),
             prepared: prepared.as_ref(),
+            life: self.life,
+            definition: self.definition,
+            outside: &self.outside,
             effects: self.effects,
             notebook: self.notebook,
             labels: self.labels,
@@ -649,7 +667,7 @@ fn a_fingerprint_changes_with_everything_it_binds() {
 #[test]
 fn the_paths_a_call_touches_are_those_it_is_judged_by() {
     let mut spec = write_file();
-    spec.paths.insert("from", Action::Copy);
+    spec.paths.insert(Arc::from("from"), Action::Copy);
     let found = touches(&spec, &json!({"path": "notes//a.md", "from": ["/b.md", "..", "/c.md"]}));
     let touch = |path: &str, changes| Touch { path: path.to_owned(), changes };
     assert_eq!(found, [touch("/b.md", false), touch("/c.md", false), touch("/notes/a.md", true)]);
@@ -688,7 +706,9 @@ fn select<T: Clone + std::fmt::Debug + 'static>(options: &[T]) -> impl Strategy<
 }
 
 /// The ways to take something away from an agent.
-const NARROWINGS: [fn(&mut Ask); 17] = [
+const NARROWINGS: [fn(&mut Ask); 19] = [
+    |ask| ask.life = Life::Over,
+    |ask| ask.definition = Definition::Changed,
     |ask| ask.agent.is_active = false,
     |ask| ask.agent.can_read = false,
     |ask| ask.agent.can_write = false,

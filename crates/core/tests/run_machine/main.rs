@@ -10,6 +10,7 @@ mod given;
 mod judge;
 mod limits;
 mod permits;
+mod plane;
 mod play;
 mod properties;
 mod status;

@@ -60,7 +60,7 @@ fn spec(name: &str) -> ToolSpec {
     };
     ToolSpec {
         definition: ToolDefinition { name: name.to_owned(), description: format!("Simulates {name}."), schema },
-        toolset: "sim",
+        toolset: Arc::from("sim"),
         category: Category::Custom,
         level,
         effect,
@@ -76,6 +76,7 @@ fn spec(name: &str) -> ToolSpec {
         timeout: TIMEOUT,
         output_cap: 64 * 1024,
         paths: BTreeMap::new(),
+        checks: Arc::default(),
     }
 }
 

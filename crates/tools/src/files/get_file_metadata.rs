@@ -1,11 +1,12 @@
 //! `get_file_metadata`: what is known of a file or folder without its text.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use adjutant_core::guard::path::NotePath;
 use adjutant_core::guard::permit::Permit;
 use adjutant_core::guard::scope::{Action, Kind};
-use adjutant_core::tool::{ToolOutcome, ToolSpec};
+use adjutant_core::tool::{Checks, Prepared, Target, ToolOutcome, ToolSpec, folder_hash};
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -34,7 +35,8 @@ impl GetFileMetadata {
         let about = "Describe a file or folder of the notebook: kind, size, time of the last change, and for a text file \
                      its lines, words, content hash and front matter properties.";
         let definition = definition::<Arguments>("get_file_metadata", about);
-        Self(reading(definition, BTreeMap::from([("path", Action::Read)])))
+        let checks = Checks { file_or_folder: vec![Arc::from("path")], ..Checks::default() };
+        Self(ToolSpec { checks: Arc::new(checks), ..reading(definition, [("path", Action::Read)]) })
     }
 
     async fn describe(&self, permit: &Permit, world: &World) -> Result<String, ToolOutcome> {
@@ -103,6 +105,19 @@ fn facts(path: &NotePath, entry: &Entry, content: Option<Result<FileContent, Fil
 impl Tool for GetFileMetadata {
     fn spec(&self) -> &ToolSpec {
         &self.0
+    }
+
+    /// Says whether a folder is there: it is judged as one, and not by the file types (P15).
+    async fn prepare(&self, arguments: &Value, world: &World) -> Result<Prepared, ToolOutcome> {
+        let arguments: Arguments = parse(&self.0, arguments)?;
+        let path = path(&arguments.path)?;
+        reachable(world, Action::Read, &path)?;
+        let looked = path.clone();
+        let entry = notebook(world)?.run(move |notebook| notebook.metadata(&looked)).await;
+        let is_folder = entry.is_ok_and(|entry| entry.kind == Kind::Dir);
+        let summary = format!("{} {path}", self.0.name());
+        let seen = is_folder.then(|| (path.as_str().to_owned(), Some(folder_hash())));
+        Ok(Prepared { target: Target(BTreeMap::from_iter(seen)), summary, ..Prepared::default() })
     }
 
     async fn run(&self, permit: Permit, world: &World) -> ToolOutcome {

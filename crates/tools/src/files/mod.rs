@@ -21,7 +21,6 @@ mod change_tests;
 #[cfg(test)]
 mod read_tests;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use adjutant_core::guard::path::NotePath;
@@ -47,10 +46,10 @@ use crate::world::World;
 const TOOLSET: &str = "files";
 
 /// What every reading tool of this set declares.
-fn reading(definition: ToolDefinition, paths: BTreeMap<&'static str, Action>) -> ToolSpec {
+fn reading(definition: ToolDefinition, paths: impl IntoIterator<Item = (&'static str, Action)>) -> ToolSpec {
     ToolSpec {
         definition,
-        toolset: TOOLSET,
+        toolset: Arc::from(TOOLSET),
         category: Category::FileRead,
         level: Level::Read,
         effect: Effect::Read,
@@ -61,7 +60,8 @@ fn reading(definition: ToolDefinition, paths: BTreeMap<&'static str, Action>) ->
         per_minute: None,
         timeout: limits::FILE_TIMEOUT,
         output_cap: adjutant_core::limits::OUTPUT_BYTES,
-        paths,
+        paths: paths.into_iter().map(|(name, action)| (Arc::from(name), action)).collect(),
+        checks: Arc::default(),
     }
 }
 
@@ -73,7 +73,7 @@ fn changing(definition: ToolDefinition, category: Category, effect: Effect, acti
         effect,
         recovery: Recovery::Reconcile,
         labels: Labels::NONE,
-        ..reading(definition, BTreeMap::from([("path", action)]))
+        ..reading(definition, [("path", action)])
     }
 }
 

@@ -5,8 +5,10 @@ mod kv_get;
 mod kv_list;
 mod kv_set;
 
+use std::sync::Arc;
+
 use adjutant_core::label::Labels;
-use adjutant_core::tool::{Category, Effect, Level, Recovery, ToolDefinition, ToolOutcome, ToolSpec};
+use adjutant_core::tool::{Category, Checks, Effect, Level, Recovery, ToolDefinition, ToolOutcome, ToolSpec};
 
 pub(crate) use kv_delete::KvDelete;
 pub(crate) use kv_get::KvGet;
@@ -23,7 +25,7 @@ const TOOLSET: &str = "kv";
 /// What every reading tool of this set declares.
 fn reading(definition: ToolDefinition) -> ToolSpec {
     ToolSpec {
-        toolset: TOOLSET,
+        toolset: Arc::from(TOOLSET),
         category: Category::Memory,
         level: Level::Read,
         effect: Effect::Read,
@@ -46,6 +48,7 @@ fn changing(definition: ToolDefinition, effect: Effect) -> ToolSpec {
         undoable: false,
         recovery: Recovery::Idempotent,
         labels: Labels::NONE,
+        checks: Arc::new(Checks { memory_keys: vec![Arc::from("key")], ..Checks::default() }),
         ..reading(definition)
     }
 }

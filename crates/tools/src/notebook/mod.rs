@@ -23,6 +23,7 @@ use adjutant_core::guard::scope::Kind;
 use adjutant_core::time::Time;
 use rustix::fs::{Mode, OFlags};
 
+pub use adjutant_core::tool::folder_hash;
 pub use error::FileError;
 pub use open::Confinement;
 pub use walk::{Visit, Walked};
@@ -111,12 +112,6 @@ impl State {
             Self::Folder => Some(folder_hash()),
         }
     }
-}
-
-/// What stands for "a folder is here" where a content hash is expected.
-#[must_use]
-pub fn folder_hash() -> Hash {
-    Hash::of(b"adjutant: a folder")
 }
 
 /// The bytes as text, if they are text.

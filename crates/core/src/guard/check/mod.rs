@@ -1,10 +1,12 @@
 //! Cases for `adjutant check`: judged offline by the code that judges real calls, so that an operator can keep policy tests
 //! in CI. Pure: what needs a real tree of files or a whole world of tools is added by the command.
 
+pub mod calls;
 pub mod cron;
 pub mod mentions;
 pub mod paths;
 pub mod redact;
+mod tools;
 pub mod urls;
 pub mod world;
 
@@ -55,12 +57,26 @@ pub fn check(kind: CaseKind, case: &Value) -> Result<Value, BadCase> {
 /// # Errors
 /// Fails when the line is not JSON or cannot be written out.
 pub fn read_line(line: &str) -> Result<Value, BadCase> {
-    let value = serde_json::from_str(line).or_else(|_| serde_json::from_str(&without_lone_surrogates(line)));
+    read_with(line, '\0')
+}
+
+/// Reads one line of a file of turns. What stands for a lone surrogate refuses the call it stands in.
+///
+/// # Errors
+/// Fails when the line is not JSON or cannot be written out.
+pub fn read_turn(line: &str) -> Result<Value, BadCase> {
+    read_with(line, calls::LONE_SURROGATE)
+}
+
+fn read_with(line: &str, lone: char) -> Result<Value, BadCase> {
+    let value = serde_json::from_str(line).or_else(|_| serde_json::from_str(&without_lone_surrogates(line, lone)));
     expand(value.map_err(|error: serde_json::Error| BadCase(error.to_string()))?)
 }
 
-/// The JSON text with every escaped surrogate that stands alone written as NUL.
-fn without_lone_surrogates(json: &str) -> String {
+/// The JSON text with another character for every escaped surrogate that stands alone.
+fn without_lone_surrogates(json: &str, lone: char) -> String {
+    let mut units = [0; 2];
+    let lone: String = lone.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")).collect();
     let unit = |text: &str| {
         let digits = text.strip_prefix("\\u")?.get(..4)?;
         u16::from_str_radix(digits, 16).ok()
@@ -74,7 +90,7 @@ fn without_lone_surrogates(json: &str) -> String {
             Some(0xD800..=0xDBFF) if matches!(escape.get(6..).and_then(unit), Some(0xDC00..=0xDFFF)) => {
                 (escape.get(..12), 12)
             }
-            Some(0xD800..=0xDFFF) => (Some("\\u0000"), 6),
+            Some(0xD800..=0xDFFF) => (Some(lone.as_str()), 6),
             Some(_) => (escape.get(..6), 6),
             // A backslash and what it escapes.
             None => {

@@ -1,5 +1,4 @@
-//! A world for `check calls`: one agent, its tools, and what each case changes about it. Only the shapes; the judging needs
-//! the whole guard.
+//! A world for `check calls`: one agent, its tools, and what each case changes about it. Only the shapes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +8,7 @@ use serde_json::Value;
 use crate::guard::host::HostSpec;
 use crate::guard::scope::{Action, Operation, ScopeSpec};
 use crate::label::Labels;
-use crate::tool::Level;
+use crate::tool::{Effect, Level};
 
 /// A complete policy: what it does not state is not checked, but nothing it does not list is granted.
 #[derive(Debug, Clone, Deserialize)]
@@ -119,19 +118,20 @@ pub struct WorldTool {
     /// Whether its definition is pinned.
     #[serde(default)]
     pub pinned: bool,
+    /// The right it needs, if the world says so.
+    pub level: Option<Level>,
+    /// What it does to the world, if the world says so.
+    pub effect: Option<Effect>,
+    /// Whether what it does can be taken back.
+    #[serde(default)]
+    pub undoable: bool,
 }
 
 impl WorldTool {
     /// The labels its output adds; a word that is not known adds both.
     #[must_use]
     pub fn added_labels(&self) -> Labels {
-        self.labels.iter().fold(Labels::default(), |labels, word| {
-            labels.join(match word.as_str() {
-                "private" => Labels::PRIVATE,
-                "untrusted" => Labels::UNTRUSTED,
-                _ => Labels::PRIVATE.join(Labels::UNTRUSTED),
-            })
-        })
+        labels(&self.labels)
     }
 }
 
@@ -188,4 +188,15 @@ pub struct CallsFiles {
     /// Links with their targets.
     #[serde(default)]
     pub symlinks: BTreeMap<String, String>,
+}
+
+/// The labels of these words; one that is not known counts as both.
+pub(super) fn labels(words: &[String]) -> Labels {
+    words.iter().fold(Labels::NONE, |labels, word| {
+        labels.join(match word.as_str() {
+            "private" => Labels::PRIVATE,
+            "untrusted" => Labels::UNTRUSTED,
+            _ => Labels::PRIVATE.join(Labels::UNTRUSTED),
+        })
+    })
 }

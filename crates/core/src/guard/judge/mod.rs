@@ -2,12 +2,16 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
+mod checks;
+mod limit;
 mod paths;
 mod verdict;
 
 use serde::Serialize;
 use serde_json::Value;
 
+pub use checks::Outside;
+pub use limit::{Place, over_limit};
 pub use paths::touches;
 pub use verdict::{Decision, Verdict};
 
@@ -16,6 +20,7 @@ use crate::content::Hash;
 use crate::guard::policy::{AgentConfig, Autonomy, Flow};
 use crate::guard::rule::{Asked, Rule, Rules};
 use crate::guard::scope::{Action, Scope};
+use crate::guard::{meta, plane};
 use crate::id::{AgentId, ChatId, RunId};
 use crate::label::Labels;
 use crate::run::event::{Effects, GrantScope, Risk};
@@ -37,6 +42,12 @@ pub struct Question<'a> {
     pub arguments: Result<&'a Value, &'a str>,
     /// What the tool saw, once it was allowed to look.
     pub prepared: Option<&'a Prepared>,
+    /// Whether the run may still act.
+    pub life: Life,
+    /// Whether the tool is still the one that was admitted.
+    pub definition: Definition,
+    /// What the agent reaches outside its notebook.
+    pub outside: &'a Outside,
     /// Whether the run acts at all.
     pub effects: Effects,
     /// Whether the run has a notebook that the scope admits.
@@ -49,6 +60,24 @@ pub struct Question<'a> {
     pub rules: &'a Rules,
     /// Whether a person approved this very call.
     pub answered: bool,
+}
+
+/// Whether a run may still act.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Life {
+    /// It goes on.
+    Running,
+    /// It was cancelled, failed, or belongs to somebody else now: it executes nothing (T11).
+    Over,
+}
+
+/// Whether the definition of a tool is the one that was pinned when it was admitted (T10).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Definition {
+    /// It is, or the tool is our own.
+    AsPinned,
+    /// Its server has changed it since.
+    Changed,
 }
 
 /// Who calls, where and when.
@@ -68,18 +97,20 @@ pub struct Caller {
 #[must_use]
 pub fn judge(question: &Question<'_>) -> Verdict {
     let agent = question.agent;
-    if !agent.is_active {
-        return Verdict::deny("agent", "This agent is switched off.", Some("is_active: true".to_owned()));
-    }
-    let Some(spec) = granted(question) else { return unknown(question) };
+    let spec = match callable(question) {
+        Ok(spec) => spec,
+        Err(denied) => return denied,
+    };
     let arguments = match question.arguments {
         Ok(arguments) => arguments,
         Err(problem) => return Verdict::deny("arguments", problem, None),
     };
-    if let Some(denied) = out_of_reach(question, spec) {
+    let always = plane::is_always_allowed(spec.name());
+    if let Some(denied) = out_of_reach(question, spec).filter(|_| !always) {
         return denied;
     }
-    if let Some(denied) = paths::outside_scope(question, spec, arguments) {
+    let refused = paths::outside_scope(question, spec, arguments);
+    if let Some(denied) = refused.or_else(|| checks::not_allowed(question, spec, arguments)) {
         return denied;
     }
     if question.effects == Effects::Dry && spec.effect != Effect::Read {
@@ -108,6 +139,9 @@ pub fn judge(question: &Question<'_>) -> Verdict {
     }
     if let Some(asks) = flow {
         return asks;
+    }
+    if always {
+        return Verdict::allow("always_allowed", "It has no effect outside the agent's own state.");
     }
     match by_autonomy(question, spec) {
         // An allow can only answer what autonomy asks; everything that could deny or ask came before.
@@ -168,15 +202,43 @@ fn flow(question: &Question<'_>, spec: &ToolSpec) -> Option<Verdict> {
     })
 }
 
+/// The tool, if the run may act and the agent has it (check 1).
+fn callable<'a>(question: &Question<'a>) -> Result<&'a ToolSpec, Verdict> {
+    if question.life == Life::Over {
+        return Err(Verdict::deny("run", "This run is over: it executes nothing.", None));
+    }
+    if !question.agent.is_active {
+        return Err(Verdict::deny("agent", "This agent is switched off.", Some("is_active: true".to_owned())));
+    }
+    if question.tool == meta::USE_TOOL {
+        let reason = "`use_tool` names one tool and its arguments as an object; a tool about tools is called directly.";
+        return Err(Verdict::deny("use_tool", reason, None));
+    }
+    let spec = granted(question).ok_or_else(|| unknown(question))?;
+    if question.definition == Definition::Changed {
+        let reason = format!("The definition of `{}` is not the one that was admitted.", spec.name());
+        return Err(Verdict::deny("definition_changed", reason, Some("admit the tool again".to_owned())));
+    }
+    Ok(spec)
+}
+
 /// The tool, if the agent has it under exactly the name the model wrote (check 1).
 fn granted<'a>(question: &Question<'a>) -> Option<&'a ToolSpec> {
     let exact = question.spec.filter(|spec| spec.name() == question.tool);
-    exact.filter(|spec| question.agent.grants_tool(spec.name(), spec.toolset))
+    exact.filter(|spec| has(question.agent, spec))
+}
+
+/// Whether the agent has a tool: it was granted or is everybody's, and is not of the control plane (T2).
+fn has(agent: &AgentConfig, spec: &ToolSpec) -> bool {
+    let own = plane::is_always_allowed(spec.name()) && !agent.denied_tools.contains(spec.name());
+    (own || agent.grants_tool(spec.name(), &spec.toolset)) && !plane::is_never_callable(spec.name())
 }
 
 /// A tool that is not granted and one that does not exist look alike to the model; the person reads what would help.
 fn unknown(question: &Question<'_>) -> Verdict {
     let known = question.spec.filter(|spec| spec.name() == question.tool);
+    // What no model may ever call is not made callable by a grant.
+    let known = known.filter(|spec| !plane::is_never_callable(spec.name()));
     let grant = known.map(|spec| {
         if question.agent.denied_tools.contains(spec.name()) {
             format!("take `{}` off denied_tools", spec.name())
@@ -195,7 +257,7 @@ fn word(value: &impl Serialize) -> String {
 /// Whether the agent is shown a tool: granted, and not out of reach by flag, level or category (rule G4).
 #[must_use]
 pub fn is_shown(agent: &AgentConfig, spec: &ToolSpec) -> bool {
-    agent.grants_tool(spec.name(), spec.toolset)
+    has(agent, spec)
         && missing_flag(agent, spec).is_none()
         && spec.level <= agent.permission_level
         && agent.categories.contains(&spec.category)

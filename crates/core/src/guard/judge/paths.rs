@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Question, Verdict, shown};
 use crate::guard::path::NotePath;
 use crate::guard::scope::{Action, Kind};
-use crate::tool::{ToolSpec, Touch};
+use crate::tool::{ToolSpec, Touch, folder_hash};
 
 /// The first path that is not in scope (check 5).
 pub(super) fn outside_scope(question: &Question<'_>, spec: &ToolSpec, arguments: &Value) -> Option<Verdict> {
@@ -25,26 +25,41 @@ fn judge_argument(
     for text in texts {
         let path = NotePath::parse(text)
             .map_err(|problem| invalid(format!("`{}` is not a valid path: {problem}.", shown(text))))?;
-        check_path(question, action, &path)?;
+        let either = spec.checks.file_or_folder.iter().any(|listed| **listed == *name);
+        check_path(question, action, &path, if either { Names::Either } else { Names::One })?;
     }
     Ok(())
 }
 
-fn check_path(question: &Question<'_>, action: Action, path: &NotePath) -> Result<(), Verdict> {
-    let kind = if action == Action::List { Kind::Dir } else { Kind::File };
-    let check = |exists: bool| {
+/// What a path argument may name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Names {
+    /// What its action is about: a folder for a listing, a file for the rest.
+    One,
+    /// A file or a folder.
+    Either,
+}
+
+fn check_path(question: &Question<'_>, action: Action, path: &NotePath, names: Names) -> Result<(), Verdict> {
+    let seen = question.prepared.map(|prepared| prepared.target.0.get(path.as_str()));
+    let is_folder = seen.flatten().is_some_and(|content| *content == Some(folder_hash()));
+    let kind = if action == Action::List || is_folder { Kind::Dir } else { Kind::File };
+    let check_as = |kind: Kind, exists: bool| {
         question
             .scope
             .check(action, path, kind, exists)
             .map_err(|denied| Verdict::deny(denied.rule, denied.reason, denied.smallest_grant))
     };
-    let seen = question.prepared.map(|prepared| prepared.target.0.get(path.as_str()));
+    let check = |exists: bool| check_as(kind, exists);
     match (seen, action) {
         (Some(Some(content)), _) => check(content.is_some()),
         // The tool looked and did not say what is there: what would be allowed only one way is not allowed.
         (Some(None), Action::Write) => check(true).and_then(|()| check(false)),
         // Before anybody has looked, what would be allowed one way may be looked at.
         (None, Action::Write) => check(true).or_else(|denied| check(false).map_err(|_| denied)),
+        (None, _) if names == Names::Either => {
+            check(true).or_else(|denied| check_as(Kind::Dir, true).map_err(|_| denied))
+        }
         (Some(None) | None, Action::Create) => check(false),
         (
             Some(None) | None,
