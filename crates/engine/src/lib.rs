@@ -4,6 +4,7 @@
 mod agent;
 mod asking;
 mod audit;
+mod backtest;
 mod connector;
 mod driver;
 mod ending;
@@ -28,8 +29,10 @@ pub use adjutant_store as store;
 pub use adjutant_tools as tools;
 pub use agent::{Agent, AgentBuilder, Approver, Observer};
 pub use audit::{
-    AuditLog, AuditProblem, AuditRecorded, AuditVerified, RunBodies, is_whole_export, verify_whole_export,
+    AuditEntry, AuditLog, AuditPage, AuditProblem, AuditRecorded, AuditVerified, PageOf, Redaction, RunBodies,
+    is_whole_export, verify_whole_export,
 };
+pub use backtest::{Backtest, BacktestChange};
 pub use connector::provider_client;
 pub use driver::Exit;
 pub use engine::{CurrentAgent, Engine, ModelSource, OpenNotebook, Parts};
@@ -41,7 +44,7 @@ pub use log::Recorded;
 pub use projection::{Card, RunSummary};
 pub use replay::{Divergence, Replay};
 pub use service::{
-    ActionReport, Fork, Home, ModelCallReport, NewRule, RunRef, RunReport, StartRun, UndoMode, UndoOutcome, UndoReport,
-    UndoneFile,
+    ActionReport, EraseReport, EraseWhat, Fork, Home, ModelCallReport, NewRule, RunRef, RunReport, StartRun, UndoMode,
+    UndoOutcome, UndoReport, UndoneFile,
 };
 pub use worker::{Attendance, Worker};

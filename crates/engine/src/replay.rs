@@ -25,6 +25,10 @@ use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::log::{Recorded, RunLog};
 
+/// Verdicts that were not the guard's alone: limits of the turn, a target that changed, an equal call.
+pub(crate) const NOT_THE_GUARDS: [&str; 6] =
+    ["calls_per_turn", "cut_off", "max_tool_calls", "same_call", "target_changed", "not_possible"];
+
 /// What a replay found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Replay {
@@ -163,8 +167,6 @@ impl Walk<'_> {
     /// The verdict under the recorded policy. None where it was not the guard's alone: limits of the turn, a target that
     /// changed, an equal call.
     fn judge_again(&self, body: &CallJudged, at: Time) -> Option<Verdict> {
-        const NOT_THE_GUARDS: [&str; 6] =
-            ["calls_per_turn", "cut_off", "max_tool_calls", "same_call", "target_changed", "not_possible"];
         if NOT_THE_GUARDS.contains(&body.verdict.rule.as_str())
             || body.verdict.rule == "arguments"
             || body.verdict.rule.starts_with("rule ")

@@ -34,6 +34,10 @@ const ERASE_BLOCKS: &str = "DELETE FROM blocks WHERE workspace = $1 AND hash IN 
      SELECT 1 FROM block_refs other WHERE other.workspace = $1 AND other.hash = mine.hash AND other.stream <> $2))";
 const ERASE_REFS: &str = "DELETE FROM block_refs WHERE workspace = $1 AND stream = $2";
 const ERASE_SUMMARY: &str = "UPDATE runs SET summary = NULL WHERE workspace = $1 AND id = $2";
+const ERASE_PATHS: [&str; 2] = [
+    "UPDATE audit SET target = NULL WHERE workspace = $1 AND run = $2",
+    "UPDATE calls SET target = NULL WHERE workspace = $1 AND run = $2",
+];
 const ERASE_CARDS: &str = "UPDATE approvals SET card = NULL WHERE workspace = $1 AND run = $2";
 
 impl Store {
@@ -112,7 +116,8 @@ impl Store {
         tx.commit().await
     }
 
-    /// Forgets what was said in a stream: bodies, blocks that only it used, the run's summary and its inbox cards. Hashes
+    /// Forgets what was said in a stream: bodies, blocks that only it used, the run's summary, its inbox cards and
+    /// the paths of its calls. Hashes
     /// stay, so that the chain still verifies. Says how many bodies were erased.
     ///
     /// # Errors
@@ -131,6 +136,9 @@ impl Store {
         if let StreamId::Run(run) = stream {
             tx.run(ERASE_SUMMARY, args![workspace, run]).await?;
             tx.run(ERASE_CARDS, args![workspace, run]).await?;
+            for text in ERASE_PATHS {
+                tx.run(text, args![workspace, run]).await?;
+            }
         }
         tx.commit().await?;
         Ok(erased)

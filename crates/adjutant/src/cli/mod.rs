@@ -2,6 +2,7 @@
 
 mod agents;
 mod audit;
+mod backtest;
 mod check;
 mod completions;
 mod config;
@@ -80,10 +81,12 @@ enum Command {
     Rules(rules::Args),
     /// See, check and import agents
     Agents(agents::Args),
-    /// Check that the record is whole
+    /// Search the record, export it, check that it is whole
     Audit(audit::Args),
     /// Judge test cases of policy offline, one JSON line a case
     Check(check::Args),
+    /// Judge an agent's past calls again under a draft of it
+    Backtest(backtest::Args),
     /// Say how this instance is
     Doctor(doctor::Args),
     /// See the settings and where they come from
@@ -169,6 +172,7 @@ pub(crate) async fn execute(cli: Cli, env: Environment) -> Result<Exit, Failure>
         Command::Agents(args) => agents::execute(&context, args).await,
         Command::Audit(args) => audit::execute(&context, args).await,
         Command::Check(args) => check::execute(&context, &args),
+        Command::Backtest(args) => backtest::execute(&context, args).await,
         Command::Doctor(args) => doctor::execute(&context, args).await,
         Command::Config(args) => config::execute(&context, &args),
         Command::Completions(args) => completions::execute(&args),

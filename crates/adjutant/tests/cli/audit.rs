@@ -72,3 +72,109 @@ fn a_check_of_the_database_counts_runs_logs_and_events() {
     assert_eq!((&found["valid"], &found["runs"], &found["broken"]), (&json!(true), &json!(1), &json!([])));
     assert_eq!(found["logs"], 2, "the workspace's and the instance's");
 }
+
+#[test]
+fn a_search_is_a_table_for_people_and_pages_for_programs() {
+    let house = House::new();
+    let (run, _) = tidied(&house);
+    let found = house.document(&["audit", "search", "tool:write_file", "path:/todo.md", "since:1h"]);
+    let kinds: Vec<_> = found["data"].as_array().unwrap().iter().map(|entry| entry["kind"].clone()).collect();
+    assert_eq!(kinds, ["call_ended", "approval_decided"]);
+    assert_eq!((&found["data"][0]["verdict"], &found["data"][0]["agent"]), (&json!("ask"), &json!("guide")));
+    assert_eq!((&found["data"][1]["by"], &found["has_more"]), (&json!("admin"), &json!(false)));
+    let short = &run[..16];
+    let first = house.document(&["audit", "search", &format!("run:{short}"), "--limit", "1"]);
+    assert_eq!((first["data"][0]["kind"].as_str(), &first["has_more"]), (Some("run_ended"), &json!(true)));
+    let cursor = first["next_cursor"].as_str().unwrap();
+    let next = house.document(&["audit", "search", &format!("run:{short}"), "--limit", "1", "--cursor", cursor]);
+    assert_eq!(next["data"][0]["kind"], "call_ended");
+    let table = house.adjutant(&["audit", "search", "kind:run_started", "tidy the welcome"]);
+    assert!(table.out.contains("run_started") && table.out.contains("tidy the welcome notes"), "{table}");
+    assert!(house.adjutant(&["audit", "search", "kind:run_started", "no such words"]).out.contains("Nothing found."));
+    let wrong = house.adjutant(&["audit", "search", "colour:red"]);
+    assert_eq!(wrong.code, Some(2), "{wrong}");
+    assert!(wrong.err.contains("There is no `colour:`"), "{wrong}");
+}
+
+#[test]
+fn the_audit_goes_to_files_that_programs_and_spreadsheets_read() {
+    let house = House::new();
+    house.adjutant(&["run", "=HYPERLINK(\"http://x\",\"password=hunter2hunter2\")", "--approve", "rules"]);
+    let lines = house.adjutant(&["audit", "export", "kind:run_started"]);
+    assert_eq!(lines.code, Some(0), "{lines}");
+    let entry: Value = serde_json::from_str(lines.out.lines().next().unwrap()).unwrap();
+    assert!(entry["summary"].as_str().unwrap().starts_with("=HYPERLINK"), "{entry}");
+    assert!(!lines.out.contains("hunter2hunter2"), "{lines}");
+    assert!(house.adjutant(&["audit", "export", "kind:run_started", "--raw"]).out.contains("hunter2hunter2"));
+
+    let file = house.path().join("audit.csv");
+    let name = file.to_str().unwrap();
+    let written = house.adjutant(&["audit", "export", "--format", "csv", "-o", name]);
+    assert_eq!(written.code, Some(0), "{written}");
+    let table = std::fs::read_to_string(&file).unwrap();
+    assert!(table.starts_with("time,stream,seq,kind,by,"), "{table}");
+    assert!(table.contains(",\"'=HYPERLINK(") && !table.contains(",=") && !table.contains(",\"="), "{table}");
+    assert_eq!(house.adjutant(&["audit", "export", "-o", name]).code, Some(2), "nothing is overwritten");
+    let acts = house.document(&["audit", "search", "kind:audit_exported"]);
+    assert_eq!(acts["data"].as_array().unwrap().len(), 3, "{acts}");
+    assert_eq!(acts["data"][1]["detail"]["detail"]["raw"], true);
+}
+
+#[test]
+fn every_log_in_one_file_is_verified_anywhere() {
+    let house = House::new();
+    house.asked();
+    let file = house.path().join("all.jsonl");
+    let name = file.to_str().unwrap();
+    assert_eq!(house.adjutant(&["audit", "export", "--whole", "-o", name]).code, Some(0));
+    let elsewhere = House::new();
+    let whole = elsewhere.document(&["audit", "verify", name]);
+    assert_eq!((&whole["valid"], &whole["runs"], &whole["logs"]), (&json!(true), &json!(1), &json!(2)), "{whole}");
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(!text.contains("mlik"), "what was said is not in it");
+    std::fs::write(&file, text.replacen("run_started", "run_stopped", 1)).unwrap();
+    let broken = elsewhere.adjutant(&["audit", "verify", name]);
+    assert_eq!(broken.code, Some(9), "{broken}");
+    assert!(!elsewhere.data().exists(), "a file needs no data directory");
+}
+
+#[test]
+fn what_was_said_is_forgotten_and_the_rest_stays() {
+    let house = House::new();
+    let (run, _) = tidied(&house);
+    let shown = house.adjutant(&["audit", "erase", "--run", &run]);
+    assert!(shown.out.contains("Nothing was done; --yes does it."), "{shown}");
+    assert_eq!(house.adjutant(&["runs", "replay", &run]).code, Some(0));
+    let erased = house.document(&["audit", "erase", "--run", &run, "--yes"]);
+    assert!(erased["bodies"].as_u64().unwrap() > 20, "{erased}");
+    let verified = house.document(&["audit", "verify"]);
+    assert_eq!((&verified["valid"], &verified["erased"]), (&json!(true), &erased["bodies"]));
+    assert_eq!(house.document(&["runs", "ls"])["data"][0]["status"], "COMPLETED");
+    for command in ["replay", "undo"] {
+        let gone = house.adjutant(&["runs", command, &run]);
+        assert_eq!(gone.code, Some(1), "{gone}");
+        assert!(gone.err.contains("was erased"), "{gone}");
+    }
+    assert!(house.adjutant(&["audit", "erase", "--before", "1h", "--yes"]).out.contains("Nothing is left"));
+    assert_eq!(house.adjutant(&["audit", "erase"]).code, Some(2));
+}
+
+#[test]
+fn a_draft_is_tried_on_the_past() {
+    let house = House::new();
+    tidied(&house);
+    let draft = house.path().join("guide.md");
+    let text =
+        "---\nname: Guide\nscope: { notebooks: [\"*\"], folders: [/projects] }\ncan_write: true\n---\nBe careful.\n";
+    std::fs::write(&draft, text).unwrap();
+    let name = draft.to_str().unwrap();
+    let found = house.document(&["backtest", "--agent", "guide", "--draft", name, "--since", "1d"]);
+    assert_eq!((&found["runs"], &found["newly"]["allowed"]), (&json!(1), &json!(0)), "{found}");
+    assert!(found["newly"]["denied"].as_u64().unwrap() > 3, "{found}");
+    let told = house.adjutant(&["backtest", "--agent", "guide", "--draft", name]);
+    assert!(told.out.contains("Newly denied") && told.out.contains("read_file /todo.md"), "{told}");
+    std::fs::write(&draft, "---\nnmae: Guide\n---\n").unwrap();
+    let broken = house.adjutant(&["backtest", "--agent", "guide", "--draft", name]);
+    assert_eq!(broken.code, Some(2), "{broken}");
+    assert!(broken.err.contains("nothing was judged"), "{broken}");
+}

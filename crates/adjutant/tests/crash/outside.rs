@@ -117,7 +117,7 @@ fn a_run_whose_process_died_is_taken_over_when_its_lease_has_run_out() {
         for base in Base::all().into_iter().filter(|base| *base == Base::Postgres) {
             let house = House::new(Story::InARow, base).await;
             let mut start = house.start();
-            start.env("ADJUTANT_FAULT", "commit.after:4");
+            start.env("ADJUTANT_FAULT", "commit.after:6");
             assert!(Done::of(start).await.was_killed());
             let crashed = Seen::look(&house);
             let told = Told::read(&house).await.unwrap();
@@ -138,7 +138,7 @@ fn a_person_whose_answer_was_cut_off_can_answer_again_and_counts_once() {
                 let house = House::new(Story::InARow, base).await;
                 let mut start = house.start();
                 // The call is announced and its result is not recorded.
-                start.env("ADJUTANT_FAULT", "commit.before:10");
+                start.env("ADJUTANT_FAULT", "commit.before:12");
                 assert!(Done::of(start).await.was_killed());
                 house.lease_runs_out().await;
                 let (crashed, told) = (Seen::look(&house), Told::read(&house).await.unwrap());

@@ -1,6 +1,8 @@
 //! What is recorded outside of runs, in its stored form: the acts of people and of the instance, and the day records over
 //! where every log ends. A body gains fields only with a default; a kind never changes meaning.
 
+pub mod filter;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 

@@ -1,11 +1,15 @@
 //! The audit: acts of people and of the instance, recorded in logs of the same form as a run's.
 
 mod day;
+mod entry;
 mod rows;
+mod search;
 mod verify;
 mod whole;
 
+pub use entry::{AuditEntry, Redaction};
 pub(crate) use rows::{audit_row, run_rows};
+pub use search::{AuditPage, PageOf};
 pub use verify::{AuditProblem, AuditVerified};
 pub use whole::{RunBodies, is_whole_export, verify_whole_export};
 

@@ -2,6 +2,7 @@
 
 mod agents;
 mod approvals;
+mod erase;
 mod home;
 mod report;
 pub(crate) mod rules;
@@ -9,6 +10,7 @@ mod runs;
 mod start;
 mod undo;
 
+pub use erase::{EraseReport, EraseWhat};
 pub use home::Home;
 pub use report::{ActionReport, ModelCallReport, RunReport};
 pub use rules::NewRule;

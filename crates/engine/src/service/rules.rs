@@ -1,13 +1,16 @@
 //! Standing rules: writing, finding and removing them, and what counts at a moment.
 
+use adjutant_core::audit::{Act, Deed};
 use adjutant_core::guard::judge::Decision;
 use adjutant_core::guard::rule::{Example, Match, Origin, Rule, Rules};
 use adjutant_core::id::{AgentId, ChatId, RuleId, UserId, WorkspaceId};
 use adjutant_core::limits;
+use adjutant_core::run::event::Actor;
 use adjutant_core::time::Time;
 use adjutant_store::row::RuleRow;
 use serde::{Deserialize, Serialize};
 
+use crate::audit::AuditLog;
 use crate::engine::Engine;
 use crate::error::EngineError;
 
@@ -81,6 +84,7 @@ impl Engine {
             return Err(EngineError::InvalidRule(vec![format!("a workspace holds at most {} rules", limits::RULES)]));
         }
         self.store().add_rule(&row(workspace, &rule)?).await?;
+        self.record_rule(workspace, Deed::RuleSaved, owner, &rule).await?;
         Ok(rule)
     }
 
@@ -117,8 +121,24 @@ impl Engine {
     ///
     /// # Errors
     /// When there is none.
-    pub async fn remove_rule(&self, workspace: WorkspaceId, id: RuleId) -> Result<(), EngineError> {
-        if self.store().remove_rule(workspace, id).await? { Ok(()) } else { Err(EngineError::not_found("rule", id)) }
+    pub async fn remove_rule(&self, workspace: WorkspaceId, user: UserId, id: RuleId) -> Result<(), EngineError> {
+        let rule = self.rule(workspace, id).await?;
+        if !self.store().remove_rule(workspace, id).await? {
+            return Err(EngineError::not_found("rule", id));
+        }
+        self.record_rule(workspace, Deed::RuleRemoved, user, &rule).await
+    }
+
+    async fn record_rule(
+        &self,
+        workspace: WorkspaceId,
+        deed: Deed,
+        user: UserId,
+        rule: &Rule,
+    ) -> Result<(), EngineError> {
+        let act = Act::new(deed, Some(Actor::User(user)), rule.in_words()).with("rule", rule.id.to_string());
+        let act = Act { agent: rule.agent, ..act };
+        self.audit(AuditLog::Workspace(workspace), act).await.map(drop)
     }
 
     /// The rules that an agent is judged by now. One that cannot be read fails the judgement: it might be a no (rule G2).

@@ -2,9 +2,11 @@
 
 mod approvals;
 mod audit;
+mod backtest;
 mod branches;
 mod limits;
 mod rules;
+mod search;
 mod undo;
 
 use std::path::PathBuf;

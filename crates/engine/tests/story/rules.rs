@@ -79,7 +79,7 @@ async fn a_yes_for_always_lasts_until_its_rule_is_removed() {
     let [rule] = rules.as_slice() else { panic!("{rules:?}") };
     assert_eq!((rule.owner, rule.agent), (agent.user(), Some(agent.id())));
     assert_eq!(rule.origin, Origin::Approval(asked.pending_approvals[0]));
-    agent.engine().remove_rule(agent.workspace(), rule.id).await.unwrap();
+    agent.engine().remove_rule(agent.workspace(), agent.user(), rule.id).await.unwrap();
     assert_eq!(status(&agent, "/x/b.md").await, Status::WaitingApproval);
 }
 

@@ -91,6 +91,11 @@ impl Memory {
             for row in state.approvals.values_mut().filter(|row| row.workspace == workspace && row.run == run) {
                 ERASED.clone_into(&mut row.card);
             }
+            for row in state.calls.values_mut().filter(|row| row.workspace == workspace && row.run == run) {
+                row.target = None;
+            }
+            let mine = state.audit.iter_mut().filter(|(key, row)| key.0 == scope && row.run == Some(run));
+            mine.for_each(|(_, row)| row.target = None);
         }
         Ok(erased as u64)
     }

@@ -2,8 +2,27 @@
 
 use adjutant_core::run::chain::Head;
 
+use adjutant_core::time::Time;
+use adjutant_store::row::{AuditFilter, AuditRow};
+
 use crate::fixture::*;
 use crate::world::World;
+
+fn entry(run: &Run, path: &str, time: Time) -> AuditRow {
+    AuditRow {
+        stream: run.stream(),
+        seq: run.head.seq + 1,
+        time,
+        kind: "call_ended".into(),
+        actor: None,
+        agent: None,
+        run: Some(run.id),
+        tool: Some("write_file".into()),
+        target: Some(path.into()),
+        verdict: Some("allow".into()),
+        is_error: false,
+    }
+}
 
 stories! {
     async fn erasing_a_stream_keeps_its_chain_valid_and_spares_what_others_use(world: &World) {
@@ -15,9 +34,12 @@ stories! {
         append.blocks = vec![own.clone(), shared.clone()];
         append.approvals = vec![approval(&home, erased.id, "pending")];
         let card = append.approvals[0].id;
+        append.calls = vec![erased.call()];
+        append.audit = vec![entry(&erased, "/erased.md", at(1))];
         erased.head = world.store.append(append).await.unwrap();
         let mut append = kept.say(&["keeps this"]);
         append.blocks = vec![shared.clone(), other.clone()];
+        append.audit = vec![entry(&kept, "/kept.md", at(2))];
         kept.head = world.store.append(append).await.unwrap();
 
         assert_eq!(world.store.erase_bodies(home.workspace, erased.stream()).await.unwrap(), 3);
@@ -27,6 +49,10 @@ stories! {
         assert_eq!(world.store.approval(home.workspace, card).await.unwrap().unwrap().card, "{}");
         assert_eq!(erased.row(&world.store).await.state.summary, "{}");
         assert_eq!(kept.texts(&world.store).await, ["run started", "keeps this"]);
+        assert_eq!(world.store.calls(home.workspace, erased.id).await.unwrap()[0].target, None);
+        let entries = world.store.audit(Some(home.workspace), &AuditFilter::default(), 9).await.unwrap();
+        let paths: Vec<_> = entries.iter().map(|row| (row.run, row.target.as_deref())).collect();
+        assert_eq!(paths, [(Some(kept.id), Some("/kept.md")), (Some(erased.id), None)]);
 
         assert_eq!(world.store.erase_bodies(home.workspace, erased.stream()).await.unwrap(), 0, "erased is erased");
         erased.said(&world.store, &["life goes on"]).await.unwrap();

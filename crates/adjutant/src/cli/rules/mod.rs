@@ -136,7 +136,7 @@ async fn rm(context: &Context, instance: &Instance, ids: &[String]) -> Result<Ex
         rules.push(find::rule(instance, id).await?);
     }
     for rule in &rules {
-        instance.engine.remove_rule(instance.home.workspace, rule.id).await?;
+        instance.engine.remove_rule(instance.home.workspace, instance.home.user, rule.id).await?;
     }
     let data: Vec<_> = rules.iter().map(|rule| json!({"id": rule.id, "removed": true})).collect();
     context.print(&json!({"data": data}), || {

@@ -12,9 +12,9 @@ use adjutant_engine::{
 };
 use serde_json::{Value, json};
 
-use super::Context;
-use super::terminal::one_line;
-use super::words::count;
+use crate::cli::Context;
+use crate::cli::terminal::one_line;
+use crate::cli::words::count;
 use crate::failure::{Exit, Failure};
 use crate::instance::Instance;
 
@@ -25,34 +25,14 @@ const PAGE: u32 = 256;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    #[command(subcommand)]
-    command: Command,
+    /// A file that `runs export` or `audit export --whole` wrote
+    pub(super) file: Option<PathBuf>,
+    /// The public key that must have signed the days, as an earlier check of the database said it
+    #[arg(long, value_name = "HEX", requires = "file")]
+    pub(super) key: Option<String>,
 }
 
-#[derive(Debug, clap::Subcommand)]
-enum Command {
-    /// Check every chain of the database, or that of an exported file; exit 9 if one is broken
-    Verify {
-        /// A file that `runs export` or `audit export --whole` wrote
-        file: Option<PathBuf>,
-        /// The public key that must have signed the days, as an earlier check of the database said it
-        #[arg(long, value_name = "HEX", requires = "file")]
-        key: Option<String>,
-    },
-}
-
-pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failure> {
-    let Command::Verify { file, key } = args.command;
-    if let Some(path) = file {
-        return verify_file(context, &path, key);
-    }
-    let instance = context.open("audit").await?;
-    let exit = verify_database(context, &instance).await;
-    instance.close().await;
-    exit
-}
-
-fn verify_file(context: &Context, path: &Path, key: Option<String>) -> Result<Exit, Failure> {
+pub(super) fn file(context: &Context, path: &Path, key: Option<String>) -> Result<Exit, Failure> {
     let unreadable = |error: &std::io::Error| {
         Failure::usage(format!("{} cannot be read: {error}. Nothing was verified.", path.display()))
     };
@@ -104,15 +84,14 @@ fn is_whole(reader: &mut BufReader<File>) -> Result<bool, std::io::Error> {
 
 /// What a check of many runs found.
 #[derive(Debug, Default)]
-pub(super) struct Checked {
-    pub(super) runs: usize,
-    pub(super) events: u64,
-    pub(super) erased: u64,
-    pub(super) broken: Vec<(RunId, String)>,
+pub(in crate::cli) struct Checked {
+    pub(in crate::cli) runs: usize,
+    pub(in crate::cli) events: u64,
+    pub(in crate::cli) broken: Vec<(RunId, String)>,
 }
 
 /// Checks the chains of the newest runs, at most as many as are wanted.
-pub(super) async fn check(instance: &Instance, most: usize) -> Result<Checked, Failure> {
+pub(in crate::cli) async fn check(instance: &Instance, most: usize) -> Result<Checked, Failure> {
     let (engine, workspace) = (&instance.engine, instance.home.workspace);
     let mut checked = Checked::default();
     let mut filter = RunFilter { superseded: true, ..RunFilter::default() };
@@ -128,7 +107,6 @@ pub(super) async fn check(instance: &Instance, most: usize) -> Result<Checked, F
             match engine.verify_run(workspace, row.id).await {
                 Ok(verified) => {
                     checked.events += verified.events;
-                    checked.erased += verified.erased;
                 }
                 Err(EngineError::BadLog { run, why }) => checked.broken.push((run, why)),
                 Err(EngineError::Store(adjutant_engine::store::StoreError::Corrupt(why))) => {
@@ -143,7 +121,7 @@ pub(super) async fn check(instance: &Instance, most: usize) -> Result<Checked, F
     }
 }
 
-async fn verify_database(context: &Context, instance: &Instance) -> Result<Exit, Failure> {
+pub(super) async fn database(context: &Context, instance: &Instance) -> Result<Exit, Failure> {
     let verified = instance.engine.verify_all().await?;
     if verified.problems.is_empty() {
         // Only what is whole is signed.

@@ -1,0 +1,156 @@
+//! `audit export`: what a search finds, as JSON lines or CSV; or every log, as a file that can be verified anywhere.
+
+use std::io::{BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use adjutant_core::audit::{Act, Deed};
+use adjutant_core::run::event::Actor;
+use adjutant_engine::{AuditEntry, AuditLog, PageOf, RunBodies};
+
+use super::search;
+use crate::cli::Context;
+use crate::cli::output::tell;
+use crate::failure::{Exit, Failure};
+use crate::instance::Instance;
+
+/// Entries read at a time.
+const PAGE: usize = 500;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// One JSON document a line, with everything that was recorded.
+    Jsonl,
+    /// A table, one line an entry.
+    Csv,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// What to look for, as for `audit search`; everything without
+    #[arg(value_name = "WORD")]
+    words: Vec<String>,
+    /// The form of the file
+    #[arg(long, value_enum, default_value = "jsonl", conflicts_with = "whole")]
+    format: Format,
+    /// Show what looks like a secret, too; with --whole, also what was said in runs
+    #[arg(long)]
+    raw: bool,
+    /// Every log with its chain and its signed days, for `audit verify`
+    #[arg(long, conflicts_with = "words")]
+    whole: bool,
+    /// The file to write; without it, standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub(super) async fn execute(context: &Context, instance: &Instance, args: Args) -> Result<Exit, Failure> {
+    let wanted = search::wanted(instance, &args.words).await?;
+    // Opened before it is recorded: an export that cannot be written did not happen.
+    let mut out = open(args.output.as_deref())?;
+    let summary = if args.whole { "every log".to_owned() } else { args.words.join(" ") };
+    let act = Act::new(Deed::AuditExported, Some(Actor::User(instance.home.user)), summary).with("raw", args.raw);
+    instance.engine.audit(AuditLog::Workspace(instance.home.workspace), act).await?;
+    if args.whole {
+        let bodies = if args.raw { RunBodies::Kept } else { RunBodies::LeftOut };
+        instance.engine.export_whole(bodies, &mut *out).await?;
+    } else {
+        if args.format == Format::Csv {
+            line(&mut *out, &COLUMNS.join(","))?;
+        }
+        let mut page = PageOf { limit: PAGE, cursor: None, redaction: search::redaction(args.raw) };
+        loop {
+            let found = instance.engine.search_audit(instance.home.workspace, &wanted, &page).await?;
+            for entry in &found.data {
+                let text = match args.format {
+                    Format::Jsonl => serde_json::to_string(entry).unwrap_or_default(),
+                    Format::Csv => row(entry),
+                };
+                line(&mut *out, &text)?;
+            }
+            if found.next_cursor.is_none() {
+                break;
+            }
+            page.cursor = found.next_cursor;
+        }
+    }
+    out.flush().map_err(|error| unwritten(&error))?;
+    if let Some(path) = &args.output {
+        let check = if args.whole {
+            format!("; check it with: adjutant audit verify {}", path.display())
+        } else {
+            String::new()
+        };
+        tell(&context.terminal.err.good(&format!("✔ the audit is in {}{check}", path.display())));
+    }
+    Ok(Exit::Done)
+}
+
+/// A new file that only this person can read, or standard output.
+fn open(path: Option<&Path>) -> Result<Box<dyn Write + Send>, Failure> {
+    let Some(path) = path else { return Ok(Box::new(BufWriter::new(std::io::stdout()))) };
+    let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    let file = file.map_err(|error| {
+        let failure = Failure::usage(format!("{} cannot be written: {error}. Nothing was exported.", path.display()));
+        match error.kind() {
+            std::io::ErrorKind::AlreadyExists => failure.hint("nothing is overwritten; choose another name"),
+            _ => failure,
+        }
+    })?;
+    Ok(Box::new(BufWriter::new(file)))
+}
+
+fn line(out: &mut (dyn Write + Send), text: &str) -> Result<(), Failure> {
+    writeln!(out, "{text}").map_err(|error| unwritten(&error))
+}
+
+fn unwritten(error: &std::io::Error) -> Failure {
+    Failure::other(format!("The audit cannot be written to its end: {error}. What is there is cut short."))
+}
+
+const COLUMNS: [&str; 13] = [
+    "time", "stream", "seq", "kind", "by", "agent", "run_id", "tool", "path", "verdict", "rule", "is_error", "summary",
+];
+
+fn row(entry: &AuditEntry) -> String {
+    let text = |value: &Option<String>| value.clone().unwrap_or_default();
+    let cells = [
+        entry.time.to_string(),
+        entry.stream.to_string(),
+        entry.seq.to_string(),
+        entry.kind.clone(),
+        text(&entry.by),
+        text(&entry.agent),
+        entry.run_id.map(|run| run.to_string()).unwrap_or_default(),
+        text(&entry.tool),
+        text(&entry.path),
+        text(&entry.verdict),
+        text(&entry.rule),
+        entry.is_error.to_string(),
+        entry.summary.clone(),
+    ];
+    cells.iter().map(|cell| safe(cell)).collect::<Vec<_>>().join(",")
+}
+
+/// A cell that no spreadsheet takes for a formula, and that stays one cell.
+fn safe(cell: &str) -> String {
+    let cell: String = cell.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    let formula = cell.trim_start().starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠', '|', '%']);
+    let cell = if formula { format!("\'{cell}") } else { cell };
+    if cell.contains(['"', ',', ';', '\'']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::safe;
+
+    #[test]
+    fn no_cell_becomes_a_formula_or_two_cells() {
+        assert_eq!(safe("plain text"), "plain text");
+        assert_eq!(safe("=1+1"), "\"\'=1+1\"");
+        for begin in ["=", "+", "-", "@", " =", "\t=", "\r@", "＝"] {
+            assert!(safe(&format!("{begin}cmd")).trim_start_matches('"').starts_with('\''), "{begin:?}");
+        }
+        assert_eq!(safe("a,\"b\"\nc"), "\"a,\"\"b\"\" c\"");
+    }
+}

@@ -1,0 +1,44 @@
+//! `audit`: search the record, write it to a file, check that it is whole, forget what was said.
+
+mod erase;
+mod export;
+mod search;
+mod verify;
+
+pub(super) use self::verify::check;
+
+use super::Context;
+use crate::failure::{Exit, Failure};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Find out who did what, newest first
+    Search(search::Args),
+    /// Write what a search finds, or every log, to a file
+    Export(export::Args),
+    /// Check every chain and signed day of the database, or those of an exported file; exit 9 if one is broken
+    Verify(verify::Args),
+    /// Forget what was said in runs; that they happened stays on record
+    Erase(erase::Args),
+}
+
+pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failure> {
+    if let Command::Verify(verify::Args { file: Some(path), key }) = args.command {
+        return verify::file(context, &path, key);
+    }
+    let instance = context.open("audit").await?;
+    let exit = match args.command {
+        Command::Search(args) => search::execute(context, &instance, args).await,
+        Command::Export(args) => export::execute(context, &instance, args).await,
+        Command::Verify(_) => verify::database(context, &instance).await,
+        Command::Erase(args) => erase::execute(context, &instance, args).await,
+    };
+    instance.close().await;
+    exit
+}

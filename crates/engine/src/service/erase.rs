@@ -1,0 +1,111 @@
+//! Forgetting what was said in runs: bodies and contents go, the chain and the columns stay. A person's act.
+
+use adjutant_core::audit::{Act, Deed};
+use adjutant_core::id::{RunId, UserId, WorkspaceId};
+use adjutant_core::run::chain::StreamId;
+use adjutant_core::run::event::Actor;
+use adjutant_core::time::Time;
+use adjutant_store::row::{RunFilter, RunRow};
+use serde::Serialize;
+
+use crate::audit::AuditLog;
+use crate::engine::Engine;
+use crate::error::EngineError;
+
+/// Runs looked up at a time.
+const PAGE: u32 = 256;
+/// What lists show of a run that was erased.
+const ERASED: &str = "{}";
+
+/// Which runs are erased.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EraseWhat {
+    /// Those that ended before a moment.
+    Before(Time),
+    /// This one.
+    Run(RunId),
+}
+
+/// What was erased, or would be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct EraseReport {
+    /// The runs, newest first.
+    pub runs: Vec<RunId>,
+    /// Bodies that are gone.
+    pub bodies: u64,
+    /// Runs from that time that have not ended, and stay.
+    pub open: Vec<RunId>,
+}
+
+impl Engine {
+    /// The runs that would be erased. Changes nothing.
+    ///
+    /// # Errors
+    /// When there is no such run, or it has not ended.
+    pub async fn erasable(&self, workspace: WorkspaceId, what: EraseWhat) -> Result<EraseReport, EngineError> {
+        let mut report = EraseReport { runs: Vec::new(), bodies: 0, open: Vec::new() };
+        let before = match what {
+            EraseWhat::Run(run) => {
+                let row = self.run_row(workspace, run).await?;
+                if row.state.ended_at.is_none() {
+                    let why =
+                        format!("{run} has not ended ({}); cancel it first. Nothing was erased", row.state.status);
+                    return Err(EngineError::Invalid(why));
+                }
+                report.runs.extend(is_readable(&row).then_some(run));
+                return Ok(report);
+            }
+            EraseWhat::Before(before) => before,
+        };
+        let mut filter = RunFilter { superseded: true, ..RunFilter::default() };
+        loop {
+            let rows = self.store().runs(workspace, &filter, PAGE).await?;
+            let last = rows.len() < PAGE as usize;
+            for row in rows {
+                filter.before = Some(row.id);
+                match row.state.ended_at {
+                    Some(ended) if ended < before && is_readable(&row) => report.runs.push(row.id),
+                    None if row.created_at < before => report.open.push(row.id),
+                    Some(_) | None => {}
+                }
+            }
+            if last {
+                return Ok(report);
+            }
+        }
+    }
+
+    /// Erases what was said in runs that have ended. It is recorded before it begins and after it has ended; one that was
+    /// interrupted is gone on with by asking again.
+    ///
+    /// # Errors
+    /// When there is no such run, it has not ended, or the store cannot be written.
+    pub async fn erase_runs(
+        &self,
+        workspace: WorkspaceId,
+        user: UserId,
+        what: EraseWhat,
+    ) -> Result<EraseReport, EngineError> {
+        let mut report = self.erasable(workspace, what).await?;
+        if report.runs.is_empty() {
+            return Ok(report);
+        }
+        let (summary, run) = match what {
+            EraseWhat::Before(before) => (format!("runs that ended before {before}"), None),
+            EraseWhat::Run(run) => (run.to_string(), Some(run)),
+        };
+        let act = |deed| Act { run, ..Act::new(deed, Some(Actor::User(user)), summary.clone()) };
+        let log = AuditLog::Workspace(workspace);
+        let begun = self.audit(log, act(Deed::EraseBegun).with("runs", report.runs.len())).await?;
+        for run in &report.runs {
+            report.bodies += self.store().erase_bodies(workspace, StreamId::Run(*run)).await?;
+        }
+        let ended = act(Deed::EraseEnded).with("begun", begun.seq).with("runs", report.runs.len());
+        self.audit(log, ended.with("bodies", report.bodies)).await?;
+        Ok(report)
+    }
+}
+
+fn is_readable(row: &RunRow) -> bool {
+    row.state.summary != ERASED
+}
