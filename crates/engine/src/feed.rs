@@ -155,11 +155,13 @@ pub(crate) async fn dispatch(engine: Engine) {
     let mut changes = engine.store().changes();
     loop {
         match changes.recv().await {
-            Ok(Change::Stream(StreamId::Run(run))) => {
+            // What a driver appends itself is no news to it.
+            Ok(Change::Stream(StreamId::Run(run))) => engine.feed().grew(run),
+            Ok(Change::Command(StreamId::Run(run))) => {
                 engine.feed().grew(run);
                 engine.poke(run);
             }
-            Ok(Change::Stream(StreamId::Workspace(_) | StreamId::System) | Change::Due) => {}
+            Ok(Change::Stream(_) | Change::Command(_) | Change::Due) => {}
             Ok(Change::Reread) | Err(RecvError::Lagged(_)) => {
                 engine.feed().grew_all();
                 engine.poke_all();

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_core::limits;
-use adjutant_core::run::chain::StreamId;
 use adjutant_store::row::{Change, Claim};
 use futures::FutureExt;
 use tokio::sync::broadcast::error::RecvError;
@@ -139,7 +138,7 @@ async fn due(changes: &mut tokio::sync::broadcast::Receiver<Change>) {
     loop {
         match changes.recv().await {
             Ok(Change::Due | Change::Reread) | Err(RecvError::Lagged(_)) => return,
-            Ok(Change::Stream(StreamId::Run(_) | StreamId::Workspace(_) | StreamId::System)) => {}
+            Ok(Change::Stream(_) | Change::Command(_)) => {}
             // The store is closing; the worker is about to be stopped.
             Err(RecvError::Closed) => return std::future::pending().await,
         }

@@ -88,7 +88,7 @@ async fn write(tx: &mut Tx, batch: &[Prepared], me: &str, mode: Mode) -> Result<
     tx.run_set(&AUDIT, &written(|append| &append.audit)).await?;
 
     let winners = || batch.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_ok()).map(|(append, _)| append);
-    let mut changes: Vec<Change> = winners().map(|append| Change::Stream(append.stream)).collect();
+    let mut changes: Vec<Change> = winners().map(|append| Change::of(append.writer, append.stream)).collect();
     if winners().any(|append| append.due) {
         changes.push(Change::Due);
     }

@@ -24,6 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const LISTEN_AGAIN: Duration = Duration::from_secs(1);
 /// A notification holds fewer than 8,000 bytes.
 const PAYLOAD: usize = 7_900;
+/// Before the name of a stream that grew by a command.
+const COMMAND: char = '!';
 
 pub(crate) async fn open(url: &str) -> Result<Db, StoreError> {
     let options = PgConnectOptions::from_str(url)?.application_name("adjutant").disable_statement_logging();
@@ -89,6 +91,7 @@ pub(crate) fn payloads(me: &str, changes: &[Change]) -> Vec<String> {
     for change in changes {
         let word = match change {
             Change::Stream(stream) => stream.to_string(),
+            Change::Command(stream) => format!("{COMMAND}{stream}"),
             Change::Due => "due".to_owned(),
             Change::Reread => "reread".to_owned(),
         };
@@ -112,11 +115,14 @@ fn hand_on(payload: &str, me: &str, changes: &broadcast::Sender<Change>) {
         let change = match word {
             "due" => Change::Due,
             "reread" => Change::Reread,
-            stream => match stream.parse::<StreamId>() {
-                Ok(stream) => Change::Stream(stream),
+            word => {
+                let (stream, change): (&str, fn(StreamId) -> Change) = match word.strip_prefix(COMMAND) {
+                    Some(stream) => (stream, Change::Command),
+                    None => (word, Change::Stream),
+                };
                 // A newer node may say what we do not know; reading everything again is always right.
-                Err(_) => Change::Reread,
-            },
+                stream.parse().map_or(Change::Reread, change)
+            }
         };
         // Nobody listening is no error.
         let _ = changes.send(change);
@@ -132,7 +138,8 @@ mod tests {
 
     #[test]
     fn a_large_commit_is_told_whole_in_payloads_that_fit() {
-        let runs = (0..512).map(|n| Change::Stream(StreamId::Run(RunId::new(Time::from_millis(n), [0; 10]))));
+        let run = |n| StreamId::Run(RunId::new(Time::from_millis(n), [0; 10]));
+        let runs = (0..512).map(|n| if n % 2 == 0 { Change::Stream(run(n)) } else { Change::Command(run(n)) });
         let told: Vec<Change> = runs.chain([Change::Due]).collect();
         let payloads = payloads("me", &told);
         assert!(payloads.len() > 1 && payloads.iter().all(|payload| payload.len() < 8_000));

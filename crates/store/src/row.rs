@@ -1,6 +1,7 @@
 //! What goes into the store and comes out of it: plain values, no SQL, no decisions.
 
 mod audit;
+mod change;
 
 use std::collections::BTreeMap;
 
@@ -11,6 +12,7 @@ use adjutant_core::run::chain::{Entry, Head, StreamId};
 use adjutant_core::time::Time;
 
 pub use audit::{AuditFilter, AuditPlace, AuditRow};
+pub use change::Change;
 
 /// Who appends. Owners carry the epoch of their claim and are refused once it is stale (fencing); commands come from any
 /// node and carry none.
@@ -383,15 +385,4 @@ pub struct SearchHit {
     pub path: String,
     /// The text around the match, the matched words in `[` `]`.
     pub snippet: String,
-}
-
-/// Something was committed; read the log to see what. Never carries data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
-    /// A stream has grown.
-    Stream(StreamId),
-    /// Some run may have become due.
-    Due,
-    /// Changes may have been missed: read again whatever matters.
-    Reread,
 }

@@ -7,14 +7,14 @@ use adjutant_engine::store::row::{ApprovalFilter, ApprovalRow, RunFilter};
 use crate::failure::Failure;
 use crate::instance::Instance;
 
-/// Characters of an id after its prefix.
-const ID_CHARS: usize = 26;
+/// The smallest and the largest id, in text.
+const LEAST: &str = "00000000000000000000000000";
+const MOST: &str = "7zzzzzzzzzzzzzzzzzzzzzzzzz";
 
 /// The smallest or the largest id that begins like this, in text.
-fn padded(prefix: &str, text: &str, with: char) -> String {
+fn padded(prefix: &str, text: &str, with: &str) -> String {
     let rest = text.strip_prefix(prefix).unwrap_or(text);
-    let missing = ID_CHARS.saturating_sub(rest.chars().count());
-    format!("{prefix}{rest}{}", with.to_string().repeat(missing))
+    format!("{prefix}{rest}{}", with.get(rest.len()..).unwrap_or_default())
 }
 
 /// What was typed, without the mark of a text cut short and with the prefix of its kind.
@@ -35,7 +35,7 @@ pub(super) async fn run(instance: &Instance, text: &str) -> Result<RunId, Failur
     let none =
         || Failure::not_found(format!("There is no run `{text}`.")).hint("adjutant runs ls shows the runs there are");
     // Ids begin with their moment, so all that begin alike lie side by side.
-    let before = padded(RunId::PREFIX, &wanted, 'z').parse().map_err(|_| none())?;
+    let before = padded(RunId::PREFIX, &wanted, MOST).parse().map_err(|_| none())?;
     let filter = RunFilter { before: Some(before), superseded: true, ..RunFilter::default() };
     let rows = instance.engine.store().runs(instance.home.workspace, &filter, 2).await?;
     let ids: Vec<RunId> = rows.iter().map(|row| row.id).filter(|id| id.to_string().starts_with(&wanted)).collect();
@@ -55,7 +55,7 @@ pub(super) async fn approval(instance: &Instance, text: &str) -> Result<Approval
     if let Ok(id) = wanted.parse::<ApprovalId>() {
         return store.approval(workspace, id).await?.ok_or_else(none);
     }
-    let after = padded(ApprovalId::PREFIX, &wanted, '0').parse().map_err(|_| none())?;
+    let after = padded(ApprovalId::PREFIX, &wanted, LEAST).parse().map_err(|_| none())?;
     let filter = ApprovalFilter { after: Some(after), ..ApprovalFilter::default() };
     let rows = store.approvals(workspace, &filter, 2).await?;
     let rows: Vec<ApprovalRow> = rows.into_iter().filter(|row| row.id.to_string().starts_with(&wanted)).collect();
@@ -95,8 +95,10 @@ mod tests {
     fn what_is_typed_may_be_cut_short_and_without_its_prefix() {
         assert_eq!(typed("run_", "run_01J8…"), "run_01j8");
         assert_eq!(typed("run_", "01j8"), "run_01j8");
-        assert!(padded("run_", "run_01j8", 'z').parse::<RunId>().is_ok());
-        assert!(padded("run_", "run_01j8", '0').parse::<RunId>().is_ok());
-        assert!(padded("run_", "run_nonsense!", 'z').parse::<RunId>().is_err());
+        for text in ["run_01j8", "run_"] {
+            assert!(padded("run_", text, MOST).parse::<RunId>().is_ok());
+            assert!(padded("run_", text, LEAST).parse::<RunId>().is_ok());
+        }
+        assert!(padded("run_", "run_nonsense!", MOST).parse::<RunId>().is_err());
     }
 }

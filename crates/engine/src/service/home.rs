@@ -7,9 +7,13 @@ use adjutant_core::run::event::Actor;
 use adjutant_models::demo::sample_files;
 use adjutant_store::StoreError;
 use adjutant_store::row::{NotebookRow, UserRow, WorkspaceRow};
+use adjutant_tools::FileError;
 
 use crate::engine::Engine;
 use crate::error::EngineError;
+
+/// Set once the home workspace has everything it starts with.
+const MADE: &str = "home";
 
 /// Where a person without any set-up works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,39 +25,67 @@ pub struct Home {
 }
 
 impl Engine {
-    /// The home workspace; made, with its samples, at the first start.
+    /// The home workspace; made, with its samples, at the first start. A start that died on the way is finished by the
+    /// next one, and what a person removed later is not made again.
     ///
     /// # Errors
     /// When the store or the notebook's folder cannot be used.
     pub async fn home(&self) -> Result<Home, EngineError> {
-        let user = match self.store().user_by_name("admin").await? {
-            Some(user) => user.id,
-            None => {
-                let row = UserRow { id: self.env().id(), name: "admin".to_owned(), created_at: self.env().now() };
-                self.store().create_user(&row).await?;
-                row.id
-            }
-        };
-        let workspace = match self.store().workspace_by_slug("home").await? {
-            Some(workspace) => workspace.id,
-            None => self.make_home(user).await?,
-        };
+        let user = self.first_user().await?;
+        let workspace = self.home_workspace().await?;
+        if self.store().meta_get(MADE).await?.is_none() {
+            self.furnish(workspace, user).await?;
+            self.store().meta_set_if_absent(MADE, b"1").await?;
+        }
         Ok(Home { user, workspace })
     }
 
-    async fn make_home(&self, user: UserId) -> Result<WorkspaceId, EngineError> {
-        let workspace = WorkspaceRow {
+    async fn first_user(&self) -> Result<UserId, EngineError> {
+        if let Some(user) = self.store().user_by_name("admin").await? {
+            return Ok(user.id);
+        }
+        let row = UserRow { id: self.env().id(), name: "admin".to_owned(), created_at: self.env().now() };
+        match self.store().create_user(&row).await {
+            // Another node starts at the same time and was faster.
+            Err(StoreError::Conflict(_)) => {
+                let user = self.store().user_by_name("admin").await?;
+                user.map(|user| user.id).ok_or_else(|| EngineError::not_found("user", "admin"))
+            }
+            other => Ok(other.map(|()| row.id)?),
+        }
+    }
+
+    async fn home_workspace(&self) -> Result<WorkspaceId, EngineError> {
+        if let Some(workspace) = self.store().workspace_by_slug("home").await? {
+            return Ok(workspace.id);
+        }
+        let row = WorkspaceRow {
             id: self.env().id(),
             slug: "home".to_owned(),
             name: "Home".to_owned(),
             time_zone: "UTC".to_owned(),
             created_at: self.env().now(),
         };
-        self.store().create_workspace(&workspace).await?;
-        let notebook = self.create_notebook(workspace.id, "welcome").await?;
-        self.fill_samples(workspace.id, notebook).await?;
-        self.save_agent(workspace.id, Actor::User(user), guide(), 0).await?;
-        Ok(workspace.id)
+        match self.store().create_workspace(&row).await {
+            Err(StoreError::Conflict(_)) => {
+                let workspace = self.store().workspace_by_slug("home").await?;
+                workspace.map(|workspace| workspace.id).ok_or_else(|| EngineError::not_found("workspace", "home"))
+            }
+            other => Ok(other.map(|()| row.id)?),
+        }
+    }
+
+    /// Notebook, samples and agent; each step can be done again.
+    async fn furnish(&self, workspace: WorkspaceId, user: UserId) -> Result<(), EngineError> {
+        let notebook = match self.store().notebook_by_slug(workspace, "welcome").await? {
+            Some(notebook) => notebook.id,
+            None => self.create_notebook(workspace, "welcome").await?,
+        };
+        self.fill_samples(workspace, notebook).await?;
+        if self.store().agent_by_slug(workspace, "guide").await?.is_none() {
+            self.save_agent(workspace, Actor::User(user), guide(), 0).await?;
+        }
+        Ok(())
     }
 
     /// Makes a managed notebook with its folder.
@@ -83,7 +115,10 @@ impl Engine {
         for (path, text) in sample_files() {
             let failed = |why: String| EngineError::Notebook { name: "welcome".to_owned(), why };
             let path = adjutant_core::guard::path::NotePath::parse(path).map_err(|why| failed(why.to_string()))?;
-            notebook.create(&path, text.as_bytes()).map_err(|why| failed(why.to_string()))?;
+            match notebook.create(&path, text.as_bytes()) {
+                Ok(()) | Err(FileError::Exists) => {}
+                Err(why) => return Err(failed(why.to_string())),
+            }
         }
         Ok(())
     }

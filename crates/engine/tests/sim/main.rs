@@ -33,7 +33,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use cover::Cover;
-pub(crate) static T: [AtomicU64; 8] = [const { AtomicU64::new(0) }; 8];
 
 /// Schedules that once failed. They are played first, for ever.
 const REGRESSIONS: &[u64] = &[];
@@ -97,14 +96,6 @@ fn every_schedule_keeps_every_promise() {
     });
     let (cover, mut failed) = (cover.into_inner().unwrap(), failed.into_inner().unwrap());
     println!("{} schedules in {:.1} s on {threads} threads\n{cover}", seeds.len(), began.elapsed().as_secs_f64());
-    println!(
-        "TIMES engine {} check {} setup {} engines {} acts {}",
-        T[0].load(Ordering::Relaxed),
-        T[1].load(Ordering::Relaxed),
-        T[2].load(Ordering::Relaxed),
-        T[5].load(Ordering::Relaxed),
-        T[6].load(Ordering::Relaxed)
-    );
     failed.sort();
     for (seed, wrong) in &failed {
         println!("seed {seed}: {}", wrong.first().map_or("", String::as_str));

@@ -78,7 +78,6 @@ impl Person {
             Deed::Policy => self.change_policy().await,
             Deed::Message | Deed::Edit => Ok(()),
         };
-        crate::T[6].fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         self.judge_answer(&format!("{deed:?} of {}", row.id), done);
     }
 

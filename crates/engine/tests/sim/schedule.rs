@@ -44,10 +44,8 @@ pub(crate) fn play(seed: u64, traced: bool) -> Report {
         let (scene, dying) = Scene::new(seed, traced);
         let _witness = witness::watch(&scene, traced);
         scene.note("plan", || format!("{:?}", scene.plan));
-        let t0 = std::time::Instant::now();
-        let eng = set_up(&scene).await;
-        crate::T[2].fetch_add(t0.elapsed().as_micros() as u64, std::sync::atomic::Ordering::Relaxed);
-        let digest = Play { dying, engine: eng, scene: Arc::clone(&scene) }.go().await;
+        let engine = set_up(&scene).await;
+        let digest = Play { dying, engine, scene: Arc::clone(&scene) }.go().await;
         if traced {
             let tail = tail(&scene).await;
             scene.note("logs", || tail);
@@ -107,9 +105,7 @@ impl Play {
         drop(cluster);
         let mut digest = 0_u64;
         for row in people::runs(&self.scene).await {
-            let t0 = std::time::Instant::now();
             digest = digest.rotate_left(7) ^ check::run(&self.scene, &self.engine, row.id, Count::Yes).await;
-            crate::T[1].fetch_add(t0.elapsed().as_micros() as u64, std::sync::atomic::Ordering::Relaxed);
         }
         digest ^ lock(&self.scene.outside).landings.len() as u64
     }

@@ -4,6 +4,7 @@ mod approvals;
 mod audit;
 mod backtest;
 mod branches;
+mod home;
 mod limits;
 mod rules;
 mod search;

@@ -133,7 +133,7 @@ impl Commit {
         let answer = written.map(|()| head);
         (config.seen)(&point, &answer);
         if answer.is_ok() {
-            shared.tell(Change::Stream(point.stream));
+            shared.tell(Change::of(point.writer, point.stream));
             if due {
                 shared.tell(Change::Due);
             }

@@ -2,7 +2,7 @@
 
 use adjutant_core::run::chain::{Head, StreamId};
 use adjutant_store::StoreError;
-use adjutant_store::row::{Change, RunChange};
+use adjutant_store::row::{Change, RunChange, Writer};
 
 use crate::fixture::*;
 use crate::world::World;
@@ -181,10 +181,14 @@ stories! {
         let home = Home::new(&world.store).await;
         let mut changes = world.store.changes();
         let run = home.started(&world.store).await;
-        assert_eq!(changes.recv().await.unwrap(), Change::Stream(run.stream()));
+        assert_eq!(changes.recv().await.unwrap(), Change::Command(run.stream()));
         assert_eq!(changes.recv().await.unwrap(), Change::Due, "a start gives somebody work");
 
+        let node = node_id();
+        world.store.join(node).await.unwrap();
+        let claim = world.store.claim_run(node, at(10), run.id).await.unwrap().unwrap();
         let mut parked = run.say(&["asked"]);
+        parked.writer = Writer::Owner { node, epoch: claim.epoch };
         parked.run = Some(RunChange::Update { state: state("WAITING_APPROVAL", None), release: true });
         let head = world.store.append(parked).await.unwrap();
         let run = Run { head, ..run };
@@ -193,8 +197,8 @@ stories! {
         while let Ok(change) = changes.try_recv() {
             told.push(change);
         }
-        let stream = Change::Stream(run.stream());
-        assert_eq!(told, [stream, stream, Change::Due], "parking gives nobody work, a command does");
+        let (own, command) = (Change::Stream(run.stream()), Change::Command(run.stream()));
+        assert_eq!(told, [own, command, Change::Due], "parking gives nobody work, a command does");
     }
 
     async fn events_that_do_not_follow_each_other_are_a_bug_and_not_written(world: &World) {

@@ -190,7 +190,7 @@ postgres_stories! {
                 break change;
             }
         };
-        assert!(runs.iter().any(|run| heard == Change::Stream(run.stream())), "{heard:?}");
+        assert!(runs.iter().any(|run| heard == Change::Command(run.stream())), "{heard:?}");
         assert_eq!(changes.recv().await.unwrap(), Change::Due);
         other.close().await;
     }

@@ -8,15 +8,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use adjutant_core::content::Hash;
 use adjutant_core::guard::path::NotePath;
-use adjutant_core::guard::scope::Kind;
 use adjutant_core::limits;
-use adjutant_core::time::Time;
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
 use super::open::is_temporary;
 use super::read::content_of;
-use super::{FileContent, FileError, Notebook, Visit, folder_hash, lock};
+use super::{FileContent, FileError, Notebook, folder_hash, lock};
 
 /// How often another name is tried for a half-written file before giving up.
 const NAME_ATTEMPTS: usize = 16;
@@ -34,8 +32,6 @@ struct Temp<'a> {
 enum Left {
     /// All of them.
     Whenever,
-    /// Those that nobody has touched since.
-    Before(Time),
     /// Those whose process is gone.
     ByTheDead,
 }
@@ -150,22 +146,6 @@ impl Notebook {
         confirm(&folder)
     }
 
-    /// Removes half-written files that a crash left behind and that nobody has touched since `before`. Gives their number.
-    ///
-    /// # Errors
-    /// Fails when the root cannot be read.
-    pub fn sweep(&self, before: Time) -> Result<usize, FileError> {
-        let mut folders = vec![NotePath::root()];
-        self.walk(&NotePath::root(), limits::WALK_ENTRIES, &mut |entry| {
-            if entry.kind == Kind::Dir {
-                folders.push(entry.path.clone());
-            }
-            Visit::Enter
-        })?;
-        // A folder that went away or is closed to us holds nothing that we could remove.
-        Ok(folders.iter().filter_map(|folder| self.remove_temps(folder, Left::Before(before)).ok()).sum())
-    }
-
     /// Removes half-written files of processes that are gone from the folder this path lies in. Gives their number.
     ///
     /// # Errors
@@ -181,11 +161,8 @@ impl Notebook {
         for found in rustix::fs::Dir::read_from(&folder)? {
             let found = found?;
             let Some(name) = found.file_name().to_str().ok().filter(|name| is_temporary(name)) else { continue };
-            let stat = rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
             let handle = match left {
                 Left::Whenever => None,
-                Left::Before(before) if stat.st_mtime.saturating_mul(1000) < before.millis() => None,
-                Left::Before(_) => continue,
                 // Held until the name is gone, so that its maker cannot take the file for its own in between.
                 Left::ByTheDead => match abandoned(folder.as_fd(), name) {
                     Some(handle) => Some(handle),

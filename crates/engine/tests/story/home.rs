@@ -1,0 +1,87 @@
+//! The first start: it ends with the same home, wherever the process died on the way there.
+
+use std::sync::Arc;
+
+use adjutant_core::guard::path::NotePath;
+use adjutant_core::id::WorkspaceId;
+use adjutant_engine::{Engine, Env, Parts};
+use adjutant_models::demo::{Demo, sample_files};
+use adjutant_store::row::WorkspaceRow;
+use adjutant_store::{Durability, MasterKey, Sealing, Store};
+use adjutant_tools::Registry;
+use tempfile::TempDir;
+
+async fn engine(data: &TempDir) -> Engine {
+    let sealing = Sealing::On(MasterKey::new([7; 32]));
+    let store = Store::open_sqlite(&data.path().join("adjutant.db"), Durability::Full, sealing).await.unwrap();
+    Engine::new(Parts {
+        store,
+        env: Env::system(),
+        models: Arc::new(|_: &str| Ok(Arc::new(Demo::default()))),
+        tools: Registry::builtin(),
+        notebooks: data.path().join("notebooks"),
+        default_model: "demo/guide".to_owned(),
+    })
+    .unwrap()
+}
+
+/// As far as the shortest first start got.
+async fn empty_workspace(engine: &Engine) -> WorkspaceId {
+    let row = WorkspaceRow {
+        id: engine.env().id(),
+        slug: "home".to_owned(),
+        name: "Home".to_owned(),
+        time_zone: "UTC".to_owned(),
+        created_at: engine.env().now(),
+    };
+    engine.store().create_workspace(&row).await.unwrap();
+    row.id
+}
+
+fn sample(n: usize) -> NotePath {
+    NotePath::parse(sample_files()[n].0).unwrap()
+}
+
+async fn assert_furnished(engine: &Engine) {
+    let home = engine.home().await.unwrap();
+    let notebooks = engine.store().notebooks(home.workspace).await.unwrap();
+    assert_eq!(notebooks.iter().map(|row| row.slug.as_str()).collect::<Vec<_>>(), ["welcome"]);
+    let files = engine.notebook(home.workspace, notebooks[0].id).await.unwrap().files;
+    for (path, _) in sample_files() {
+        files.read(&NotePath::parse(path).unwrap()).unwrap();
+    }
+    engine.find_agent(home.workspace, "guide").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_first_start_that_died_with_an_empty_workspace_is_finished_by_the_next() {
+    let data = TempDir::new().unwrap();
+    let engine = engine(&data).await;
+    empty_workspace(&engine).await;
+    assert_furnished(&engine).await;
+}
+
+#[tokio::test]
+async fn a_first_start_that_died_among_its_samples_is_finished_and_overwrites_nothing() {
+    let data = TempDir::new().unwrap();
+    let engine = engine(&data).await;
+    let workspace = empty_workspace(&engine).await;
+    let notebook = engine.create_notebook(workspace, "welcome").await.unwrap();
+    let files = engine.notebook(workspace, notebook).await.unwrap().files;
+    files.create(&sample(0), b"mine").unwrap();
+    assert_furnished(&engine).await;
+    assert_eq!(files.read(&sample(0)).unwrap().bytes, b"mine");
+}
+
+#[tokio::test]
+async fn what_a_person_removed_from_the_home_is_not_made_again() {
+    let data = TempDir::new().unwrap();
+    let engine = engine(&data).await;
+    let home = engine.home().await.unwrap();
+    let notebook = engine.store().notebooks(home.workspace).await.unwrap().remove(0);
+    let files = engine.notebook(home.workspace, notebook.id).await.unwrap().files;
+    let file = files.read(&sample(1)).unwrap();
+    files.delete(&sample(1), file.hash).unwrap();
+    assert_eq!(engine.home().await.unwrap(), home);
+    assert!(files.read(&sample(1)).is_err());
+}
