@@ -47,7 +47,7 @@ impl Message {
             .filter_map(|part| match part {
                 Part::Text { text, .. } => Some(text.text().into_owned()),
                 Part::Result { output, .. } => Some(output.text().into_owned()),
-                Part::Thinking { .. } | Part::Call { .. } => None,
+                Part::Thinking { .. } | Part::Image { .. } | Part::Call { .. } => None,
             })
             .collect();
         texts.join("\n")
@@ -62,6 +62,16 @@ pub enum Part {
     Text {
         /// The text.
         text: Content,
+        /// Where it came from.
+        #[serde(default, skip_serializing_if = "Labels::is_none")]
+        labels: Labels,
+    },
+    /// A picture for a model that can see.
+    Image {
+        /// What it is: `image/png`, `image/jpeg`, `image/webp` or `image/gif`.
+        media_type: String,
+        /// Its bytes in base64.
+        data: Content,
         /// Where it came from.
         #[serde(default, skip_serializing_if = "Labels::is_none")]
         labels: Labels,
@@ -105,6 +115,7 @@ impl Part {
     pub const fn content(&self) -> &Content {
         match self {
             Self::Text { text, .. } | Self::Thinking { text, .. } => text,
+            Self::Image { data, .. } => data,
             Self::Call { arguments, .. } => arguments,
             Self::Result { output, .. } => output,
         }
@@ -114,6 +125,7 @@ impl Part {
     pub const fn content_mut(&mut self) -> &mut Content {
         match self {
             Self::Text { text, .. } | Self::Thinking { text, .. } => text,
+            Self::Image { data, .. } => data,
             Self::Call { arguments, .. } => arguments,
             Self::Result { output, .. } => output,
         }

@@ -71,6 +71,14 @@ pub struct TokenUsage {
     pub cached: u64,
     /// The part of `output` that was reasoning.
     pub reasoning: u64,
+    /// The part of `input` that was put into the provider's cache, which some ask more for.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cache_write: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl AddAssign for TokenUsage {
@@ -79,6 +87,7 @@ impl AddAssign for TokenUsage {
         self.output = self.output.saturating_add(other.output);
         self.cached = self.cached.saturating_add(other.cached);
         self.reasoning = self.reasoning.saturating_add(other.reasoning);
+        self.cache_write = self.cache_write.saturating_add(other.cache_write);
     }
 }
 

@@ -4,14 +4,15 @@
 
 pub mod demo;
 mod error;
-mod openai;
+mod protocol;
 mod recorded;
 mod registry;
 pub mod retry;
 pub mod scripted;
-mod sse;
 mod tokens;
+mod vendor;
 mod view;
+mod wire;
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,10 +22,13 @@ use async_trait::async_trait;
 use tokio::sync::mpsc;
 
 pub use error::{Detail, ModelError};
-pub use openai::Timeouts;
+pub use protocol::Protocol;
 pub use recorded::{Recorded, Recording};
 pub use registry::{Models, ProviderConfig, ProviderKind};
 pub use scripted::Scripted;
+pub use vendor::{KeyPlace, VENDORS, Vendor};
+pub use wire::auth::{ApiKey, AwsKey, Credential};
+pub use wire::provider::{RemoteConfig, Timeouts};
 
 /// Something that answers requests.
 ///

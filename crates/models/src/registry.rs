@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use secrecy::SecretString;
-
 use crate::demo::Demo;
-use crate::openai::{OpenAi, Provider, Timeouts};
+use crate::wire::provider::RemoteConfig;
+use crate::wire::{Clock, Provider, Remote};
 use crate::{Model, ModelError, Scripted};
 
 /// The name of the built-in provider.
@@ -28,15 +27,8 @@ pub struct ProviderConfig {
 /// The kinds of providers there are.
 #[derive(Debug, Clone)]
 pub enum ProviderKind {
-    /// Anything that speaks the chat completions protocol: the original, llama.cpp, vLLM, LM Studio, Ollama's `/v1`.
-    OpenAi {
-        /// The address up to and with `/v1`; none is the original, which needs a key.
-        base_url: Option<String>,
-        /// The key, if the server wants one.
-        api_key: Option<SecretString>,
-        /// How long to wait for what.
-        timeouts: Timeouts,
-    },
+    /// A provider that is reached over the network.
+    Remote(RemoteConfig),
     /// Answers from a script.
     Scripted {
         /// The text of the script (not the name of its file).
@@ -46,7 +38,7 @@ pub enum ProviderKind {
 
 enum Entry {
     Demo(Arc<Demo>),
-    OpenAi(Arc<Provider>),
+    Remote(Arc<Provider>),
     Scripted(Arc<Scripted>),
 }
 
@@ -54,6 +46,7 @@ enum Entry {
 pub struct Models {
     entries: BTreeMap<String, Entry>,
     client: reqwest::Client,
+    clock: Clock,
 }
 
 impl Models {
@@ -66,9 +59,7 @@ impl Models {
         for ProviderConfig { name, kind } in config {
             check_name(&name)?;
             let entry = match kind {
-                ProviderKind::OpenAi { base_url, api_key, timeouts } => {
-                    Entry::OpenAi(Arc::new(Provider::new(&name, base_url.as_deref(), api_key, timeouts)?))
-                }
+                ProviderKind::Remote(config) => Entry::Remote(Arc::new(Provider::new(&name, config)?)),
                 ProviderKind::Scripted { script } => Entry::Scripted(Arc::new(
                     Scripted::parse(&script)
                         .map_err(|error| ModelError::broken(format!("provider `{name}`: {error}")))?,
@@ -78,14 +69,15 @@ impl Models {
                 return Err(ModelError::broken(format!("provider `{name}` is there twice")));
             }
         }
-        Ok(Self { entries, client })
+        Ok(Self { entries, client, clock: Arc::new(jiff::Timestamp::now) })
     }
 
     /// Only the built-in provider.
     #[must_use]
     pub fn built_in(client: reqwest::Client) -> Self {
         let demo = Entry::Demo(Arc::new(Demo::default()));
-        Self { entries: BTreeMap::from([(DEMO.to_owned(), demo)]), client }
+        let clock: Clock = Arc::new(jiff::Timestamp::now);
+        Self { entries: BTreeMap::from([(DEMO.to_owned(), demo)]), client, clock }
     }
 
     /// Finds the model of this name: the provider before the first slash, its own name for the model after it.
@@ -102,8 +94,9 @@ impl Models {
             None => Err(unknown(format!(", there is no provider `{provider}` (providers: {})", names()))),
             Some(Entry::Demo(demo)) if rest == GUIDE => Ok(Arc::clone(demo) as Arc<dyn Model>),
             Some(Entry::Demo(_)) => Err(unknown(format!(", the built-in one is `{DEMO}/{GUIDE}`"))),
-            Some(Entry::OpenAi(provider)) => {
-                Ok(Arc::new(OpenAi::new(Arc::clone(provider), self.client.clone(), rest.to_owned())))
+            Some(Entry::Remote(provider)) => {
+                let (client, clock) = (self.client.clone(), Arc::clone(&self.clock));
+                Ok(Arc::new(Remote::new(Arc::clone(provider), client, clock, rest.to_owned(), true)))
             }
             Some(Entry::Scripted(scripted)) => Ok(Arc::clone(scripted) as Arc<dyn Model>),
         }
@@ -139,7 +132,10 @@ impl fmt::Debug for Models {
 
 #[cfg(test)]
 mod tests {
+    use secrecy::SecretString;
+
     use super::*;
+    use crate::{ApiKey, Credential, Vendor};
 
     fn client() -> reqwest::Client {
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -154,9 +150,15 @@ mod tests {
         ProviderKind::Scripted { script: script.to_owned() }
     }
 
+    fn remote(kind: &str, base_url: Option<&str>, credential: Credential) -> ProviderKind {
+        let vendor = Vendor::of(kind).unwrap();
+        let base_url = base_url.map(str::to_owned);
+        ProviderKind::Remote(RemoteConfig { base_url, credential, ..RemoteConfig::new(vendor) })
+    }
+
     fn openai(base_url: Option<&str>, key: Option<&str>) -> ProviderKind {
-        let api_key = key.map(SecretString::from);
-        ProviderKind::OpenAi { base_url: base_url.map(str::to_owned), api_key, timeouts: Timeouts::default() }
+        let key = key.map(|key| ApiKey::for_its_address(SecretString::from(key)));
+        remote("openai", base_url, key.map_or(Credential::None, Credential::Key))
     }
 
     fn why(result: Result<Arc<dyn Model>, ModelError>) -> String {
@@ -190,6 +192,16 @@ mod tests {
         assert!(refused(vec![config("a", openai(None, None))]).contains("base_url"));
         assert!(refused(vec![config("a", openai(Some("ftp://host/v1"), None))]).contains("base_url"));
         assert!(refused(vec![config("a", openai(Some("http://me:pw@host/v1"), None))]).contains("api_key"));
+    }
+
+    #[test]
+    fn a_key_is_never_configured_for_a_host_it_is_not_for() {
+        let key = || Credential::Key(ApiKey::for_hosts(SecretString::from("sk-secret"), &["api.openai.com"]));
+        let elsewhere = config("a", remote("openai", Some("https://example.com/v1"), key()));
+        let error = Models::new(vec![elsewhere], client()).unwrap_err().to_string();
+        assert!(error.contains("is not sent to example.com") && !error.contains("sk-secret"), "{error}");
+        let home = config("a", remote("openai", Some("https://API.openai.com/v1"), key()));
+        assert!(Models::new(vec![home], client()).is_ok());
     }
 
     #[test]

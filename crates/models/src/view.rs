@@ -61,7 +61,7 @@ impl<'a> View<'a> {
                         view.steps.push(Step { id, turn: view.turn, name, arguments, result: None });
                     }
                     Part::Result { id, output, is_error, .. } => view.settle(id, output, *is_error),
-                    Part::Text { .. } | Part::Thinking { .. } => {}
+                    Part::Text { .. } | Part::Image { .. } | Part::Thinking { .. } => {}
                 }
             }
             if message.role == Role::Assistant {
@@ -87,7 +87,11 @@ impl<'a> View<'a> {
         let parts = self.request.messages.iter().rev().flat_map(|message| message.parts.iter().rev());
         parts.into_iter().find_map(|part| match part {
             Part::Result { name, output, .. } if tool.is_none_or(|tool| tool == name) => Some(output.text()),
-            Part::Result { .. } | Part::Text { .. } | Part::Thinking { .. } | Part::Call { .. } => None,
+            Part::Result { .. }
+            | Part::Text { .. }
+            | Part::Image { .. }
+            | Part::Thinking { .. }
+            | Part::Call { .. } => None,
         })
     }
 }
@@ -97,7 +101,7 @@ fn said(message: &Message) -> String {
     let note = |text: &str| text.starts_with('[') && text.ends_with("were left out to fit the window.]");
     let texts = message.parts.iter().filter_map(|part| match part {
         Part::Text { text, .. } => Some(text.text()).filter(|text| !note(text)),
-        Part::Thinking { .. } | Part::Call { .. } | Part::Result { .. } => None,
+        Part::Image { .. } | Part::Thinking { .. } | Part::Call { .. } | Part::Result { .. } => None,
     });
     texts.collect::<Vec<_>>().join("\n")
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use adjutant_engine::models::{Models, ProviderConfig, ProviderKind, Timeouts};
+use adjutant_engine::models::{ApiKey, Credential, Models, ProviderConfig, ProviderKind, RemoteConfig, Vendor};
 use adjutant_engine::{ModelSource, provider_client};
 
 use crate::config::{Kind, Provider};
@@ -23,7 +23,10 @@ pub(crate) fn models(providers: &[Provider]) -> Result<ModelSource, Failure> {
 fn kind(provider: &Provider) -> Result<ProviderKind, Failure> {
     Ok(match &provider.kind {
         Kind::OpenAi { base_url, key, .. } => {
-            ProviderKind::OpenAi { base_url: base_url.clone(), api_key: key.clone(), timeouts: Timeouts::default() }
+            let vendor = Vendor::of("openai").ok_or_else(|| Failure::other("There is no kind `openai`."))?;
+            let key = key.clone().map(|key| Credential::Key(ApiKey::for_its_address(key)));
+            let credential = key.unwrap_or(Credential::None);
+            ProviderKind::Remote(RemoteConfig { base_url: base_url.clone(), credential, ..RemoteConfig::new(vendor) })
         }
         Kind::Scripted(path) => {
             let script = std::fs::read_to_string(path).map_err(|error| {

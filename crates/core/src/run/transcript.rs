@@ -179,13 +179,13 @@ fn calls(message: &Message) -> Vec<&CallId> {
 const fn call_id(part: &Part) -> Option<&CallId> {
     match part {
         Part::Call { id, .. } => Some(id),
-        Part::Text { .. } | Part::Thinking { .. } | Part::Result { .. } => None,
+        Part::Text { .. } | Part::Image { .. } | Part::Thinking { .. } | Part::Result { .. } => None,
     }
 }
 
 const fn result_id(part: &Part) -> Option<&CallId> {
     match part {
         Part::Result { id, .. } => Some(id),
-        Part::Text { .. } | Part::Thinking { .. } | Part::Call { .. } => None,
+        Part::Text { .. } | Part::Image { .. } | Part::Thinking { .. } | Part::Call { .. } => None,
     }
 }

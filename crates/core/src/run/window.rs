@@ -35,6 +35,7 @@ fn message_size(message: &Message) -> u64 {
 fn part_size(part: &Part) -> u64 {
     let beside = match part {
         Part::Text { .. } => 0,
+        Part::Image { media_type, .. } => media_type.len(),
         Part::Thinking { signature, .. } => signature.as_ref().map_or(0, String::len),
         Part::Call { id, name, .. } | Part::Result { id, name, .. } => id.as_str().len() + name.len(),
     };
@@ -100,7 +101,11 @@ fn drop_outputs(message: &mut Message, enough: u64) -> u64 {
                 saved += output.len() - note.len();
                 *output = note;
             }
-            Part::Result { .. } | Part::Text { .. } | Part::Thinking { .. } | Part::Call { .. } => {}
+            Part::Result { .. }
+            | Part::Text { .. }
+            | Part::Image { .. }
+            | Part::Thinking { .. }
+            | Part::Call { .. } => {}
         }
     }
     saved

@@ -152,7 +152,7 @@ fn model_answered() -> ModelAnswered {
     ModelAnswered {
         turn: 1,
         calls: 2,
-        usage: TokenUsage { input: 100, output: 20, cached: 50, reasoning: 5 },
+        usage: TokenUsage { input: 100, output: 20, cached: 50, reasoning: 5, cache_write: 0 },
         estimated: true,
         cost: Some(MicroUsd(1234)),
         finish: FinishReason::ToolCalls,
@@ -210,7 +210,7 @@ fn rule() -> Rule {
 /// One event of each kind, with every field.
 fn full() -> Vec<Event> {
     let text = || Content::from("I will look.");
-    let usage = TokenUsage { input: 100, output: 20, cached: 50, reasoning: 5 };
+    let usage = TokenUsage { input: 100, output: 20, cached: 50, reasoning: 5, cache_write: 0 };
     vec![
         run_started().into(),
         ModelRequested {

@@ -288,7 +288,13 @@ impl WrittenCall {
 
 impl WrittenUsage {
     const fn count(self) -> TokenUsage {
-        TokenUsage { input: self.input, output: self.output, cached: self.cached, reasoning: self.reasoning }
+        TokenUsage {
+            input: self.input,
+            output: self.output,
+            cached: self.cached,
+            reasoning: self.reasoning,
+            cache_write: 0,
+        }
     }
 }
 

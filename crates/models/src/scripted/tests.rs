@@ -42,7 +42,7 @@ async fn a_conversation_follows_the_script_and_can_be_asked_again_at_any_turn() 
     continue_with(&mut good, &called, &[("buy ${1}", false)]);
     let said = ask(&model, &good).await.unwrap();
     assert_eq!(said.text, "It says: buy ${1}");
-    assert_eq!(said.usage, Some(TokenUsage { input: 10, output: 3, cached: 0, reasoning: 0 }));
+    assert_eq!(said.usage, Some(TokenUsage { input: 10, output: 3, cached: 0, reasoning: 0, cache_write: 0 }));
 
     let mut bad = start.clone();
     continue_with(&mut bad, &called, &[("no such file", true)]);

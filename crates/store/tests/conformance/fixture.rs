@@ -238,7 +238,7 @@ pub(crate) fn state(status: &str, due: Option<Time>) -> RunState {
         ended_at: None,
         turns: 1,
         calls: 2,
-        usage: TokenUsage { input: 10, output: 20, cached: 5, reasoning: 6 },
+        usage: TokenUsage { input: 10, output: 20, cached: 5, reasoning: 6, cache_write: 0 },
         cost: MicroUsd(1234),
         summary: r#"{"title":"Tidy"}"#.into(),
     }

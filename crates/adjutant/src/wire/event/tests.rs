@@ -111,7 +111,7 @@ fn failed(retry_at: Option<Time>) -> Event {
     ModelFailed { turn: 1, attempt: 1, class, message, retry_at }.into()
 }
 
-const USAGE: TokenUsage = TokenUsage { input: 10, output: 5, cached: 2, reasoning: 1 };
+const USAGE: TokenUsage = TokenUsage { input: 10, output: 5, cached: 2, reasoning: 1, cache_write: 0 };
 
 fn all() -> Vec<Event> {
     [beginning(), asking(), calling(), ending()].concat()

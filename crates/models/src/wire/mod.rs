@@ -1,4 +1,4 @@
-//! The chat completions protocol with streaming and tool calls, as the original speaks it and most local servers do.
+//! One call to a provider over the network, whichever protocol it speaks: send, wait, read, and never longer than allowed.
 //!
 //! Written on the HTTP client itself, not on a library of many providers: such a library reads the arguments of a call
 //! into a JSON value, where of two equal keys one silently disappears, and writes them anew when the call goes back to
@@ -8,10 +8,18 @@
 //! The rules: an answer counts only when the provider gave a reason for its end; anything else is `Truncated`. Nothing
 //! of a provider's free text is shown. The client comes from the caller. Cancelling drops the connection.
 
-mod assembly;
-mod body;
-mod fault;
-mod provider;
+pub(crate) mod auth;
+pub(crate) mod binary;
+pub(crate) mod draft;
+pub(crate) mod fault;
+pub(crate) mod frame;
+pub(crate) mod google;
+pub(crate) mod provider;
+mod sigv4;
+mod sse;
+pub(crate) mod talk;
+#[cfg(test)]
+pub(crate) mod testing;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,45 +28,56 @@ use adjutant_core::message::{ModelAnswer, ModelRequest};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use self::assembly::Assembly;
+use self::draft::Draft;
 use self::fault::Fault;
+use self::frame::{BadFrame, Decoder, Frame};
 pub(crate) use self::provider::Provider;
-pub use self::provider::Timeouts;
-use crate::sse::{Decoder, TooLong};
+use self::provider::Timeouts;
+use crate::protocol::{Asked, Reader};
 use crate::{DeltaSink, Detail, Model, ModelError};
 
-/// Bytes of one event: a whole call with the longest arguments there may be, escaped twice.
-const EVENT_BYTES: usize = 2 * 1024 * 1024;
+/// Bytes of one frame: a whole call with the longest arguments there may be, escaped twice.
+const FRAME_BYTES: usize = 2 * 1024 * 1024;
 /// Bytes of an answer that comes in one piece.
 const WHOLE_BYTES: usize = 8 * 1024 * 1024;
 /// Bytes read of an error's body.
 const FAULT_BYTES: usize = 64 * 1024;
 /// How long to wait for the count of tokens and the end once the answer itself is complete.
 const GRACE: Duration = Duration::from_secs(5);
-/// What comes in place of data when all is said.
-const DONE: &[u8] = b"[DONE]";
+
+/// Tells the time to what signs requests.
+pub(crate) type Clock = Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>;
 
 /// One model of a provider.
-pub(crate) struct OpenAi {
+pub(crate) struct Remote {
     provider: Arc<Provider>,
     client: reqwest::Client,
+    clock: Clock,
     model: String,
+    /// Whether the model takes a temperature; some refuse the whole request for it.
+    takes_temperature: bool,
 }
 
-impl OpenAi {
+impl Remote {
     /// The model that the provider calls `model`.
-    pub(crate) const fn new(provider: Arc<Provider>, client: reqwest::Client, model: String) -> Self {
-        Self { provider, client, model }
+    pub(crate) const fn new(
+        provider: Arc<Provider>,
+        client: reqwest::Client,
+        clock: Clock,
+        model: String,
+        takes_temperature: bool,
+    ) -> Self {
+        Self { provider, client, clock, model, takes_temperature }
     }
 
     async fn call(&self, request: &ModelRequest, deltas: &DeltaSink) -> Result<ModelAnswer, ModelError> {
         let Timeouts { first_byte, .. } = self.provider.timeouts;
         let first_due = Instant::now() + first_byte;
         let silent = |_| ModelError::Timeout { what: "begin to answer", limit: first_byte };
-        let response = timeout_at(first_due, self.send(request)?).await.map_err(silent)?.map_err(network)?;
+        let response = timeout_at(first_due, self.send(request)).await.map_err(silent)??;
         let status = response.status();
         if !status.is_success() {
             let headers = response.headers().clone();
@@ -73,29 +92,36 @@ impl OpenAi {
                 self.provider.name
             )));
         }
-        let whole = kind.starts_with("application/json");
-        let mut assembly = Assembly::default();
-        let read = Reading { provider: &self.provider, model: self.name(), deltas, first_due };
+        let whole = kind.starts_with("application/json") && self.provider.vendor.protocol.may_come_whole();
+        let mut reader = self.provider.vendor.protocol.reader(self.provider.habits);
+        let mut draft = Draft::new(deltas.clone());
+        let read = Reading { provider: &self.provider, model: self.name(), first_due };
         if whole {
-            read.whole(response.bytes_stream(), &mut assembly).await?;
+            read.whole(response.bytes_stream(), &mut *reader, &mut draft).await?;
         } else {
-            read.stream(response.bytes_stream(), &mut assembly).await?;
+            read.stream(response.bytes_stream(), &mut *reader, &mut draft).await?;
         }
-        assembly.answer(&self.provider.name, &self.model)
+        draft.into_answer(&self.provider.name, &self.model)
     }
 
-    fn send(
-        &self,
-        request: &ModelRequest,
-    ) -> Result<impl Future<Output = Result<reqwest::Response, reqwest::Error>> + use<>, ModelError> {
-        let body = body::build(request, &self.model, self.provider.dialect)
-            .map_err(|_| ModelError::broken("the request cannot be written as JSON"))?;
-        let mut post = self.client.post(self.provider.endpoint.clone());
-        post = post.header(CONTENT_TYPE, "application/json").header(ACCEPT, "text/event-stream").body(body);
-        if let Some(authorization) = self.provider.authorization() {
-            post = post.header(AUTHORIZATION, authorization);
-        }
-        Ok(post.send())
+    async fn send(&self, request: &ModelRequest) -> Result<reqwest::Response, ModelError> {
+        let vendor = self.provider.vendor;
+        let asked = Asked {
+            request,
+            model: &self.model,
+            habits: self.provider.habits,
+            temperature: request.temperature.filter(|_| self.takes_temperature),
+        };
+        let body =
+            vendor.protocol.body(&asked).map_err(|_| ModelError::broken("the request cannot be written as JSON"))?;
+        let url = self.provider.endpoint(&self.model)?;
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, HeaderValue::from_static(vendor.protocol.accepts()));
+        headers.extend(vendor.protocol.headers());
+        let now = (self.clock)();
+        self.provider.auth.attach(&mut headers, &url, &body, &self.client, now).await?;
+        self.client.post(url).headers(headers).body(body).send().await.map_err(network)
     }
 
     fn name(&self) -> String {
@@ -104,7 +130,7 @@ impl OpenAi {
 }
 
 #[async_trait]
-impl Model for OpenAi {
+impl Model for Remote {
     async fn answer(&self, request: &ModelRequest, deltas: &DeltaSink) -> Result<ModelAnswer, ModelError> {
         let limit = self.provider.timeouts.total;
         let late = |_| ModelError::Timeout { what: "finish its answer", limit };
@@ -116,45 +142,44 @@ impl Model for OpenAi {
 struct Reading<'a> {
     provider: &'a Provider,
     model: String,
-    deltas: &'a DeltaSink,
     /// When the first byte has to be here.
     first_due: Instant,
 }
 
 impl Reading<'_> {
-    /// Reads a stream of events until its end, whichever way it ends: the assembly knows whether the answer is
-    /// complete.
+    /// Reads a stream of frames until its end, whichever way it ends: the draft knows whether the answer is complete.
     async fn stream<E>(
         &self,
         mut bytes: impl Stream<Item = Result<Bytes, E>> + Unpin,
-        assembly: &mut Assembly,
+        reader: &mut dyn Reader,
+        draft: &mut Draft,
     ) -> Result<(), ModelError> {
         let Timeouts { first_byte, idle, .. } = self.provider.timeouts;
-        let mut decoder = Decoder::new(EVENT_BYTES);
+        let mut decoder = Decoder::new(self.provider.vendor.protocol.framing(), FRAME_BYTES);
         let (mut due, mut limit, mut what) = (self.first_due, first_byte, "begin to answer");
         loop {
             match timeout_at(due, bytes.next()).await {
-                Err(_) if assembly.is_complete() => return Ok(()),
+                Err(_) if draft.is_complete() => return Ok(()),
                 Err(_) => return Err(ModelError::Timeout { what, limit }),
                 Ok(Some(Ok(bytes))) => {
-                    for event in decoder.push(&bytes).map_err(too_long)? {
-                        if event == DONE {
+                    for frame in decoder.push(&bytes).map_err(bad_frame)? {
+                        self.take(&frame, reader, draft)?;
+                        if draft.is_ended() {
                             return Ok(());
                         }
-                        self.take(&event, assembly)?;
                     }
                 }
                 Ok(None | Some(Err(_))) => break,
             }
-            (limit, what) = if assembly.is_complete() { (GRACE.min(idle), "end") } else { (idle, "go on") };
+            (limit, what) = if draft.is_complete() { (GRACE.min(idle), "end") } else { (idle, "go on") };
             due = Instant::now() + limit;
         }
-        match decoder.finish().map_err(too_long)? {
-            Some(event) if event != DONE => {
-                let taken = self.take(&event, assembly);
-                if assembly.is_complete() { Ok(()) } else { taken }
+        match decoder.finish().map_err(bad_frame)? {
+            Some(frame) => {
+                let taken = self.take(&frame, reader, draft);
+                if draft.is_complete() { Ok(()) } else { taken }
             }
-            Some(_) | None => Ok(()),
+            None => Ok(()),
         }
     }
 
@@ -162,14 +187,15 @@ impl Reading<'_> {
     async fn whole<E>(
         &self,
         bytes: impl Stream<Item = Result<Bytes, E>> + Unpin,
-        assembly: &mut Assembly,
+        reader: &mut dyn Reader,
+        draft: &mut Draft,
     ) -> Result<(), ModelError> {
         let body = beginning(bytes, WHOLE_BYTES).await;
-        self.take(&body, assembly)
+        self.take(&Frame::from(body), reader, draft)
     }
 
-    fn take(&self, event: &[u8], assembly: &mut Assembly) -> Result<(), ModelError> {
-        let rejected = assembly.take(event, self.deltas);
+    fn take(&self, frame: &Frame, reader: &mut dyn Reader, draft: &mut Draft) -> Result<(), ModelError> {
+        let rejected = reader.take(frame, draft);
         rejected.map_err(|rejected| rejected.into_error(&self.model, |text| self.provider.redact(text)))
     }
 }
@@ -186,8 +212,13 @@ async fn beginning<E>(mut bytes: impl Stream<Item = Result<Bytes, E>> + Unpin, l
     body
 }
 
-fn too_long(_: TooLong) -> ModelError {
-    ModelError::Unknown { reason: "it sent a line without end", status: None, detail: Detail::default() }
+fn bad_frame(bad: BadFrame) -> ModelError {
+    match bad {
+        BadFrame::TooLong => {
+            ModelError::Unknown { reason: "it sent a line without end", status: None, detail: Detail::default() }
+        }
+        BadFrame::Damaged => ModelError::Truncated { reason: "a piece of it arrived damaged" },
+    }
 }
 
 /// Why the request did not get there. The address is taken out of the error, because it may be nobody's business.
@@ -201,6 +232,3 @@ fn network(error: reqwest::Error) -> ModelError {
     let reason = if error.is_connect() { "no connection" } else { "the connection broke" };
     ModelError::Network { reason, source: Some(Arc::new(error.without_url())) }
 }
-
-#[cfg(test)]
-mod tests;

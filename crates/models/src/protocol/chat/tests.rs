@@ -1,139 +1,44 @@
 //! The wire against a server on the loopback that replays bytes as providers send them, cut where it hurts.
 
 use std::sync::Mutex;
+use std::time::Duration;
 
-use adjutant_core::message::{Delta, FinishReason, RawCall};
+use adjutant_core::message::{Delta, FinishReason, ModelAnswer, RawCall};
 use adjutant_core::money::TokenUsage;
-use axum::Router;
-use axum::body::Body;
-use axum::extract::Request;
-use axum::response::Response;
-use secrecy::SecretString;
+use bytes::Bytes;
+use futures::StreamExt;
 use serde_json::{Value, json};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout};
 
-use super::*;
 use crate::view::tests::{request, with_tools};
+use crate::wire::testing::{self, After, Guard, Reply, prove_cuts, prove_damage, read_quietly, serve};
+use crate::{DeltaSink, Model, ModelError, Timeouts};
 
-struct Reply {
-    status: u16,
-    headers: &'static [(&'static str, &'static str)],
-    pieces: Vec<Bytes>,
-    after: After,
-}
+/// Any server that speaks the protocol.
+const KIND: &str = "compatible";
 
-/// What happens when all pieces are sent.
-enum After {
-    /// The body ends as it should.
-    End,
-    /// The body stays open until the client has gone, which is told.
-    Stay(Guard),
-    /// The connection breaks when this is told.
-    Break(oneshot::Receiver<()>),
-}
-
-impl After {
-    async fn happen(self) -> Result<Bytes, std::io::Error> {
-        match self {
-            Self::End => Ok(Bytes::new()),
-            Self::Stay(_guard) => std::future::pending().await,
-            Self::Break(told) => {
-                let _ = told.await;
-                Err(std::io::Error::other("the cable was cut"))
-            }
-        }
-    }
-}
-
-impl Reply {
-    fn events(pieces: &[&[u8]]) -> Self {
-        let pieces = pieces.iter().map(|piece| Bytes::copy_from_slice(piece)).collect();
-        Self { status: 200, headers: &[("content-type", "text/event-stream")], pieces, after: After::End }
-    }
-
-    fn error(status: u16, headers: &'static [(&'static str, &'static str)], body: &'static str) -> Self {
-        Self { status, headers, pieces: vec![Bytes::from_static(body.as_bytes())], after: After::End }
-    }
-}
-
-/// Tells when it is dropped.
-struct Guard(Option<oneshot::Sender<()>>);
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        if let Some(gone) = self.0.take() {
-            let _ = gone.send(());
-        }
-    }
-}
-
-/// The requests a server got: path, key, body.
-type Seen = mpsc::UnboundedReceiver<(String, String, Value)>;
-
-/// Starts a server that gives one reply, and a model that calls it.
-async fn serve(reply: Reply) -> (OpenAi, Seen) {
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let (tell, seen) = mpsc::unbounded_channel();
-    let reply = Arc::new(Mutex::new(Some(reply)));
-    let handler = move |asked: Request| {
-        let (tell, reply) = (tell.clone(), Arc::clone(&reply));
-        async move {
-            let path = asked.uri().path().to_owned();
-            let key = asked.headers().get("authorization").map(|key| key.to_str().unwrap().to_owned());
-            let body = axum::body::to_bytes(asked.into_body(), 1 << 20).await.unwrap();
-            let _ = tell.send((path, key.unwrap_or_default(), serde_json::from_slice(&body).unwrap()));
-            let Reply { status, headers, pieces, after } = reply.lock().unwrap().take().expect("one request");
-            let pieces = futures::stream::iter(pieces.into_iter().map(Ok));
-            let mut response = Response::builder().status(status);
-            for (name, value) in headers {
-                response = response.header(*name, *value);
-            }
-            response.body(Body::from_stream(pieces.chain(futures::stream::once(after.happen())))).unwrap()
-        }
-    };
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let base = format!("http://{}/v1/", listener.local_addr().unwrap());
-    tokio::spawn(axum::serve(listener, Router::new().fallback(handler)).into_future());
-    (model(&base), seen)
-}
-
-fn model(base: &str) -> OpenAi {
-    patient_model(base, Timeouts::default())
-}
-
-fn patient_model(base: &str, timeouts: Timeouts) -> OpenAi {
-    let key = Some(SecretString::from("sk-very-secret"));
-    let provider = Provider::new("local", Some(base), key, timeouts).unwrap();
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
-    OpenAi::new(Arc::new(provider), client, "org/some-model-high".to_owned())
-}
-
-/// The answer to these bytes, and the pieces that were handed on.
 async fn read(pieces: &[&[u8]]) -> (Result<ModelAnswer, ModelError>, Vec<Delta>) {
-    let (model, _seen) = serve(Reply::events(pieces)).await;
-    let (sink, mut deltas) = DeltaSink::channel();
-    let answer = model.answer(&request(&["hello"]), &sink).await;
-    let mut handed_on = Vec::new();
-    while let Ok(delta) = deltas.try_recv() {
-        handed_on.push(delta);
-    }
-    (answer, handed_on)
+    testing::read(KIND, pieces).await
 }
 
 async fn failure(reply: Reply) -> ModelError {
-    let (model, _seen) = serve(reply).await;
-    model.answer(&request(&["the secret plan"]), &DeltaSink::none()).await.unwrap_err()
+    testing::failure(KIND, reply).await
+}
+
+fn model(base: &str) -> crate::wire::Remote {
+    testing::model(KIND, &format!("{base}/v1/"), Timeouts::default())
 }
 
 /// The answer to an event after which, once it has arrived, the connection breaks.
 async fn read_and_break(event: &str) -> Result<ModelAnswer, ModelError> {
     let (cut, told) = oneshot::channel();
-    let mut reply = Reply::events(&[event.as_bytes()]);
+    let mut reply = Reply::stream(KIND, &[event.as_bytes()]);
     reply.after = After::Break(told);
-    let (model, _seen) = serve(reply).await;
+    let (base, _seen) = serve(vec![reply]).await;
     let cut = Mutex::new(Some(cut));
     let sink = DeltaSink::new(move |_| drop(cut.lock().unwrap().take()));
-    model.answer(&request(&["hello"]), &sink).await
+    model(&base).answer(&request(&["hello"]), &sink).await
 }
 
 const TEXT: &str = r#"data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"some-model-2025","service_tier":"default","choices":[{"index":0,"delta":{"role":"assistant","content":"","refusal":null},"logprobs":null,"finish_reason":null}],"usage":null}
@@ -153,7 +58,7 @@ data: [DONE]
 fn check_text(answer: ModelAnswer) {
     assert_eq!(answer.text, "Grüße, Welt 🌍");
     assert_eq!((answer.finish, answer.served_model.as_str()), (FinishReason::Stop, "local/some-model-2025"));
-    assert_eq!(answer.usage, Some(TokenUsage { input: 19, output: 10, cached: 8, reasoning: 4 }));
+    assert_eq!(answer.usage, Some(TokenUsage { input: 19, output: 10, cached: 8, reasoning: 4, cache_write: 0 }));
 }
 
 #[tokio::test]
@@ -176,11 +81,13 @@ async fn lines_may_end_in_any_way_and_bytes_may_be_cut_inside_a_character() {
 
 #[tokio::test]
 async fn the_model_is_called_by_its_own_name_with_the_key_of_its_provider() {
-    let (model, mut seen) = serve(Reply::events(&[TEXT.as_bytes()])).await;
+    let (base, mut seen) = serve(vec![Reply::stream(KIND, &[TEXT.as_bytes()])]).await;
     let asked = with_tools(request(&["hello"]), &[("look", &["path"])]);
-    model.answer(&asked, &DeltaSink::none()).await.unwrap();
-    let (path, key, body) = seen.recv().await.unwrap();
-    assert_eq!((path.as_str(), key.as_str()), ("/v1/chat/completions", "Bearer sk-very-secret"));
+    model(&base).answer(&asked, &DeltaSink::none()).await.unwrap();
+    let seen = seen.recv().await.unwrap();
+    assert_eq!(seen.path, "/v1/chat/completions");
+    assert_eq!(seen.headers["authorization"], "Bearer sk-very-secret");
+    let body = seen.body;
     assert_eq!(body["model"], "org/some-model-high");
     assert!(body.get("reasoning_effort").is_none());
     assert_eq!(body["messages"][1], json!({"role": "user", "content": "hello"}));
@@ -337,8 +244,8 @@ async fn a_status_is_kept_with_the_wait_and_never_with_the_words() {
 async fn a_server_that_does_not_stream_is_read_as_well() {
     let body = r#"{"id":"1","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"call_a","type":"function","function":{"name":"read","arguments":"{\"a\":1,\"a\":2}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}}"#;
     let reply = Reply::error(200, &[("content-type", "application/json")], body);
-    let (model, _seen) = serve(reply).await;
-    let answer = model.answer(&request(&["hello"]), &DeltaSink::none()).await.unwrap();
+    let (base, _seen) = serve(vec![reply]).await;
+    let answer = model(&base).answer(&request(&["hello"]), &DeltaSink::none()).await.unwrap();
     assert_eq!(answer.calls, [call("call_a", "read", r#"{"a":1,"a":2}"#)]);
     assert_eq!(answer.usage.map(|usage| (usage.input, usage.output)), Some((3, 2)));
     let page = Reply::error(200, &[("content-type", "text/html; charset=utf-8")], "<html>");
@@ -349,7 +256,7 @@ async fn a_server_that_does_not_stream_is_read_as_well() {
 async fn nobody_at_the_address_is_a_network_error_without_the_address() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let port = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
-    let error = model(&format!("http://127.0.0.1:{port}/v1")).answer(&request(&["hello"]), &DeltaSink::none()).await;
+    let error = model(&format!("http://127.0.0.1:{port}")).answer(&request(&["hello"]), &DeltaSink::none()).await;
     let error = error.unwrap_err();
     assert!(error.class() == "network" && error.retryable());
     assert!(!format!("{error:?}").contains("chat/completions"), "{error:?}");
@@ -358,9 +265,10 @@ async fn nobody_at_the_address_is_a_network_error_without_the_address() {
 #[tokio::test]
 async fn dropping_the_answer_closes_the_connection() {
     let (gone, told) = oneshot::channel();
-    let mut reply = Reply::events(&[piece(json!({"content": "first"})).as_bytes()]);
+    let mut reply = Reply::stream(KIND, &[piece(json!({"content": "first"})).as_bytes()]);
     reply.after = After::Stay(Guard(Some(gone)));
-    let (model, _seen) = serve(reply).await;
+    let (base, _seen) = serve(vec![reply]).await;
+    let model = model(&base);
     let (sink, mut deltas) = DeltaSink::channel();
     let asked = request(&["hello"]);
     tokio::select! {
@@ -370,22 +278,10 @@ async fn dropping_the_answer_closes_the_connection() {
     timeout(Duration::from_secs(30), told).await.unwrap().unwrap();
 }
 
-/// Reads a stream of bytes that needs no server, in time that does not pass by itself.
-async fn read_quietly(
-    bytes: impl Stream<Item = Result<Bytes, std::io::Error>> + Unpin,
-    timeouts: Timeouts,
-) -> (Result<(), ModelError>, Assembly) {
-    let provider = Provider::new("local", Some("http://127.0.0.1/v1"), None, timeouts).unwrap();
-    let mut assembly = Assembly::default();
-    let first_due = Instant::now() + timeouts.first_byte;
-    let reading = Reading { provider: &provider, model: String::new(), deltas: &DeltaSink::none(), first_due };
-    (reading.stream(bytes, &mut assembly).await, assembly)
-}
-
 #[tokio::test(start_paused = true)]
 async fn silence_is_borne_for_a_minute_before_the_first_byte_and_between_two() {
     let began = Instant::now();
-    let (read, _) = read_quietly(futures::stream::pending(), Timeouts::default()).await;
+    let read = read_quietly(KIND, futures::stream::pending(), Timeouts::default()).await;
     assert_eq!(read.unwrap_err().to_string(), "the provider did not begin to answer within 60 s");
     assert_eq!(began.elapsed(), Duration::from_secs(60));
 
@@ -395,7 +291,7 @@ async fn silence_is_borne_for_a_minute_before_the_first_byte_and_between_two() {
         pause(secs).await;
         Ok(Bytes::from_static(b": alive\n\n"))
     });
-    let (read, _) = read_quietly(Box::pin(slow.chain(futures::stream::pending())), Timeouts::default()).await;
+    let read = read_quietly(KIND, Box::pin(slow.chain(futures::stream::pending())), Timeouts::default()).await;
     assert_eq!(read.unwrap_err().to_string(), "the provider did not go on within 60 s");
     assert_eq!(began.elapsed(), Duration::from_secs(50 + 50 + 59 + 60));
 }
@@ -405,20 +301,77 @@ async fn a_complete_answer_does_not_wait_long_for_the_end_of_its_stream() {
     let began = Instant::now();
     let last = b"data: {\"choices\":[{\"delta\":{\"content\":\"all\"},\"finish_reason\":\"stop\"}]}\n\n";
     let bytes = futures::stream::iter([Ok(Bytes::from_static(last))]).chain(futures::stream::pending());
-    let (read, assembly) = read_quietly(bytes, Timeouts::default()).await;
-    assert!(read.is_ok());
-    assert_eq!(assembly.answer("local", "m").unwrap().text, "all");
-    assert_eq!(began.elapsed(), GRACE);
+    let read = read_quietly(KIND, bytes, Timeouts::default()).await;
+    assert_eq!(read.unwrap().text, "all");
+    assert_eq!(began.elapsed(), Duration::from_secs(5));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_accepts_and_says_nothing_is_given_up() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let base = format!("http://{}/v1", listener.local_addr().unwrap());
+    let base = format!("http://{}", listener.local_addr().unwrap());
     let error = model(&base).answer(&request(&["hello"]), &DeltaSink::none()).await.unwrap_err();
     assert_eq!(error.to_string(), "the provider did not begin to answer within 60 s");
-    let hasty = patient_model(&base, Timeouts { total: Duration::from_secs(9), ..Timeouts::default() });
+    let hasty = testing::model(KIND, &base, Timeouts { total: Duration::from_secs(9), ..Timeouts::default() });
     let error = hasty.answer(&request(&["hello"]), &DeltaSink::none()).await.unwrap_err();
     assert_eq!(error.to_string(), "the provider did not finish its answer within 9 s");
+}
+
+/// An answer as each kind of provider sends it, where it differs.
+const CALLS: &str = r#"data: {"id":"1","model":"m","choices":[{"index":0,"delta":{"role":"assistant","reasoning_content":"Hm ü."}}]}
+
+data: {"id":"1","model":"m","choices":[{"index":0,"delta":{"content":"Let me see."}}]}
+
+data: {"id":"1","model":"m","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"read","arguments":"{\"p\":"}}]}}]}
+
+data: {"id":"1","model":"m","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"1}"}}]},"finish_reason":"tool_calls"}]}
+
+data: [DONE]
+
+"#;
+
+#[tokio::test(start_paused = true)]
+async fn it_does_not_matter_where_the_bytes_are_cut_and_an_early_end_is_seen() {
+    prove_cuts(KIND, CALLS.as_bytes(), "\n\ndata: [DONE]\n\n".len()).await;
+    prove_damage(KIND, CALLS.as_bytes()).await;
+}
+
+#[tokio::test]
+async fn tokens_are_counted_in_every_providers_words() {
+    let read_usage = async |kind: &str, usage: Value| {
+        let last = json!({"choices": [{"delta": {"content": "x"}, "finish_reason": "stop"}], "usage": usage});
+        testing::read(kind, &[format!("data: {last}\n\n").as_bytes()]).await.0.unwrap().usage.unwrap()
+    };
+    let usage = json!({"prompt_tokens": 10, "completion_tokens": 5, "prompt_cache_hit_tokens": 4});
+    assert_eq!(read_usage("deepseek", usage).await.cached, 4);
+    let details = json!({"reasoning_tokens": 7});
+    let usage = json!({"prompt_tokens": 10, "completion_tokens": 5, "completion_tokens_details": details});
+    assert_eq!(read_usage("xai", usage.clone()).await.output, 12, "reasoning comes on top here");
+    assert_eq!(read_usage("openrouter", usage).await.output, 5);
+    let details = json!({"cached_tokens": 3, "cache_write_tokens": 6});
+    let usage = json!({"prompt_tokens": 10, "completion_tokens": 5, "prompt_tokens_details": details});
+    let usage = read_usage("openrouter", usage).await;
+    assert_eq!((usage.cached, usage.cache_write), (3, 6));
+    let groq = json!({"choices": [{"delta": {}, "finish_reason": "stop"}], "x_groq": {"usage": {"prompt_tokens": 2, "completion_tokens": 1}}});
+    let answer = testing::read("groq", &[format!("data: {groq}\n\n").as_bytes()]).await.0.unwrap();
+    assert_eq!(answer.usage.unwrap().input, 2);
+}
+
+#[tokio::test]
+async fn reasoning_in_parts_is_kept_apart_from_what_is_said() {
+    let parts =
+        json!([{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "yes"}]);
+    let text = [piece(json!({"content": parts})), end("stop")].concat();
+    let answer = testing::read("mistral", &[text.as_bytes()]).await.0.unwrap();
+    assert_eq!((answer.thinking[0].text.as_str(), answer.text.as_str()), ("hm", "yes"));
+}
+
+#[tokio::test]
+async fn an_azure_deployment_is_called_by_its_address_and_with_its_own_header() {
+    let seen = testing::sent("azure", &request(&["hello"]), TEXT.as_bytes()).await;
+    assert_eq!(seen.path, "/openai/deployments/org%2Fsome-model-high/chat/completions?api-version=2024-10-21");
+    assert_eq!(seen.headers["api-key"], "sk-very-secret");
+    assert!(!seen.headers.contains_key("authorization"));
+    assert_eq!(seen.body["max_completion_tokens"], 100);
 }

@@ -14,9 +14,33 @@ const RETRY_AFTER_MOST: Duration = Duration::from_secs(24 * 60 * 60);
 /// Bytes of a code that is shown; a longer one is not a code.
 const CODE_BYTES: usize = 64;
 
+/// The words of all providers for what a status would say, for failures that come in the middle of an answer.
+const RATE_LIMITED: &[&str] =
+    &["rate_limit_exceeded", "rate_limit_error", "RESOURCE_EXHAUSTED", "throttlingException", "ThrottlingException"];
+const OVERLOADED: &[&str] = &[
+    "server_error",
+    "overloaded_error",
+    "api_error",
+    "internal_server_error",
+    "timeout_error",
+    "UNAVAILABLE",
+    "INTERNAL",
+    "DEADLINE_EXCEEDED",
+    "internalServerException",
+    "serviceUnavailableException",
+    "modelStreamErrorException",
+    "modelTimeoutException",
+    "vector_store_timeout",
+];
+const UNAUTHORIZED: &[&str] =
+    &["authentication_error", "permission_error", "UNAUTHENTICATED", "PERMISSION_DENIED", "accessDeniedException"];
+const UNKNOWN_MODEL: &[&str] = &["model_not_found", "not_found_error", "NOT_FOUND", "resourceNotFoundException"];
+const BAD_REQUEST: &[&str] =
+    &["invalid_request_error", "BadRequestError", "INVALID_ARGUMENT", "validationException", "invalid_prompt"];
+
 /// A failure as the provider described it.
 #[derive(Debug, Default)]
-pub(super) struct Fault {
+pub(crate) struct Fault {
     status: Option<u16>,
     retry_after: Option<Duration>,
     /// Its short words for what happened (`code` and `type`).
@@ -26,31 +50,48 @@ pub(super) struct Fault {
 
 impl Fault {
     /// Reads a response that is an error.
-    pub(super) fn from_response(status: u16, headers: &HeaderMap, body: &[u8]) -> Self {
+    pub(crate) fn from_response(status: u16, headers: &HeaderMap, body: &[u8]) -> Self {
         let mut fault = match serde_json::from_slice::<Value>(body) {
-            Ok(value) => Self::from_value(value.get("error").unwrap_or(&value)),
+            Ok(value) => {
+                // Gemini puts the error into a list when it was asked for a stream.
+                let value = value.get(0).unwrap_or(&value);
+                Self::from_value(value.get("error").unwrap_or(value))
+            }
             Err(_) => Self { message: String::from_utf8_lossy(body).into_owned(), ..Self::default() },
         };
         fault.status = Some(status);
-        fault.retry_after = retry_after(headers);
+        fault.retry_after = retry_after(headers).or(fault.retry_after);
+        let kind = headers.get("x-amzn-errortype").and_then(|kind| kind.to_str().ok());
+        // What follows the colon is an address.
+        fault.codes.extend(kind.and_then(|kind| kind.split(':').next()).map(str::to_owned));
         fault
     }
 
+    /// A failure that is known by its short word alone.
+    pub(crate) fn from_code(code: &str, message: &str) -> Self {
+        Self { codes: vec![code.to_owned()], message: message.to_owned(), ..Self::default() }
+    }
+
+    /// The provider's filter stopped the request or its answer.
+    pub(crate) fn policy(code: &str) -> Self {
+        Self { codes: vec!["content_filter".to_owned(), code.to_owned()], ..Self::default() }
+    }
+
     /// Reads an error that came in place of a piece of an answer. Some put the status into its code.
-    pub(super) fn from_value(error: &Value) -> Self {
+    pub(crate) fn from_value(error: &Value) -> Self {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let message = error.get("message").or_else(|| error.get("detail")).and_then(text);
         let number = error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
         Self {
             status: number.filter(|code| (400..600).contains(code)),
-            retry_after: None,
-            codes: ["code", "type"].iter().filter_map(|key| error.get(key).and_then(text)).collect(),
+            retry_after: retry_delay(error),
+            codes: ["code", "type", "status"].iter().filter_map(|key| error.get(key).and_then(text)).collect(),
             message: message.or_else(|| text(error)).unwrap_or_default(),
         }
     }
 
     /// The error this is. `model` names what was asked for; `redact` takes secrets out of the provider's words.
-    pub(super) fn into_error(self, model: &str, redact: impl Fn(&str) -> String) -> ModelError {
+    pub(crate) fn into_error(self, model: &str, redact: impl Fn(&str) -> String) -> ModelError {
         let Self { status, retry_after, .. } = self;
         let detail = Detail::new(&redact(&self.message));
         if self.is_overflow() {
@@ -59,33 +100,33 @@ impl Fault {
         if self.is_policy() {
             return ModelError::Policy { status, detail };
         }
-        if self.has_code(&["insufficient_quota", "billing_hard_limit_reached", "insufficient_balance"]) {
+        if self.is_broke() {
             return ModelError::NoCredit { status };
         }
         match status.unwrap_or(0) {
+            // Gemini and xAI say so with the status of a bad request.
+            400 if self.says(&["api key not valid", "incorrect api key"]) => {
+                ModelError::Unauthorized { status, detail }
+            }
             401 | 403 => ModelError::Unauthorized { status, detail },
             402 => ModelError::NoCredit { status },
             404 if self.names_model() => {
                 ModelError::UnknownModel { model: model.to_owned(), hint: " to the provider (HTTP 404)".to_owned() }
             }
-            404 | 405 => ModelError::broken(
-                "the provider has nothing at this address: its base_url should end where `/chat/completions` begins",
-            ),
+            404 | 405 => ModelError::broken("the provider has nothing at this address: look at its base_url"),
             300..=399 => ModelError::broken("the provider's address leads to another one: correct its base_url"),
             408 => ModelError::Overloaded { retry_after, status },
             413 => ModelError::ContextOverflow { status, detail },
             429 => ModelError::RateLimited { retry_after, status },
             500..=599 => ModelError::Overloaded { retry_after, status },
             400..=499 => ModelError::BadRequest { status, code: self.shown_code(), detail },
-            0 if self.has_code(&["rate_limit_exceeded", "rate_limit_error"]) => {
-                ModelError::RateLimited { retry_after, status }
+            _ if self.has_code(RATE_LIMITED) => ModelError::RateLimited { retry_after, status },
+            _ if self.has_code(OVERLOADED) => ModelError::Overloaded { retry_after, status },
+            _ if self.has_code(UNAUTHORIZED) => ModelError::Unauthorized { status, detail },
+            _ if self.has_code(UNKNOWN_MODEL) => {
+                ModelError::UnknownModel { model: model.to_owned(), hint: " to the provider".to_owned() }
             }
-            0 if self.has_code(&["server_error", "overloaded_error", "api_error", "internal_server_error"]) => {
-                ModelError::Overloaded { retry_after, status }
-            }
-            0 if self.has_code(&["invalid_request_error", "BadRequestError"]) => {
-                ModelError::BadRequest { status, code: self.shown_code(), detail }
-            }
+            _ if self.has_code(BAD_REQUEST) => ModelError::BadRequest { status, code: self.shown_code(), detail },
             _ => ModelError::Unknown { reason: "it sent an error", status, detail },
         }
     }
@@ -109,8 +150,21 @@ impl Fault {
                     "exceeds the available context size",
                     "context window",
                     "prompt is too long",
+                    "input is too long",
+                    "exceeds the maximum number of tokens",
+                    "too many tokens: ",
                     "longer than the maximum model length",
                 ])
+    }
+
+    fn is_broke(&self) -> bool {
+        self.has_code(&[
+            "insufficient_quota",
+            "billing_hard_limit_reached",
+            "insufficient_balance",
+            "billing_error",
+            "billing_not_active",
+        ]) || self.status == Some(400) && self.says(&["credit balance is too low"])
     }
 
     fn is_policy(&self) -> bool {
@@ -120,7 +174,7 @@ impl Fault {
     }
 
     fn names_model(&self) -> bool {
-        self.has_code(&["model_not_found"]) || self.says(&["model"])
+        self.has_code(UNKNOWN_MODEL) || self.has_code(&["DeploymentNotFound"]) || self.says(&["model"])
     }
 
     /// The first code that is a plain word: free text could quote the request.
@@ -131,6 +185,14 @@ impl Fault {
         };
         self.codes.iter().find(plain).cloned()
     }
+}
+
+/// The wait that Google names beside an error, a number of seconds with an `s` behind it.
+fn retry_delay(error: &Value) -> Option<Duration> {
+    let details = error.get("details")?.as_array()?;
+    let delay = details.iter().find_map(|detail| detail.get("retryDelay"))?.as_str()?;
+    let seconds = delay.strip_suffix('s')?.parse().ok()?;
+    Duration::try_from_secs_f64(seconds).ok().map(|wait| wait.min(RETRY_AFTER_MOST))
 }
 
 /// How long the provider wants us to wait: milliseconds, seconds, or a moment.

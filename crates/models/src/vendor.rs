@@ -1,0 +1,309 @@
+//! The kinds of providers that are known by name: address, protocol, where the key comes from, and how each differs from the
+//! protocol it speaks. One table; whatever is not in it and speaks chat completions is `compatible`.
+
+use secrecy::ExposeSecret as _;
+
+use crate::protocol::Protocol;
+use crate::wire::auth::Credential;
+use crate::wire::google::project_of;
+use crate::wire::provider::{RemoteConfig, encoded};
+use crate::wire::talk::IdForm;
+
+/// Whether a provider wants a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyPlace {
+    /// It answers nobody without one.
+    Required,
+    /// A server at home may have one.
+    Optional,
+}
+
+/// How the limit of output tokens is named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LimitName {
+    /// `max_completion_tokens`: the original, whose newer models refuse the old name.
+    MaxCompletionTokens,
+    /// `max_tokens`: everyone else, of whom many do not know the new one.
+    MaxTokens,
+}
+
+/// Whether a count of tokens has to be asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Counting {
+    /// With `stream_options`.
+    Asked,
+    /// It comes by itself, and the question may be refused.
+    ByItself,
+}
+
+/// What becomes of reasoning in text form that a model showed before a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reasoning {
+    /// It has no place in the protocol.
+    Dropped,
+    /// It goes back as `reasoning_content` until the person speaks again; without it the next call is refused or worse.
+    SentBack,
+}
+
+/// Whether the count of output holds the reasoning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OutputCount {
+    /// As in the original.
+    WithReasoning,
+    /// The reasoning comes on top.
+    WithoutReasoning,
+}
+
+/// How a provider differs from the chat completions protocol as the original speaks it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Habits {
+    pub(crate) limit: LimitName,
+    pub(crate) counting: Counting,
+    pub(crate) ids: IdForm,
+    pub(crate) reasoning: Reasoning,
+    pub(crate) output: OutputCount,
+}
+
+const COMPATIBLE: Habits = Habits {
+    limit: LimitName::MaxTokens,
+    counting: Counting::Asked,
+    ids: IdForm::Word,
+    reasoning: Reasoning::Dropped,
+    output: OutputCount::WithReasoning,
+};
+
+const ORIGINAL: Habits = Habits { limit: LimitName::MaxCompletionTokens, ..COMPATIBLE };
+
+/// A kind of provider.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Vendor {
+    /// Its word in the configuration (`kind`), and the provider's name where only a key is there.
+    pub kind: &'static str,
+    /// What people call it.
+    pub title: &'static str,
+    /// What it speaks.
+    pub protocol: Protocol,
+    /// Its address; none where every customer has another.
+    pub base_url: Option<&'static str>,
+    /// The variables its key is usually in, best first.
+    pub key_env: &'static [&'static str],
+    /// Whether it wants a key.
+    pub key: KeyPlace,
+    pub(crate) habits: Habits,
+}
+
+/// A vendor with a key, an address and the habits of most.
+const fn hosted(
+    kind: &'static str,
+    title: &'static str,
+    base_url: &'static str,
+    key_env: &'static [&'static str],
+) -> Vendor {
+    let (protocol, key) = (Protocol::Chat, KeyPlace::Required);
+    Vendor { kind, title, protocol, base_url: Some(base_url), key_env, key, habits: COMPATIBLE }
+}
+
+/// A server that people run themselves.
+const fn own(kind: &'static str, title: &'static str, base_url: Option<&'static str>) -> Vendor {
+    let (protocol, key) = (Protocol::Chat, KeyPlace::Optional);
+    Vendor { kind, title, protocol, base_url, key_env: &[], key, habits: COMPATIBLE }
+}
+
+/// Every kind there is, in the order in which they are tried when one fails.
+pub const VENDORS: &[Vendor] = &[
+    Vendor {
+        protocol: Protocol::Anthropic,
+        ..hosted("anthropic", "Anthropic", "https://api.anthropic.com/v1", &["ANTHROPIC_API_KEY"])
+    },
+    Vendor { habits: ORIGINAL, ..hosted("openai", "OpenAI", "https://api.openai.com/v1", &["OPENAI_API_KEY"]) },
+    Vendor {
+        protocol: Protocol::Responses,
+        ..hosted("openai-responses", "OpenAI (responses)", "https://api.openai.com/v1", &[])
+    },
+    Vendor {
+        protocol: Protocol::Gemini,
+        ..hosted(
+            "gemini",
+            "Google Gemini",
+            "https://generativelanguage.googleapis.com/v1beta",
+            &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+        )
+    },
+    Vendor {
+        habits: Habits { reasoning: Reasoning::SentBack, ..COMPATIBLE },
+        ..hosted("deepseek", "DeepSeek", "https://api.deepseek.com/v1", &["DEEPSEEK_API_KEY"])
+    },
+    hosted("groq", "Groq", "https://api.groq.com/openai/v1", &["GROQ_API_KEY"]),
+    Vendor {
+        // It refuses fields it does not know, and ids that are not nine letters and digits.
+        habits: Habits { counting: Counting::ByItself, ids: IdForm::Nine, ..COMPATIBLE },
+        ..hosted("mistral", "Mistral", "https://api.mistral.ai/v1", &["MISTRAL_API_KEY"])
+    },
+    Vendor {
+        habits: Habits { output: OutputCount::WithoutReasoning, ..COMPATIBLE },
+        ..hosted("xai", "xAI", "https://api.x.ai/v1", &["XAI_API_KEY"])
+    },
+    Vendor {
+        protocol: Protocol::Cohere,
+        ..hosted("cohere", "Cohere", "https://api.cohere.com/v2", &["COHERE_API_KEY", "CO_API_KEY"])
+    },
+    hosted("together", "Together", "https://api.together.xyz/v1", &["TOGETHER_API_KEY"]),
+    hosted("fireworks", "Fireworks", "https://api.fireworks.ai/inference/v1", &["FIREWORKS_API_KEY"]),
+    Vendor {
+        habits: Habits { counting: Counting::ByItself, ..COMPATIBLE },
+        ..hosted("perplexity", "Perplexity", "https://api.perplexity.ai", &["PERPLEXITY_API_KEY"])
+    },
+    hosted("openrouter", "OpenRouter", "https://openrouter.ai/api/v1", &["OPENROUTER_API_KEY"]),
+    Vendor {
+        habits: Habits { counting: Counting::ByItself, reasoning: Reasoning::SentBack, ..COMPATIBLE },
+        ..hosted("zhipu", "Zhipu", "https://open.bigmodel.cn/api/paas/v4", &["ZHIPU_API_KEY", "ZAI_API_KEY"])
+    },
+    Vendor {
+        habits: Habits { reasoning: Reasoning::SentBack, ..COMPATIBLE },
+        ..hosted("moonshot", "Moonshot", "https://api.moonshot.ai/v1", &["MOONSHOT_API_KEY"])
+    },
+    hosted("cerebras", "Cerebras", "https://api.cerebras.ai/v1", &["CEREBRAS_API_KEY"]),
+    Vendor {
+        kind: "azure",
+        title: "Azure OpenAI",
+        protocol: Protocol::AzureChat,
+        base_url: None,
+        key_env: &["AZURE_OPENAI_API_KEY"],
+        key: KeyPlace::Required,
+        habits: ORIGINAL,
+    },
+    Vendor {
+        kind: "vertex",
+        title: "Google Vertex AI",
+        protocol: Protocol::Gemini,
+        base_url: None,
+        key_env: &[],
+        key: KeyPlace::Required,
+        habits: COMPATIBLE,
+    },
+    Vendor {
+        kind: "bedrock",
+        title: "Amazon Bedrock",
+        protocol: Protocol::Bedrock,
+        base_url: None,
+        key_env: &["AWS_BEARER_TOKEN_BEDROCK"],
+        key: KeyPlace::Required,
+        habits: COMPATIBLE,
+    },
+    Vendor { protocol: Protocol::Ollama, ..own("ollama", "Ollama", Some("http://127.0.0.1:11434")) },
+    own("llama-cpp", "llama.cpp", Some("http://127.0.0.1:8080/v1")),
+    own("vllm", "vLLM", Some("http://127.0.0.1:8000/v1")),
+    own("lm-studio", "LM Studio", Some("http://127.0.0.1:1234/v1")),
+    own("litellm", "LiteLLM proxy", Some("http://127.0.0.1:4000/v1")),
+    own("compatible", "OpenAI-compatible server", None),
+];
+
+impl Vendor {
+    /// The vendor with this word.
+    #[must_use]
+    pub fn of(kind: &str) -> Option<&'static Self> {
+        // Other names they are known by.
+        let kind = match kind {
+            "google" => "gemini",
+            "vertex_ai" => "vertex",
+            "together_ai" => "together",
+            "fireworks_ai" => "fireworks",
+            "local" | "custom" => "compatible",
+            other => other,
+        };
+        VENDORS.iter().find(|vendor| vendor.kind == kind)
+    }
+
+    /// The host of its own address: where its well-known key may go, and nowhere else.
+    #[must_use]
+    pub fn host(&self) -> Option<&'static str> {
+        let (_, rest) = self.base_url?.split_once("://")?;
+        rest.split(['/', ':']).next()
+    }
+
+    /// Its habits at an address: whoever else speaks OpenAI's protocol does so with fewer words.
+    pub(crate) fn habits_at(&self, host: &str) -> Habits {
+        if self.habits == ORIGINAL && self.protocol == Protocol::Chat && self.host() != Some(host) {
+            return COMPATIBLE;
+        }
+        self.habits
+    }
+
+    /// Its address where the operator gave none.
+    pub(crate) fn address(&self, config: &RemoteConfig) -> Result<String, &'static str> {
+        match (self.base_url, self.protocol, &config.credential) {
+            (Some(base), _, _) => Ok(base.to_owned()),
+            (None, Protocol::Bedrock, _) => {
+                let region = config.region.as_deref().ok_or("it needs a region")?;
+                Ok(format!("https://bedrock-runtime.{}.amazonaws.com", encoded(region)))
+            }
+            (None, Protocol::Gemini, credential) => {
+                let of_account = match credential {
+                    Credential::Google(file) => project_of(file.expose_secret()),
+                    Credential::None | Credential::Key(_) | Credential::Aws(_) => None,
+                };
+                let project = config.project.clone().or(of_account).ok_or("it needs a project")?;
+                let location = config.region.as_deref().unwrap_or("global");
+                let host = match location {
+                    "global" => "aiplatform.googleapis.com".to_owned(),
+                    region => format!("{}-aiplatform.googleapis.com", encoded(region)),
+                };
+                let (project, location) = (encoded(&project), encoded(location));
+                Ok(format!("https://{host}/v1/projects/{project}/locations/{location}/publishers/google"))
+            }
+            (None, _, _) => Err("it needs a base_url"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_kind_has_its_own_word_and_a_real_address() {
+        let kinds: BTreeSet<_> = VENDORS.iter().map(|vendor| vendor.kind).collect();
+        assert_eq!(kinds.len(), VENDORS.len());
+        for vendor in VENDORS {
+            assert_eq!(Vendor::of(vendor.kind), Some(vendor));
+            if let Some(base) = vendor.base_url {
+                let url = url::Url::parse(base).unwrap();
+                assert_eq!(url.host_str(), vendor.host(), "{}", vendor.kind);
+                let local = vendor.host() == Some("127.0.0.1");
+                assert_eq!(local, vendor.key == KeyPlace::Optional, "{}", vendor.kind);
+                assert!(local || url.scheme() == "https", "{}", vendor.kind);
+            }
+        }
+        for (word, kind) in [("google", "gemini"), ("vertex_ai", "vertex"), ("custom", "compatible")] {
+            assert_eq!(Vendor::of(word).map(|vendor| vendor.kind), Some(kind));
+        }
+        assert!(Vendor::of("nobody").is_none());
+    }
+
+    #[test]
+    fn addresses_that_differ_from_customer_to_customer_are_put_together() {
+        let address = |kind: &str, change: fn(&mut RemoteConfig)| {
+            let mut config = RemoteConfig::new(Vendor::of(kind).unwrap());
+            change(&mut config);
+            config.vendor.address(&config)
+        };
+        assert_eq!(
+            address("bedrock", |config| config.region = Some("eu-west-1".into())).unwrap(),
+            "https://bedrock-runtime.eu-west-1.amazonaws.com"
+        );
+        assert_eq!(
+            address("vertex", |config| config.project = Some("p-1".into())).unwrap(),
+            "https://aiplatform.googleapis.com/v1/projects/p-1/locations/global/publishers/google"
+        );
+        let regional = |config: &mut RemoteConfig| {
+            config.project = Some("p-1".into());
+            config.region = Some("us-east5".into());
+        };
+        assert!(address("vertex", regional).unwrap().starts_with("https://us-east5-aiplatform.googleapis.com/"));
+        for kind in ["bedrock", "vertex", "azure", "compatible"] {
+            assert!(address(kind, |_| {}).is_err(), "{kind}");
+        }
+    }
+}

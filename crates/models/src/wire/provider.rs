@@ -1,0 +1,149 @@
+//! A provider's address, protocol, credential and patience, checked when the configuration is loaded.
+
+use std::fmt;
+use std::time::Duration;
+
+use adjutant_core::limits::{MODEL_SILENCE, MODEL_TIMEOUT};
+use url::Url;
+
+use super::auth::{Auth, Credential};
+use crate::ModelError;
+use crate::protocol::Protocol;
+use crate::vendor::{Habits, KeyPlace, Vendor};
+
+/// How long to wait for what. Slow local models may need more than the default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    /// For the whole answer.
+    pub total: Duration,
+    /// For its first byte.
+    pub first_byte: Duration,
+    /// Between two pieces.
+    pub idle: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self { total: MODEL_TIMEOUT, first_byte: MODEL_SILENCE, idle: MODEL_SILENCE }
+    }
+}
+
+/// A provider that is reached over the network, as the operator configured it.
+#[derive(Debug, Clone)]
+pub struct RemoteConfig {
+    /// Whose protocol and habits it has.
+    pub vendor: &'static Vendor,
+    /// Its address; none is the vendor's own.
+    pub base_url: Option<String>,
+    /// What proves who calls.
+    pub credential: Credential,
+    /// How long to wait for what.
+    pub timeouts: Timeouts,
+    /// The region (Bedrock) or location (Vertex AI).
+    pub region: Option<String>,
+    /// The project (Vertex AI); none is the one of the account.
+    pub project: Option<String>,
+    /// The version of the interface (Azure OpenAI).
+    pub api_version: Option<String>,
+}
+
+impl RemoteConfig {
+    /// A provider of this vendor, at its own address and without a key.
+    #[must_use]
+    pub fn new(vendor: &'static Vendor) -> Self {
+        Self {
+            vendor,
+            base_url: None,
+            credential: Credential::None,
+            timeouts: Timeouts::default(),
+            region: None,
+            project: None,
+            api_version: None,
+        }
+    }
+}
+
+/// A provider.
+pub(crate) struct Provider {
+    pub(crate) name: String,
+    pub(crate) vendor: &'static Vendor,
+    /// How it differs from its protocol.
+    pub(crate) habits: Habits,
+    /// What every path begins with; without a slash at its end.
+    base: Url,
+    pub(super) timeouts: Timeouts,
+    pub(super) auth: Auth,
+    api_version: Option<String>,
+}
+
+impl Provider {
+    /// Checks the configuration of a provider.
+    pub(crate) fn new(name: &str, config: RemoteConfig) -> Result<Self, ModelError> {
+        let broken = |why: &str| ModelError::broken(format!("provider `{name}`: {why}"));
+        let vendor = config.vendor;
+        let base = match &config.base_url {
+            Some(base) => base.clone(),
+            None if vendor.key == KeyPlace::Required && matches!(config.credential, Credential::None) => {
+                return Err(broken("it needs a key, or the base_url of a server that wants none"));
+            }
+            None => vendor.address(&config).map_err(broken)?,
+        };
+        let mut base = Url::parse(&base).map_err(|_| broken("its base_url is not an address"))?;
+        if !matches!(base.scheme(), "http" | "https") || !base.has_host() {
+            return Err(broken("its base_url has to begin with http:// or https://"));
+        }
+        if !base.username().is_empty() || base.password().is_some() {
+            return Err(broken("its base_url holds a name or password; use api_key"));
+        }
+        base.set_fragment(None);
+        base.set_query(None);
+        let auth = Auth::new(vendor, config.credential, config.region, &base).map_err(|why| broken(&why))?;
+        let api_version = config.api_version;
+        let habits = vendor.habits_at(base.host_str().unwrap_or_default());
+        Ok(Self { name: name.to_owned(), vendor, habits, base, timeouts: config.timeouts, auth, api_version })
+    }
+
+    /// Where a request for this model goes.
+    pub(super) fn endpoint(&self, model: &str) -> Result<Url, ModelError> {
+        let base = self.base.as_str().trim_end_matches('/');
+        let path = self.vendor.protocol.path(model);
+        let text = match (self.vendor.protocol, &self.api_version) {
+            (Protocol::AzureChat, version) => {
+                let version = version.as_deref().unwrap_or(AZURE_VERSION);
+                format!("{base}/{path}?api-version={}", encoded(version))
+            }
+            (_, _) => format!("{base}/{path}"),
+        };
+        Url::parse(&text).map_err(|_| ModelError::broken(format!("provider `{}`: no address for the model", self.name)))
+    }
+
+    /// The text without the key, should a provider have sent it back.
+    pub(super) fn redact(&self, text: &str) -> String {
+        self.auth.redact(text)
+    }
+}
+
+/// The version of Azure's interface that is asked for when none is configured.
+const AZURE_VERSION: &str = "2024-10-21";
+
+/// A text as one segment of a path: everything that is not a plain letter or digit is escaped.
+pub(crate) fn encoded(text: &str) -> String {
+    let mut written = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            written.push(char::from(byte));
+        } else {
+            written.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    written
+}
+
+impl fmt::Debug for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Provider")
+            .field("name", &self.name)
+            .field("host", &self.base.host_str())
+            .finish_non_exhaustive()
+    }
+}
