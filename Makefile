@@ -10,7 +10,7 @@ export CARGO_TARGET_DIR ?= $(HOME)/.cache/adjutant-target
 # Arguments for the server: make run ARGS="--listen 127.0.0.1:9000"
 ARGS ?=
 
-.PHONY: help run test test-long check bench ui fmt clean
+.PHONY: help run test test-long check bench ui openapi fmt clean
 .PHONY: ui-packages check-fmt check-clippy check-tidy check-deny check-ui
 
 help: ## list the targets
@@ -34,6 +34,10 @@ bench: ## measure, beside a temporary PostgreSQL
 ui: ## build the page into ui/dist, if Node.js is here and something changed
 	@if scripts/have-node; then $(MAKE) --no-print-directory ui/dist/index.html; \
 	else echo "ui: skipped, because Node.js 20.19 or newer is missing; the server will say that its page is not built"; fi
+
+openapi: ## write down the API as the code has it, in docs/openapi.json
+	cargo run --quiet -p adjutant -- openapi > docs/openapi.json.new
+	mv docs/openapi.json.new docs/openapi.json
 
 fmt: ## format the Rust sources
 	cargo fmt --all

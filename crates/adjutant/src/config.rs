@@ -146,11 +146,48 @@ pub(crate) enum Kind {
     Scripted(PathBuf),
 }
 
+/// The address that others know the server by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PublicUrl {
+    /// Whether it is https.
+    pub(crate) secure: bool,
+    /// The name, without the port.
+    pub(crate) host: String,
+    port: Option<u16>,
+}
+
+impl PublicUrl {
+    fn parse(text: &str) -> Option<Self> {
+        let (secure, rest) = match text.strip_prefix("https://") {
+            Some(rest) => (true, rest),
+            None => (false, text.strip_prefix("http://")?),
+        };
+        let rest = rest.strip_suffix('/').unwrap_or(rest);
+        let (host, port) = match rest.split_once(':') {
+            Some((host, port)) => (host, Some(port.parse().ok()?)),
+            None => (rest, None),
+        };
+        let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-');
+        let fine = !host.is_empty() && host.chars().all(plain);
+        fine.then(|| Self { secure, host: host.to_ascii_lowercase(), port })
+    }
+}
+
+impl fmt::Display for PublicUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.secure { "https" } else { "http" };
+        write!(f, "{scheme}://{}", self.host)?;
+        self.port.map_or(Ok(()), |port| write!(f, ":{port}"))
+    }
+}
+
 /// Every setting, with its origin.
 #[derive(Debug, Clone)]
 pub(crate) struct Config {
     pub(crate) file: Option<PathBuf>,
     pub(crate) listen: Setting<SocketAddr>,
+    /// The address that others know the server by.
+    pub(crate) public_url: Option<Setting<PublicUrl>>,
     pub(crate) data: Setting<PathBuf>,
     pub(crate) database: Setting<Database>,
     pub(crate) default_model: Setting<String>,
@@ -197,6 +234,8 @@ impl Config {
         });
         let encrypt = reader.parsed("encrypt", None, "true", "true or false", |text| text.parse().ok());
         let durability = reader.parsed("durability", None, "full", "full or normal", parse_durability);
+        let public_url =
+            reader.optional("public_url", "http://NAME or https://NAME, with a port if need be", PublicUrl::parse);
         let log = reader.pick("log", flags.log.clone());
         let key = reader.key();
         let providers = reader.providers();
@@ -206,7 +245,19 @@ impl Config {
                 if problems.is_empty() =>
             {
                 let file = (!file.path.as_os_str().is_empty()).then_some(file.path);
-                Ok(Self { file, listen, data, database, default_model, encrypt, durability, log, key, providers })
+                Ok(Self {
+                    file,
+                    listen,
+                    public_url,
+                    data,
+                    database,
+                    default_model,
+                    encrypt,
+                    durability,
+                    log,
+                    key,
+                    providers,
+                })
             }
             _ => Err(wrong(problems)),
         }
@@ -222,6 +273,9 @@ impl Config {
             ("encrypt".to_owned(), self.encrypt.value.to_string(), self.encrypt.origin.clone()),
             ("durability".to_owned(), self.durability.value.to_string(), self.durability.origin.clone()),
         ];
+        if let Some(url) = &self.public_url {
+            lines.push(("public_url".to_owned(), url.value.to_string(), url.origin.clone()));
+        }
         let log = self.log.as_ref();
         let level = log.map_or_else(|| "info for serve, warn elsewhere".to_owned(), |log| log.value.clone());
         lines.push(("log".to_owned(), level, log.map_or(Origin::Default, |log| log.origin.clone())));

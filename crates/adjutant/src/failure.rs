@@ -17,6 +17,8 @@ pub(crate) enum Exit {
     Usage = 2,
     /// The run ended without an answer.
     RunFailed = 3,
+    /// Not signed in, or not allowed.
+    Forbidden = 4,
     /// The run waits for a person.
     NeedsPerson = 5,
     /// It was denied, rejected or stopped.
@@ -110,6 +112,19 @@ impl From<EngineError> for Failure {
             EngineError::Busy(run) => {
                 Self::new(Exit::Other, "busy", format!("The chat is busy with {run}. Nothing was started."))
                     .hint(format!("wait for it (adjutant runs watch {run}), or stop it (adjutant runs cancel {run})"))
+            }
+            EngineError::Unauthenticated => Self::new(
+                Exit::Forbidden,
+                "unauthenticated",
+                format!("{} Nothing was done.", sentence(&error.to_string())),
+            ),
+            EngineError::TooMany { retry_after } => Self::new(
+                Exit::Spent,
+                "rate_limited",
+                format!("It was tried too often. Nothing was done; wait {} s.", retry_after.as_secs() + 1),
+            ),
+            EngineError::Taken { .. } => {
+                Self::new(Exit::Other, "conflict", format!("{} Nothing was written.", sentence(&error.to_string())))
             }
             EngineError::AgentInactive(slug) => Self::new(
                 Exit::Other,

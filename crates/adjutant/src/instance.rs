@@ -2,6 +2,7 @@
 //! in the way is said in a sentence, and nothing is changed before it is clear that all of it can be used.
 
 mod agents;
+mod beacon;
 mod key;
 mod lock;
 mod models;
@@ -16,6 +17,7 @@ use adjutant_engine::{Engine, Env, Home, Parts};
 use secrecy::ExposeSecret;
 
 pub(crate) use self::agents::{files_of, known, save as save_agent_file};
+pub(crate) use self::beacon::Beacon;
 use self::lock::Lock;
 use crate::agent_file::Problem;
 use crate::config::{self, Config, Database};

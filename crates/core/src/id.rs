@@ -132,6 +132,8 @@ ids! {
     ApprovalId "approval_" "approval";
     /// A standing rule.
     RuleId "rule_" "rule";
+    /// Something a program signs in with.
+    TokenId "tok_" "token";
     /// A process that drives runs.
     NodeId "node_" "node";
 }

@@ -1,5 +1,7 @@
 //! What can go wrong in the engine: one variant per reaction.
 
+use std::time::Duration;
+
 use adjutant_core::guard::policy::AgentProblem;
 use adjutant_core::id::RunId;
 use adjutant_core::run::command::Refusal;
@@ -24,6 +26,23 @@ pub enum EngineError {
     /// The chat's last run has not ended.
     #[error("the chat is busy with {0}")]
     Busy(RunId),
+    /// Whoever asks is nobody we know: no name, a wrong password, a token that is not good.
+    #[error("you are not signed in, or what you signed in with is not good (any more)")]
+    Unauthenticated,
+    /// It was tried too often.
+    #[error("it was tried too often")]
+    TooMany {
+        /// When it may be tried again.
+        retry_after: Duration,
+    },
+    /// A name is in use.
+    #[error("there is a {what} `{name}` already")]
+    Taken {
+        /// What carries it.
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
     /// The agent is switched off.
     #[error("the agent `{0}` is not active")]
     AgentInactive(String),

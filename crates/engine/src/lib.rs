@@ -44,7 +44,8 @@ pub use log::Recorded;
 pub use projection::{Card, RunSummary};
 pub use replay::{Divergence, Replay};
 pub use service::{
-    ActionReport, EraseReport, EraseWhat, Fork, Home, ModelCallReport, NewRule, RunRef, RunReport, StartRun, UndoMode,
-    UndoOutcome, UndoReport, UndoneFile,
+    ActionReport, Caller, EraseReport, EraseWhat, Fork, Home, Invited, Membership, ModelCallReport, NewRule, Password,
+    Right, Rights, Role, RunRef, RunReport, Secret, SignIn, StartRun, TokenAsk, UndoMode, UndoOutcome, UndoReport,
+    UndoneFile, UnknownWord, Via,
 };
 pub use worker::{Attendance, Worker};

@@ -167,6 +167,8 @@ async fn start(store: &Store, workspace: WorkspaceId, n: usize, tag: u8) -> (Str
             tip: None,
             forked_from: None,
             created_at: now,
+            shared: false,
+            alias: None,
         })
         .await
         .unwrap();

@@ -7,11 +7,12 @@ use crate::tenants::one;
 use crate::value::{Row, args};
 use crate::{Store, StoreError};
 
-const CURRENT: &str = "SELECT v.workspace, v.agent, v.slug, v.version, v.active, v.spec, v.saved_at FROM agents a \
+const CURRENT: &str = "SELECT v.workspace, v.agent, v.slug, v.version, v.active, v.spec, v.saved_at, a.owner FROM agents a \
      JOIN agent_versions v ON v.workspace = a.workspace AND v.agent = a.id AND v.version = a.version \
      WHERE a.workspace = $1";
-const ANY: &str = "SELECT workspace, agent, slug, version, active, spec, saved_at FROM agent_versions \
-     WHERE workspace = $1 AND agent = $2 AND version = $3";
+const ANY: &str = "SELECT v.workspace, v.agent, v.slug, v.version, v.active, v.spec, v.saved_at, a.owner \
+     FROM agent_versions v LEFT JOIN agents a ON a.workspace = v.workspace AND a.id = v.agent \
+     WHERE v.workspace = $1 AND v.agent = $2";
 
 impl Store {
     /// Saves the next version of an agent (`expected_version` is the current one, 0 for a new agent) and says its number;
@@ -25,12 +26,13 @@ impl Store {
         let version = expected_version + 1;
         let mut tx = sql.db.begin().await?;
         let saved = if expected_version == 0 {
-            let text = "INSERT INTO agents (workspace, id, slug, version) VALUES ($1, $2, $3, $4) \
+            let text = "INSERT INTO agents (workspace, id, slug, version, owner) VALUES ($1, $2, $3, $4, $5) \
                         ON CONFLICT (workspace, id) DO NOTHING";
-            tx.run(text, args![row.workspace, row.id, &row.slug, version]).await?
+            tx.run(text, args![row.workspace, row.id, &row.slug, version, row.owner]).await?
         } else {
-            let text = "UPDATE agents SET slug = $3, version = $4 WHERE workspace = $1 AND id = $2 AND version = $5";
-            tx.run(text, args![row.workspace, row.id, &row.slug, version, expected_version]).await?
+            let text = "UPDATE agents SET slug = $3, version = $4, owner = $5 \
+                        WHERE workspace = $1 AND id = $2 AND version = $6";
+            tx.run(text, args![row.workspace, row.id, &row.slug, version, row.owner, expected_version]).await?
         };
         if saved == 0 {
             return Err(StoreError::Stale { fenced: false });
@@ -82,7 +84,30 @@ impl Store {
         version: u64,
     ) -> Result<Option<AgentRow>, StoreError> {
         let sql = sql!(self, memory => memory.agent_version(workspace, id, version));
-        one(sql, ANY.to_owned(), args![workspace, id, version], read).await
+        one(sql, format!("{ANY} AND v.version = $3"), args![workspace, id, version], read).await
+    }
+
+    /// Every version of an agent, newest first.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn agent_versions(&self, workspace: WorkspaceId, id: AgentId) -> Result<Vec<AgentRow>, StoreError> {
+        let sql = sql!(self, memory => memory.agent_versions(workspace, id));
+        let rows = sql.db.read(format!("{ANY} ORDER BY v.version DESC"), args![workspace, id]).await?;
+        rows.into_iter().map(read).collect()
+    }
+
+    /// Takes an agent away. Its versions stay, because runs refer to them.
+    ///
+    /// # Errors
+    /// [`StoreError::Stale`] when the current version is another one.
+    pub async fn delete_agent(&self, workspace: WorkspaceId, id: AgentId, version: u64) -> Result<(), StoreError> {
+        let sql = sql!(self, memory => memory.delete_agent(workspace, id, version));
+        let text = "DELETE FROM agents WHERE workspace = $1 AND id = $2 AND version = $3";
+        match sql.db.write(text, args![workspace, id, version]).await? {
+            0 => Err(StoreError::Stale { fenced: false }),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -95,5 +120,6 @@ fn read(mut row: Row) -> Result<AgentRow, StoreError> {
         active: row.take()?,
         spec: row.take()?,
         saved_at: row.take()?,
+        owner: row.take()?,
     })
 }

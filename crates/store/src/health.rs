@@ -22,6 +22,15 @@ pub struct Health {
     pub sealed: bool,
 }
 
+/// How much is going on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tallies {
+    /// Runs that have not ended, by status.
+    pub runs: Vec<(String, u64)>,
+    /// Inbox items that wait.
+    pub approvals: u64,
+}
+
 impl Store {
     /// Asks the database how it is; also proves that it answers.
     ///
@@ -46,6 +55,22 @@ impl Store {
         };
         let schema = schema.parse().unwrap_or(KNOWN);
         Ok(Health { backend, version, schema, journal, bytes, sealed: sql.keys.is_on() })
+    }
+
+    /// How many runs are in each status that is not an end, and how many inbox items wait: for the operator's numbers.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn tallies(&self) -> Result<Tallies, StoreError> {
+        let sql = sql!(self, memory => memory.no_sign_in());
+        let text = "SELECT status, COUNT(*) FROM runs WHERE ended_at IS NULL GROUP BY status ORDER BY status";
+        let mut runs = Vec::new();
+        for mut row in sql.db.read(text, vec![]).await? {
+            runs.push((row.take()?, row.take()?));
+        }
+        let text = "SELECT COUNT(*) FROM approvals WHERE status = 'pending'";
+        let row = sql.db.read_one(text, vec![]).await?;
+        Ok(Tallies { runs, approvals: row.map_or(Ok(0), |mut row| row.take())? })
     }
 
     /// Looks for damage: every page on SQLite; PostgreSQL checks its own pages whenever it reads them.

@@ -39,6 +39,13 @@ impl Store {
         wanted.equal("status", filter.status.as_deref());
         wanted.equal("run", filter.run);
         wanted.equal("agent", filter.agent);
+        wanted.also(
+            "run IN (SELECT id FROM runs r WHERE r.workspace = $1 AND (r.chat IN (SELECT id FROM chats \
+             WHERE workspace = $1 AND shared = 1) OR r.initiator =",
+            filter.visible_to,
+        );
+        wanted.close(filter.visible_to.is_some());
+        wanted.close(filter.visible_to.is_some());
         wanted.also("id >", filter.after);
         let (text, args) = wanted.select(COLUMNS, "approvals", "id", limit);
         let rows = sql.db.read(text, args).await?;

@@ -27,6 +27,7 @@ macro_rules! sql {
     };
 }
 
+mod access;
 mod agents;
 mod audit;
 mod chats;
@@ -34,6 +35,7 @@ mod commit;
 mod db;
 mod error;
 mod fault;
+mod filter;
 mod health;
 mod inbox;
 mod keys;
@@ -44,9 +46,11 @@ mod marks;
 mod memory;
 mod meta;
 mod migrate;
+mod people;
 mod postgres;
 mod prepare;
 mod queue;
+mod replies;
 pub mod row;
 mod rules;
 mod runs;
@@ -60,7 +64,7 @@ mod value;
 mod writer;
 
 pub use error::{Source, StoreError};
-pub use health::Health;
+pub use health::{Health, Tallies};
 #[cfg(feature = "sim")]
 pub use memory::{Fault, FaultPoint, Gate, MemoryConfig, Witness};
 pub use seal::{MasterKey, Sealing};

@@ -11,6 +11,10 @@ use adjutant_core::money::{MicroUsd, TokenUsage};
 use adjutant_core::run::chain::{Entry, Head, StreamId};
 use adjutant_core::time::Time;
 
+pub use crate::access::{InviteRow, SessionRow, TokenRow};
+pub use crate::filter::{ApprovalFilter, ChatFilter, RunFilter};
+pub use crate::people::{LoginRow, MemberRow, MembershipRow};
+pub use crate::replies::Reply;
 pub use audit::{AuditFilter, AuditPlace, AuditRow};
 pub use change::Change;
 
@@ -302,6 +306,10 @@ pub struct ChatRow {
     pub forked_from: Option<RunId>,
     /// When it was made.
     pub created_at: Time,
+    /// Whether everybody in the workspace may see it; otherwise its starter and the admins.
+    pub shared: bool,
+    /// A name that a client chose for it, unique in the workspace.
+    pub alias: Option<String>,
 }
 
 /// One version of an agent.
@@ -321,6 +329,8 @@ pub struct AgentRow {
     pub spec: String,
     /// When this version was saved.
     pub saved_at: Time,
+    /// The person the agent belongs to; none for one of the workspace.
+    pub owner: Option<UserId>,
 }
 
 /// A person.
@@ -332,34 +342,6 @@ pub struct UserRow {
     pub name: String,
     /// When they were added.
     pub created_at: Time,
-}
-
-/// Which runs to list, newest first.
-#[derive(Debug, Clone, Default)]
-pub struct RunFilter {
-    /// Only of this agent.
-    pub agent: Option<AgentId>,
-    /// Only of this chat.
-    pub chat: Option<ChatId>,
-    /// Only in this status.
-    pub status: Option<String>,
-    /// Only older than this run (keyset cursor).
-    pub before: Option<RunId>,
-    /// Runs that an edit replaced, too.
-    pub superseded: bool,
-}
-
-/// Which inbox items to list, oldest first.
-#[derive(Debug, Clone, Default)]
-pub struct ApprovalFilter {
-    /// Only in this status.
-    pub status: Option<String>,
-    /// Only of this run.
-    pub run: Option<RunId>,
-    /// Only of this agent.
-    pub agent: Option<AgentId>,
-    /// Only newer than this one (keyset cursor).
-    pub after: Option<ApprovalId>,
 }
 
 /// A file as the search index knows it.

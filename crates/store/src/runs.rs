@@ -64,6 +64,11 @@ impl Store {
         wanted.equal("chat", filter.chat);
         wanted.equal("status", filter.status.as_deref());
         wanted.also("id <", filter.before);
+        wanted.also(
+            "(chat IN (SELECT id FROM chats WHERE workspace = $1 AND shared = 1) OR initiator =",
+            filter.visible_to,
+        );
+        wanted.close(filter.visible_to.is_some());
         if !filter.superseded {
             wanted.plain("superseded_by IS NULL");
         }
@@ -138,6 +143,13 @@ impl Wanted {
         if let Some(value) = value {
             self.args.push(value.into());
             self.text += &format!(" AND {condition} ${}", self.args.len());
+        }
+    }
+
+    /// Closes what the last condition opened, if it was put down.
+    pub(crate) fn close(&mut self, open: bool) {
+        if open {
+            self.text.push(')');
         }
     }
 

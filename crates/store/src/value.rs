@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use adjutant_core::content::Hash;
-use adjutant_core::id::{AgentId, ApprovalId, CallId, ChatId, NodeId, NotebookId, RuleId, RunId, UserId, WorkspaceId};
+use adjutant_core::id::{
+    AgentId, ApprovalId, CallId, ChatId, NodeId, NotebookId, RuleId, RunId, TokenId, UserId, WorkspaceId,
+};
 use adjutant_core::run::chain::StreamId;
 use adjutant_core::time::Time;
 
@@ -251,5 +253,19 @@ macro_rules! from_text {
     )*};
 }
 
-as_text!(WorkspaceId, UserId, NotebookId, AgentId, ChatId, RunId, ApprovalId, RuleId, NodeId, CallId, StreamId, Scope);
-from_text!(WorkspaceId, UserId, NotebookId, AgentId, ChatId, RunId, ApprovalId, RuleId, NodeId, StreamId);
+as_text!(
+    TokenId,
+    WorkspaceId,
+    UserId,
+    NotebookId,
+    AgentId,
+    ChatId,
+    RunId,
+    ApprovalId,
+    RuleId,
+    NodeId,
+    CallId,
+    StreamId,
+    Scope
+);
+from_text!(TokenId, WorkspaceId, UserId, NotebookId, AgentId, ChatId, RunId, ApprovalId, RuleId, NodeId, StreamId);

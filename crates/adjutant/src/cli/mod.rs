@@ -10,6 +10,7 @@ mod doctor;
 mod editor;
 mod find;
 mod inbox;
+mod openapi;
 mod output;
 mod prompt;
 mod rules;
@@ -38,7 +39,7 @@ use crate::instance::Instance;
 #[derive(Debug, Parser)]
 #[command(name = "adjutant", version, max_term_width = 100)]
 #[command(
-    after_help = "Exit codes: 0 done · 1 other failure · 2 usage or configuration · 3 the run failed · 5 it waits for \
+    after_help = "Exit codes: 0 done · 1 other failure · 2 usage or configuration · 3 the run failed · 4 not signed in or not allowed · 5 it waits for \
     a person · 6 rejected or stopped · 7 budget or rate · 8 unreachable · 9 replay diverged or chain broken · 130 interrupted"
 )]
 pub(crate) struct Cli {
@@ -91,6 +92,8 @@ enum Command {
     Doctor(doctor::Args),
     /// See the settings and where they come from
     Config(config::Args),
+    /// Print the description of the HTTP API (OpenAPI 3.1)
+    Openapi,
     /// Print a completion script for a shell
     Completions(completions::Args),
     /// Print the version
@@ -175,6 +178,7 @@ pub(crate) async fn execute(cli: Cli, env: Environment) -> Result<Exit, Failure>
         Command::Backtest(args) => backtest::execute(&context, args).await,
         Command::Doctor(args) => doctor::execute(&context, args).await,
         Command::Config(args) => config::execute(&context, &args),
+        Command::Openapi => openapi::execute(),
         Command::Completions(args) => completions::execute(&args),
         Command::Version => Ok(version::execute(&context)),
     }

@@ -4,18 +4,19 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use adjutant_core::audit::{Act, Deed};
-use adjutant_engine::{AuditLog, Worker};
+use adjutant_engine::{AuditLog, Invited, Rights, Secret, TokenAsk, Worker};
 use serde_json::{Map, Value};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
 
 use super::Context;
 use super::output::{say, tell};
 use super::version::VERSION;
 use crate::config::{Config, Environment};
 use crate::failure::{Exit, Failure};
-use crate::http;
-use crate::instance::Instance;
+use crate::http::{self, Place, Server};
+use crate::instance::{Beacon, Instance};
 
 /// How long open requests may take to end after the server was told to stop.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -36,13 +37,6 @@ pub(super) struct Args {
 pub(super) async fn execute(mut context: Context, args: Args) -> Result<Exit, Failure> {
     context.flags.listen = args.listen;
     let config = context.config()?;
-    let address = config.listen.value;
-    if !address.ip().is_loopback() {
-        let message = format!(
-            "This version has no sign-in, so it listens on loopback only, not on {address}. It was not started."
-        );
-        return Err(Failure::usage(message).hint("use 127.0.0.1, and a tunnel (ssh -L) from elsewhere"));
-    }
     let instance = context.open_to_drive("serve").await?;
     let served = serve(&context, &config, &instance, args.open && !args.no_open).await;
     instance.close().await;
@@ -50,6 +44,7 @@ pub(super) async fn execute(mut context: Context, args: Args) -> Result<Exit, Fa
 }
 
 async fn serve(context: &Context, config: &Config, instance: &Instance, open: bool) -> Result<(), Failure> {
+    let link = first_owner(context, config, instance).await?;
     let listener =
         TcpListener::bind(config.listen.value).await.map_err(|error| unbound(config.listen.value, &error))?;
     let address = listener.local_addr().map_err(|error| unbound(config.listen.value, &error))?;
@@ -59,11 +54,17 @@ async fn serve(context: &Context, config: &Config, instance: &Instance, open: bo
     let stop = stop_signal()?;
     record_start(config, instance, &url).await?;
     let worker = instance.engine.start_worker().await?;
-    greet(context, config, instance, &url);
+    let token = Secret::new(instance.engine.env(), "adj_");
+    let beacon = Beacon::light(&config.data.value, &url, &token)?;
+    let (close, closing) = watch::channel(false);
+    let server = Server::new(instance.engine.clone(), instance.home, place(config), &token, closing);
+    greet(context, config, instance, &url, link.as_ref());
     if open {
-        open_page(&context.env, &url);
+        let way = link.as_ref().map_or_else(String::new, |link| format!("/setup#t={}", link.secret.expose()));
+        open_page(&context.env, &format!("{url}{way}"));
     }
-    let result = listen(listener, instance, stop).await;
+    let result = listen(listener, server, stop, close).await;
+    drop(beacon);
     stop_worker(worker).await;
     result.map_err(|error| Failure::other(format!("The server ended: {error}.")))
 }
@@ -77,15 +78,67 @@ async fn record_start(config: &Config, instance: &Instance, url: &str) -> Result
     Ok(())
 }
 
+fn place(config: &Config) -> Place {
+    let public = config.public_url.as_ref().map(|setting| &setting.value);
+    Place {
+        public_host: public.map(|url| url.host.clone()),
+        secure: public.is_some_and(|url| url.secure),
+        loopback: config.listen.value.ip().is_loopback(),
+    }
+}
+
+/// Makes sure that somebody owns the instance, or can: by the token of the operator, or by a link that is good once.
+async fn first_owner(context: &Context, config: &Config, instance: &Instance) -> Result<Option<Invited>, Failure> {
+    let engine = &instance.engine;
+    if let Some(token) = bootstrap_token(&context.env)? {
+        let ask = TokenAsk { name: "bootstrap".to_owned(), rights: Rights::all(), workspace: None, expires_at: None };
+        if !engine.bootstrap(&token, ask).await? {
+            tracing::info!("ADJUTANT_BOOTSTRAP_TOKEN is not used: this instance has an owner");
+        }
+    }
+    if engine.is_set_up().await? {
+        return Ok(None);
+    }
+    let address = config.listen.value;
+    if !address.ip().is_loopback() {
+        let message = format!(
+            "Nobody owns this instance yet, so it listens on loopback only, not on {address}. It was not started."
+        );
+        let hint = "start it on 127.0.0.1 and use the link it prints, or set ADJUTANT_BOOTSTRAP_TOKEN";
+        return Err(Failure::usage(message).hint(hint));
+    }
+    Ok(Some(engine.invite_owner().await?))
+}
+
+/// The first token, as the operator chose it.
+fn bootstrap_token(env: &Environment) -> Result<Option<Secret>, Failure> {
+    let (value, file) = ("ADJUTANT_BOOTSTRAP_TOKEN", "ADJUTANT_BOOTSTRAP_TOKEN_FILE");
+    let text = match (env.get(value), env.get(file)) {
+        (Some(text), _) => text.to_owned(),
+        (None, Some(path)) => std::fs::read_to_string(path)
+            .map_err(|error| Failure::usage(format!("{file}: {path}: {error}. The server was not started.")))?,
+        (None, None) => return Ok(None),
+    };
+    let token = text.trim();
+    if !token.starts_with("adj_") || token.chars().any(|letter| !letter.is_ascii_graphic()) {
+        return Err(Failure::usage(format!("{value} has to begin with adj_. The server was not started.")));
+    }
+    Ok(Some(Secret::shown(token)))
+}
+
 /// Serves until the signal comes, then lets open requests end, but not for ever.
 async fn listen(
     listener: TcpListener,
-    instance: &Instance,
+    server: Server,
     stop: impl Future<Output = ()> + Send + 'static,
+    close: watch::Sender<bool>,
 ) -> std::io::Result<()> {
     let (stopped, told) = tokio::sync::oneshot::channel();
-    let server = axum::serve(listener, http::router(instance.engine.clone())).with_graceful_shutdown(async move {
+    let service = http::router(server).into_make_service_with_connect_info::<SocketAddr>();
+    let server = axum::serve(listener, service).with_graceful_shutdown(async move {
         stop.await;
+        // Streams end with a hint when to come back.
+        let _ = close.send(true);
         let _ = stopped.send(());
     });
     let patience = async {
@@ -133,7 +186,7 @@ fn stop_signal() -> Result<impl Future<Output = ()> + Send + 'static, Failure> {
     })
 }
 
-fn greet(context: &Context, config: &Config, instance: &Instance, url: &str) {
+fn greet(context: &Context, config: &Config, instance: &Instance, url: &str, link: Option<&Invited>) {
     let style = context.terminal.err;
     tell(&format!("  {} {VERSION}   data {}   {url}", style.bold("Adjutant"), config.data.value.display()));
     let keys: Vec<_> = config
@@ -151,6 +204,9 @@ fn greet(context: &Context, config: &Config, instance: &Instance, url: &str) {
     if instance.first_start {
         tell("  First start: made the notebook `welcome` with a few sample notes, and the agent `guide`.");
         tell("  Try it   stop the server (Ctrl-C), then: adjutant run guide \"tidy the welcome notes\"");
+    }
+    if let Some(link) = link {
+        tell(&format!("  Set up   {url}/setup#t={}   (once, 30 min)", link.secret.expose()));
     }
     say(&format!("adjutant ready on {url}"));
 }

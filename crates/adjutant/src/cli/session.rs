@@ -143,6 +143,8 @@ impl<'a> Session<'a> {
         let mut driving = std::pin::pin!(engine.drive_run(self.run));
         let mut tick = tokio::time::interval(TICK);
         let mut late = std::pin::pin!(sleep_until(self.deadline));
+        // One for the whole stretch: a signal that comes while something is shown must not be missed.
+        let mut interrupt = std::pin::pin!(tokio::signal::ctrl_c());
         let reason = loop {
             tokio::select! {
                 driven = &mut driving => {
@@ -157,7 +159,7 @@ impl<'a> Session<'a> {
                         break Stretch::Still;
                     }
                 },
-                _ = tokio::signal::ctrl_c() => break Stretch::Interrupted,
+                _ = &mut interrupt => break Stretch::Interrupted,
                 () = &mut late => {
                     // Whoever drives it, which is us, hears of the cancel and ends it in order.
                     late.set(sleep_until(None));

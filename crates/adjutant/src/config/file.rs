@@ -10,7 +10,8 @@ use toml::de::{DeTable, DeValue};
 use crate::suggest;
 
 /// The keys that stand at the top.
-pub(crate) const KEYS: [&str; 7] = ["listen", "data", "database_url", "default_model", "encrypt", "durability", "log"];
+pub(crate) const KEYS: [&str; 8] =
+    ["listen", "public_url", "data", "database_url", "default_model", "encrypt", "durability", "log"];
 const PROVIDERS: &str = "providers";
 const PROVIDER_KEYS: [&str; 4] = ["kind", "base_url", "api_key_env", "script"];
 

@@ -68,6 +68,21 @@ impl Reader<'_> {
         Some(Setting { value: parsed?, origin: picked.origin })
     }
 
+    /// A setting that may be left out.
+    pub(super) fn optional<T>(
+        &mut self,
+        key: &'static str,
+        wanted: &str,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Option<Setting<T>> {
+        let picked = self.pick(key, None)?;
+        let parsed = parse(&picked.value);
+        if parsed.is_none() {
+            self.problems.push(format!("{}: {key} `{}` has to be {wanted}", picked.origin, picked.value));
+        }
+        Some(Setting { value: parsed?, origin: picked.origin })
+    }
+
     pub(super) fn key(&mut self) -> Option<Setting<KeySource>> {
         let setting = |value, name: &str| Setting { value, origin: Origin::Env(name.to_owned()) };
         let (value, file) = ("ADJUTANT_SECRET_KEY", "ADJUTANT_SECRET_KEY_FILE");

@@ -1,19 +1,23 @@
 //! Health for machines: is the process there, and can it work?
 
-use adjutant_engine::Engine;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
+
+use super::server::Server;
 
 /// The process answers.
 pub(super) async fn live() -> Json<Value> {
     Json(json!({"status": "ok", "version": env!("CARGO_PKG_VERSION")}))
 }
 
-/// The database answers too.
-pub(super) async fn ready(State(engine): State<Engine>) -> (StatusCode, Json<Value>) {
-    match engine.store().health().await {
+/// The database answers too, and nobody told the server to stop.
+pub(super) async fn ready(State(server): State<Server>) -> (StatusCode, Json<Value>) {
+    if *server.closing.borrow() {
+        return (StatusCode::SERVICE_UNAVAILABLE, Json(json!({"status": "stopping"})));
+    }
+    match server.engine.store().health().await {
         Ok(health) => {
             (StatusCode::OK, Json(json!({"status": "ok", "database": health.backend, "schema": health.schema})))
         }

@@ -1,22 +1,110 @@
-//! The HTTP side: health, readiness and the web page. Every answer carries the same strict headers, and a server on loopback
-//! answers only to names of loopback.
+//! The HTTP side. Each file is one resource or one concern; `server_router` is the one list of them. Every request passes the
+//! same frame and the same checks; everything but signing in needs somebody who is signed in.
 
+mod agents;
+mod approvals;
+mod ask;
+mod chats;
+mod docs;
+mod document;
+mod door;
+mod frame;
 mod guard;
 mod health;
+mod leave;
+mod line;
+mod metrics;
+mod openapi;
+mod page;
+mod people;
+mod problem;
+mod runs;
+mod server;
+mod session;
+mod steer;
+mod stream;
+mod tag;
+mod tools;
 mod ui;
+mod workspaces;
 
-use adjutant_engine::Engine;
-use axum::Router;
-use axum::middleware;
+use axum::extract::DefaultBodyLimit;
+use axum::http::{Method, Uri};
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use axum::{Router, middleware};
+use utoipa_axum::router::OpenApiRouter;
+
+use self::document::Document;
+use self::problem::{Kind, Problem};
+pub(crate) use self::server::{Place, Server};
+
+/// Where the API is.
+const API: &str = "/api/v1";
 
 /// Everything that is served.
-pub(crate) fn router(engine: Engine) -> Router {
+pub(crate) fn router(server: Server) -> Router {
+    let (api, document) = parts(server.clone());
+    let document = Document::new(serde_json::to_value(document).unwrap_or_default());
+    let described = Router::new()
+        .route("/api/v1/openapi.json", get(openapi::json))
+        .route("/docs", get(openapi::page))
+        .with_state(document);
     Router::new()
+        .merge(api)
         .route("/healthz", get(health::live))
         .route("/readyz", get(health::ready))
-        .fallback(ui::serve)
-        .layer(middleware::from_fn(guard::check_host))
+        .route("/metrics", get(metrics::metrics))
+        .route("/problems/{code}", get(problem::page))
+        .fallback(elsewhere)
+        .method_not_allowed_fallback(wrong_method)
+        .with_state(server.clone())
+        .merge(described)
+        .layer(DefaultBodyLimit::max(ask::BODY_BYTES))
+        .layer(middleware::from_fn_with_state(server.clone(), guard::check))
+        .layer(middleware::from_fn_with_state(server, frame::frame))
         .layer(middleware::map_response(guard::add_headers))
-        .with_state(engine)
+}
+
+/// The API and its description.
+fn parts(server: Server) -> (Router<Server>, utoipa::openapi::OpenApi) {
+    let closed = closed().route_layer(middleware::from_fn_with_state(server, door::require));
+    let (router, document) =
+        OpenApiRouter::with_openapi(openapi::base()).nest(API, session::open().merge(closed)).split_for_parts();
+    (router, openapi::finish(document))
+}
+
+/// What needs somebody.
+fn closed() -> OpenApiRouter<Server> {
+    OpenApiRouter::new()
+        .merge(session::closed())
+        .merge(people::router())
+        .merge(workspaces::router())
+        .merge(agents::router())
+        .merge(chats::router())
+        .merge(runs::router())
+        .merge(steer::router())
+        .merge(approvals::router())
+        .merge(tools::router())
+}
+
+/// The description of the API.
+pub(crate) fn document() -> serde_json::Value {
+    let router = OpenApiRouter::<Server>::with_openapi(openapi::base()).nest(API, session::open().merge(closed()));
+    serde_json::to_value(openapi::finish(router.into_openapi())).unwrap_or_default()
+}
+
+/// What no route takes: a place of the page, or nothing.
+async fn elsewhere(method: Method, uri: Uri, headers: axum::http::HeaderMap) -> Response {
+    if ui::is_program(uri.path()) {
+        return Problem::new(Kind::NotFound, format!("There is nothing at {}.", uri.path()))
+            .hint("/docs lists what there is")
+            .into_response();
+    }
+    ui::serve(method, uri, headers).await
+}
+
+async fn wrong_method(method: Method, uri: Uri) -> Problem {
+    Problem::new(Kind::MethodNotAllowed, format!("{} does not take {method}. Nothing was done.", uri.path()))
+        .hint("/docs lists what there is")
 }

@@ -12,7 +12,7 @@ struct Page;
 
 const INDEX: &str = "index.html";
 /// Paths that belong to programs: a wrong one is an error, never the page.
-const NOT_THE_PAGE: [&str; 4] = ["api/", "v1/", "mcp", "metrics"];
+const NOT_THE_PAGE: [&str; 5] = ["api/", "v1/", "mcp", "metrics", "problems/"];
 /// The build names these files after their content, so they never change.
 const ASSETS: &str = "assets/";
 
@@ -20,15 +20,18 @@ const NOT_BUILT: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\
     <h1>Adjutant</h1><p>The server is running. Its web page was not built: run <code>make ui</code> (it needs Node.js 20.19 or \
     newer), then build the server again. Everything is also on the command line: <code>adjutant --help</code>.</p></html>\n";
 
+/// Whether a path belongs to programs.
+pub(super) fn is_program(path: &str) -> bool {
+    let path = path.trim_start_matches('/');
+    NOT_THE_PAGE.iter().any(|start| path.starts_with(start))
+}
+
 /// Serves a file of the page; a path without a file is a place inside the page.
 pub(super) async fn serve(method: Method, uri: Uri, headers: HeaderMap) -> Response {
     if method != Method::GET && method != Method::HEAD {
         return (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, "GET, HEAD")]).into_response();
     }
     let path = uri.path().trim_start_matches('/');
-    if NOT_THE_PAGE.iter().any(|start| path.starts_with(start)) {
-        return (StatusCode::NOT_FOUND, "There is nothing here.\n").into_response();
-    }
     if let Some(file) = Page::get(path).filter(|_| path != INDEX) {
         return answer(&file, path, &headers);
     }

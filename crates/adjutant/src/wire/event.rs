@@ -163,13 +163,13 @@ fn approval_required(body: &ApprovalAsked, texts: &Texts) -> Payload {
 pub(super) const ALLOWED_DECISIONS: [&str; 5] = ["approve", "edit", "respond", "reject", "stop"];
 
 /// The labels as words.
-pub(super) fn labels(labels: Labels) -> Vec<&'static str> {
+pub(crate) fn labels(labels: Labels) -> Vec<&'static str> {
     let all = [(labels.private, "private"), (labels.untrusted, "untrusted")];
     all.into_iter().filter(|(set, _)| *set).map(|(_, word)| word).collect()
 }
 
 /// Who did something.
-pub(super) fn actor(actor: &Actor) -> String {
+pub(crate) fn actor(actor: &Actor) -> String {
     match actor {
         Actor::User(id) => id.to_string(),
         Actor::Clock => "clock".to_owned(),

@@ -5,6 +5,6 @@ mod event;
 mod row;
 mod texts;
 
-pub(crate) use event::{WireEvent, event};
+pub(crate) use event::{WireEvent, actor, event};
 pub(crate) use row::{agent, approval, run};
 pub(crate) use texts::Texts;

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on stops")]
 
 mod agents;
+mod api;
 mod audit;
 mod check;
 mod house;

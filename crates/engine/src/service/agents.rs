@@ -1,10 +1,9 @@
 //! Agents: saving and finding them.
 
 use adjutant_core::audit::{Act, Deed};
-use adjutant_core::guard::policy::AgentSpec;
+use adjutant_core::guard::policy::{AgentConfig, AgentSpec};
 use adjutant_core::id::{AgentId, WorkspaceId};
 use adjutant_core::run::event::Actor;
-use adjutant_store::StoreError;
 use adjutant_store::row::AgentRow;
 
 use crate::audit::AuditLog;
@@ -25,31 +24,47 @@ impl Engine {
     ) -> Result<AgentRow, EngineError> {
         let config = spec.complete().map_err(EngineError::InvalidAgent)?;
         let known = self.store().agent_by_slug(workspace, &config.slug).await?;
-        let id: AgentId = known.map_or_else(|| self.env().id(), |row| row.id);
-        let row = AgentRow {
+        let (id, owner) = known.map_or_else(|| (self.env().id(), None), |row| (row.id, row.owner));
+        let row = AgentRow { owner, ..self.agent_row(workspace, id, &config, expected)? };
+        self.put_agent(by, row, &config).await
+    }
+
+    /// The next version of an agent, to be saved under an id that is known. It belongs to the workspace.
+    ///
+    /// # Errors
+    /// When the configuration cannot be written.
+    pub fn agent_row(
+        &self,
+        workspace: WorkspaceId,
+        id: AgentId,
+        config: &AgentConfig,
+        expected: u64,
+    ) -> Result<AgentRow, EngineError> {
+        Ok(AgentRow {
             id,
             workspace,
             slug: config.slug.clone(),
             version: expected + 1,
             active: config.is_active,
-            spec: serde_json::to_string(&config).map_err(|bad| EngineError::Invalid(bad.to_string()))?,
+            spec: serde_json::to_string(config).map_err(|bad| EngineError::Invalid(bad.to_string()))?,
             saved_at: self.env().now(),
-        };
-        match self.store().save_agent(&row, expected).await {
-            Ok(_) => {
-                let act = Act::new(Deed::AgentSaved, Some(by), format!("{} version {}", row.slug, row.version))
-                    .agent(row.id)
-                    .with("version", row.version)
-                    .with("active", row.active)
-                    .with("policy", config.hash().to_string());
-                self.audit(AuditLog::Workspace(workspace), act).await?;
-                Ok(row)
-            }
-            Err(StoreError::Stale { .. }) => {
-                Err(EngineError::Invalid(format!("the agent `{}` was changed meanwhile; read it again", row.slug)))
-            }
-            Err(other) => Err(other.into()),
-        }
+            owner: None,
+        })
+    }
+
+    /// Saves the next version of an agent.
+    ///
+    /// # Errors
+    /// When somebody saved another version meanwhile, or the short name is taken.
+    pub async fn put_agent(&self, by: Actor, row: AgentRow, config: &AgentConfig) -> Result<AgentRow, EngineError> {
+        self.store().save_agent(&row, row.version - 1).await?;
+        let act = Act::new(Deed::AgentSaved, Some(by), format!("{} version {}", row.slug, row.version))
+            .agent(row.id)
+            .with("version", row.version)
+            .with("active", row.active)
+            .with("policy", config.hash().to_string());
+        self.audit(AuditLog::Workspace(row.workspace), act).await?;
+        Ok(row)
     }
 
     /// Switches an agent on or off, as its next version.

@@ -11,6 +11,7 @@ use adjutant_tools::FileError;
 
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::service::Role;
 
 /// Set once the home workspace has everything it starts with.
 const MADE: &str = "home";
@@ -41,6 +42,10 @@ impl Engine {
     }
 
     async fn first_user(&self) -> Result<UserId, EngineError> {
+        // Whoever set the instance up may go by another name than the one it begins with.
+        if let Some(owner) = self.store().owner().await? {
+            return Ok(owner.id);
+        }
         if let Some(user) = self.store().user_by_name("admin").await? {
             return Ok(user.id);
         }
@@ -75,8 +80,9 @@ impl Engine {
         }
     }
 
-    /// Notebook, samples and agent; each step can be done again.
+    /// Its first admin, notebook, samples and agent; each step can be done again.
     async fn furnish(&self, workspace: WorkspaceId, user: UserId) -> Result<(), EngineError> {
+        self.store().put_member(workspace, user, Role::Admin.word(), self.env().now()).await?;
         let notebook = match self.store().notebook_by_slug(workspace, "welcome").await? {
             Some(notebook) => notebook.id,
             None => self.create_notebook(workspace, "welcome").await?,

@@ -1,7 +1,9 @@
 //! Use cases: what a person or a program can ask of Adjutant. Each takes who asks; none of them speaks HTTP or SQL.
 
+mod access;
 mod agents;
 mod approvals;
+mod chats;
 mod erase;
 mod home;
 mod report;
@@ -10,6 +12,9 @@ mod runs;
 mod start;
 mod undo;
 
+pub use access::{
+    Caller, Invited, Membership, Password, Right, Rights, Role, Secret, SignIn, TokenAsk, UnknownWord, Via,
+};
 pub use erase::{EraseReport, EraseWhat};
 pub use home::Home;
 pub use report::{ActionReport, ModelCallReport, RunReport};

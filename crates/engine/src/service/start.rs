@@ -112,16 +112,6 @@ impl Engine {
         Err(EngineError::Store(StoreError::Stale { fenced: false }))
     }
 
-    /// A chat that this agent may go on with: its own, on a notebook that its scope still admits.
-    async fn chat_for(&self, workspace: WorkspaceId, id: ChatId, agent: &CurrentAgent) -> Result<ChatRow, EngineError> {
-        let chat = self.store().chat(workspace, id).await?.ok_or_else(|| EngineError::not_found("chat", id))?;
-        if chat.agent != agent.id {
-            return Err(EngineError::Invalid(format!("the chat {id} belongs to another agent; start a new chat")));
-        }
-        self.choose_notebook(workspace, agent, chat.notebook).await?;
-        Ok(chat)
-    }
-
     /// Says something else in place of an earlier message: the run and what followed it are kept, marked superseded.
     ///
     /// # Errors
@@ -214,52 +204,9 @@ impl Engine {
         best.ok_or_else(|| EngineError::Invalid(format!("{run} has no event {at} to go on from")))
     }
 
-    async fn active_agent(&self, workspace: WorkspaceId, id: AgentId) -> Result<CurrentAgent, EngineError> {
+    pub(super) async fn active_agent(&self, workspace: WorkspaceId, id: AgentId) -> Result<CurrentAgent, EngineError> {
         let agent = self.current_agent(workspace, id).await?;
         if agent.config.is_active { Ok(agent) } else { Err(EngineError::AgentInactive(agent.config.slug.clone())) }
-    }
-
-    async fn new_chat(
-        &self,
-        workspace: WorkspaceId,
-        user: UserId,
-        agent: &CurrentAgent,
-        notebook: Option<NotebookId>,
-        title: String,
-        forked_from: Option<RunId>,
-    ) -> Result<ChatRow, EngineError> {
-        let notebook = self.choose_notebook(workspace, agent, notebook).await?;
-        let created_at = self.env().now();
-        let chat = ChatRow {
-            id: self.env().id(),
-            workspace,
-            agent: agent.id,
-            notebook,
-            owner: user,
-            title,
-            tip: None,
-            forked_from,
-            created_at,
-        };
-        self.store().create_chat(&chat).await?;
-        Ok(chat)
-    }
-
-    /// The notebook that was asked for, if the scope allows it; else the oldest that it allows; else none.
-    async fn choose_notebook(
-        &self,
-        workspace: WorkspaceId,
-        agent: &CurrentAgent,
-        asked: Option<NotebookId>,
-    ) -> Result<Option<NotebookId>, EngineError> {
-        let mut rows = self.store().notebooks(workspace).await?;
-        rows.retain(|row| agent.scope.admits_notebook(&row.id.to_string(), &row.slug));
-        rows.sort_by_key(|row| row.id);
-        match asked {
-            None => Ok(rows.first().map(|row| row.id)),
-            Some(id) if rows.iter().any(|row| row.id == id) => Ok(Some(id)),
-            Some(id) => Err(EngineError::not_found("notebook in the agent's scope", id)),
-        }
     }
 
     /// What a new run of a chat is built on. A chat whose last run goes on is busy.

@@ -29,8 +29,81 @@ CREATE TABLE workspaces (
 CREATE TABLE users (
     id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     name TEXT COLLATE "C" NOT NULL UNIQUE,
-    created_at BIGINT NOT NULL
+    created_at BIGINT NOT NULL,
+    -- Argon2id in its text form; none for somebody who cannot sign in with one.
+    password TEXT COLLATE "C",
+    owner BIGINT NOT NULL DEFAULT 0,
+    active BIGINT NOT NULL DEFAULT 1
 );
+
+-- What a person may do in a workspace.
+CREATE TABLE members (
+    workspace TEXT COLLATE "C" NOT NULL REFERENCES workspaces (id),
+    person TEXT COLLATE "C" NOT NULL REFERENCES users (id),
+    role TEXT COLLATE "C" NOT NULL,
+    since BIGINT NOT NULL,
+    PRIMARY KEY (workspace, person)
+);
+-- Serves: the workspaces of a person, asked with every request.
+CREATE INDEX members_person ON members (person, workspace);
+
+-- Browsers that are signed in; only the hash of the cookie.
+CREATE TABLE sessions (
+    hash BYTEA NOT NULL PRIMARY KEY,
+    person TEXT COLLATE "C" NOT NULL REFERENCES users (id),
+    created_at BIGINT NOT NULL,
+    expires_at BIGINT NOT NULL
+);
+-- Serves: ending every session of a person.
+CREATE INDEX sessions_person ON sessions (person);
+
+-- What programs sign in with; only the hash, and the last characters as a hint.
+CREATE TABLE tokens (
+    id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    person TEXT COLLATE "C" NOT NULL REFERENCES users (id),
+    workspace TEXT COLLATE "C" REFERENCES workspaces (id),
+    name TEXT COLLATE "C" NOT NULL,
+    hash BYTEA NOT NULL UNIQUE,
+    hint TEXT COLLATE "C" NOT NULL,
+    scopes TEXT COLLATE "C" NOT NULL,
+    created_at BIGINT NOT NULL,
+    expires_at BIGINT,
+    used_at BIGINT
+);
+-- Serves: the tokens of a person.
+CREATE INDEX tokens_person ON tokens (person, id);
+
+-- Links that are good once: set-up, invitation, new password. Only the hash.
+CREATE TABLE invites (
+    hash BYTEA NOT NULL PRIMARY KEY,
+    kind TEXT COLLATE "C" NOT NULL,
+    workspace TEXT COLLATE "C" REFERENCES workspaces (id),
+    role TEXT COLLATE "C",
+    person TEXT COLLATE "C" REFERENCES users (id),
+    created_at BIGINT NOT NULL,
+    expires_at BIGINT NOT NULL,
+    used_at BIGINT
+);
+
+-- How often something was tried in a stretch of time, counted before it is checked.
+CREATE TABLE attempts (
+    key TEXT COLLATE "C" NOT NULL,
+    slot BIGINT NOT NULL,
+    count BIGINT NOT NULL,
+    PRIMARY KEY (key, slot)
+);
+
+-- What was answered to a request that carries a key, so that sending it again does nothing twice. Sealed.
+CREATE TABLE replies (
+    person TEXT COLLATE "C" NOT NULL,
+    key TEXT COLLATE "C" NOT NULL,
+    request BYTEA NOT NULL,
+    created_at BIGINT NOT NULL,
+    reply BYTEA,
+    PRIMARY KEY (person, key)
+);
+-- Serves: forgetting what is older than a day.
+CREATE INDEX replies_created ON replies (created_at);
 
 CREATE TABLE notebooks (
     workspace TEXT COLLATE "C" NOT NULL REFERENCES workspaces (id),
@@ -48,6 +121,8 @@ CREATE TABLE agents (
     id TEXT COLLATE "C" NOT NULL,
     slug TEXT COLLATE "C" NOT NULL,
     version BIGINT NOT NULL,
+    -- The person it belongs to; none for the workspace.
+    owner TEXT COLLATE "C",
     PRIMARY KEY (workspace, id),
     UNIQUE (workspace, slug)
 );
@@ -73,7 +148,12 @@ CREATE TABLE chats (
     tip TEXT COLLATE "C",
     forked_from TEXT COLLATE "C",
     created_at BIGINT NOT NULL,
-    PRIMARY KEY (workspace, id)
+    -- Whether everybody in the workspace may see it.
+    shared BIGINT NOT NULL DEFAULT 0,
+    -- A name that a client chose for it.
+    alias TEXT COLLATE "C",
+    PRIMARY KEY (workspace, id),
+    UNIQUE (workspace, alias)
 );
 -- Serves: the chats of one agent, newest first.
 CREATE INDEX chats_agent ON chats (workspace, agent, id);

@@ -29,8 +29,81 @@ CREATE TABLE workspaces (
 CREATE TABLE users (
     id TEXT NOT NULL PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
-    created_at INTEGER NOT NULL
+    created_at INTEGER NOT NULL,
+    -- Argon2id in its text form; none for somebody who cannot sign in with one.
+    password TEXT,
+    owner INTEGER NOT NULL DEFAULT 0,
+    active INTEGER NOT NULL DEFAULT 1
 ) STRICT;
+
+-- What a person may do in a workspace.
+CREATE TABLE members (
+    workspace TEXT NOT NULL REFERENCES workspaces (id),
+    person TEXT NOT NULL REFERENCES users (id),
+    role TEXT NOT NULL,
+    since INTEGER NOT NULL,
+    PRIMARY KEY (workspace, person)
+) STRICT;
+-- Serves: the workspaces of a person, asked with every request.
+CREATE INDEX members_person ON members (person, workspace);
+
+-- Browsers that are signed in; only the hash of the cookie.
+CREATE TABLE sessions (
+    hash BLOB NOT NULL PRIMARY KEY,
+    person TEXT NOT NULL REFERENCES users (id),
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL
+) STRICT;
+-- Serves: ending every session of a person.
+CREATE INDEX sessions_person ON sessions (person);
+
+-- What programs sign in with; only the hash, and the last characters as a hint.
+CREATE TABLE tokens (
+    id TEXT NOT NULL PRIMARY KEY,
+    person TEXT NOT NULL REFERENCES users (id),
+    workspace TEXT REFERENCES workspaces (id),
+    name TEXT NOT NULL,
+    hash BLOB NOT NULL UNIQUE,
+    hint TEXT NOT NULL,
+    scopes TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    used_at INTEGER
+) STRICT;
+-- Serves: the tokens of a person.
+CREATE INDEX tokens_person ON tokens (person, id);
+
+-- Links that are good once: set-up, invitation, new password. Only the hash.
+CREATE TABLE invites (
+    hash BLOB NOT NULL PRIMARY KEY,
+    kind TEXT NOT NULL,
+    workspace TEXT REFERENCES workspaces (id),
+    role TEXT,
+    person TEXT REFERENCES users (id),
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    used_at INTEGER
+) STRICT;
+
+-- How often something was tried in a stretch of time, counted before it is checked.
+CREATE TABLE attempts (
+    key TEXT NOT NULL,
+    slot INTEGER NOT NULL,
+    count INTEGER NOT NULL,
+    PRIMARY KEY (key, slot)
+) STRICT;
+
+-- What was answered to a request that carries a key, so that sending it again does nothing twice. Sealed.
+CREATE TABLE replies (
+    person TEXT NOT NULL,
+    key TEXT NOT NULL,
+    request BLOB NOT NULL,
+    created_at INTEGER NOT NULL,
+    reply BLOB,
+    PRIMARY KEY (person, key)
+) STRICT;
+-- Serves: forgetting what is older than a day.
+CREATE INDEX replies_created ON replies (created_at);
 
 CREATE TABLE notebooks (
     workspace TEXT NOT NULL REFERENCES workspaces (id),
@@ -48,6 +121,8 @@ CREATE TABLE agents (
     id TEXT NOT NULL,
     slug TEXT NOT NULL,
     version INTEGER NOT NULL,
+    -- The person it belongs to; none for the workspace.
+    owner TEXT,
     PRIMARY KEY (workspace, id),
     UNIQUE (workspace, slug)
 ) STRICT;
@@ -73,7 +148,12 @@ CREATE TABLE chats (
     tip TEXT,
     forked_from TEXT,
     created_at INTEGER NOT NULL,
-    PRIMARY KEY (workspace, id)
+    -- Whether everybody in the workspace may see it.
+    shared INTEGER NOT NULL DEFAULT 0,
+    -- A name that a client chose for it.
+    alias TEXT,
+    PRIMARY KEY (workspace, id),
+    UNIQUE (workspace, alias)
 ) STRICT;
 -- Serves: the chats of one agent, newest first.
 CREATE INDEX chats_agent ON chats (workspace, agent, id);

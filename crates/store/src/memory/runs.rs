@@ -1,8 +1,8 @@
 //! The projections in memory: runs, calls and the inbox.
 
-use adjutant_core::id::{ApprovalId, RunId, WorkspaceId};
+use adjutant_core::id::{ApprovalId, RunId, UserId, WorkspaceId};
 
-use super::Memory;
+use super::{Memory, State};
 use crate::StoreError;
 use crate::row::{ApprovalFilter, ApprovalRow, CallRow, RunFilter, RunRow};
 
@@ -21,15 +21,17 @@ impl Memory {
         filter: &RunFilter,
         limit: u32,
     ) -> Result<Vec<RunRow>, StoreError> {
+        let state = self.state();
         let wanted = |row: &&RunRow| {
             row.workspace == workspace
+                && filter.visible_to.is_none_or(|person| seen(&state, row, person))
                 && filter.agent.is_none_or(|agent| row.agent == agent)
                 && filter.chat.is_none_or(|chat| row.chat == chat)
                 && filter.status.as_ref().is_none_or(|status| row.state.status == *status)
                 && filter.before.is_none_or(|before| row.id < before)
                 && (filter.superseded || row.superseded_by.is_none())
         };
-        Ok(self.state().runs.values().rev().filter(wanted).take(limit as usize).cloned().collect())
+        Ok(state.runs.values().rev().filter(wanted).take(limit as usize).cloned().collect())
     }
 
     pub(crate) fn calls(&self, workspace: WorkspaceId, run: RunId) -> Result<Vec<CallRow>, StoreError> {
@@ -51,14 +53,17 @@ impl Memory {
         filter: &ApprovalFilter,
         limit: u32,
     ) -> Result<Vec<ApprovalRow>, StoreError> {
+        let state = self.state();
+        let visible = |run: RunId, person| state.runs.get(&run).is_some_and(|row| seen(&state, row, person));
         let wanted = |row: &&ApprovalRow| {
             row.workspace == workspace
+                && filter.visible_to.is_none_or(|person| visible(row.run, person))
                 && filter.status.as_ref().is_none_or(|status| row.status == *status)
                 && filter.run.is_none_or(|run| row.run == run)
                 && filter.agent.is_none_or(|agent| row.agent == agent)
                 && filter.after.is_none_or(|after| row.id > after)
         };
-        Ok(self.state().approvals.values().filter(wanted).take(limit as usize).cloned().collect())
+        Ok(state.approvals.values().filter(wanted).take(limit as usize).cloned().collect())
     }
 
     pub(crate) fn rebuild_run(
@@ -86,4 +91,9 @@ impl Memory {
         }
         Ok(())
     }
+}
+
+/// Whether somebody who is no admin may see a run.
+fn seen(state: &State, row: &RunRow, person: UserId) -> bool {
+    row.initiator == person || state.chats.get(&(row.workspace, row.chat)).is_some_and(|chat| chat.shared)
 }

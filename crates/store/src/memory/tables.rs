@@ -4,7 +4,7 @@ use adjutant_core::content::Hash;
 use adjutant_core::id::{AgentId, ChatId, NotebookId, WorkspaceId};
 
 use super::{Memory, State};
-use crate::row::{AgentRow, ChatRow, NotebookRow, UserRow, WorkspaceRow};
+use crate::row::{AgentRow, ChatFilter, ChatRow, NotebookRow, UserRow, WorkspaceRow};
 use crate::{Health, StoreError};
 
 fn taken(what: &str) -> StoreError {
@@ -102,10 +102,15 @@ impl Memory {
     pub(crate) fn chats(
         &self,
         workspace: WorkspaceId,
-        agent: Option<AgentId>,
+        filter: &ChatFilter,
         limit: u32,
     ) -> Result<Vec<ChatRow>, StoreError> {
-        let wanted = |row: &&ChatRow| row.workspace == workspace && agent.is_none_or(|agent| row.agent == agent);
+        let wanted = |row: &&ChatRow| {
+            row.workspace == workspace
+                && filter.agent.is_none_or(|agent| row.agent == agent)
+                && filter.before.is_none_or(|before| row.id < before)
+                && filter.visible_to.is_none_or(|person| row.shared || row.owner == person)
+        };
         Ok(self.state().chats.values().rev().filter(wanted).take(limit as usize).cloned().collect())
     }
 
@@ -150,6 +155,46 @@ impl Memory {
         let state = self.state();
         let mut versions = state.agents.get(&(workspace, id)).into_iter().flatten();
         Ok(versions.find(|row| row.version == version).cloned())
+    }
+
+    pub(crate) fn agent_versions(&self, workspace: WorkspaceId, id: AgentId) -> Result<Vec<AgentRow>, StoreError> {
+        let state = self.state();
+        Ok(state.agents.get(&(workspace, id)).into_iter().flatten().rev().cloned().collect())
+    }
+
+    pub(crate) fn delete_agent(&self, workspace: WorkspaceId, id: AgentId, version: u64) -> Result<(), StoreError> {
+        let mut state = self.state();
+        let current = state.agents.get(&(workspace, id)).and_then(|versions| versions.last());
+        if current.is_none_or(|row| row.version != version) {
+            return Err(StoreError::Stale { fenced: false });
+        }
+        state.agents.remove(&(workspace, id));
+        Ok(())
+    }
+
+    pub(crate) fn chat_by_alias(&self, workspace: WorkspaceId, alias: &str) -> Result<Option<ChatRow>, StoreError> {
+        let state = self.state();
+        let named = |row: &&ChatRow| row.workspace == workspace && row.alias.as_deref() == Some(alias);
+        Ok(state.chats.values().find(named).cloned())
+    }
+
+    pub(crate) fn change_chat(
+        &self,
+        workspace: WorkspaceId,
+        id: ChatId,
+        title: &str,
+        shared: bool,
+    ) -> Result<bool, StoreError> {
+        let mut state = self.state();
+        let Some(chat) = state.chats.get_mut(&(workspace, id)) else { return Ok(false) };
+        (chat.title, chat.shared) = (title.to_owned(), shared);
+        Ok(true)
+    }
+
+    /// The simulation has no doors, so nobody signs in there.
+    #[allow(clippy::unused_self, reason = "it stands beside the databases' own")]
+    pub(crate) fn no_sign_in<T>(&self) -> Result<T, StoreError> {
+        Err(StoreError::other("the simulated store knows nobody who signs in"))
     }
 
     pub(crate) fn kv_set(

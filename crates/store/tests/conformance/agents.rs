@@ -15,6 +15,7 @@ fn agent(home: &Home, slug: &str, spec: &str) -> AgentRow {
         active: true,
         spec: spec.into(),
         saved_at: at(1),
+        owner: None,
     }
 }
 

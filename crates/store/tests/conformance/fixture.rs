@@ -85,6 +85,8 @@ impl Home {
                 tip: None,
                 forked_from: None,
                 created_at: at(0),
+                shared: false,
+                alias: None,
             })
             .await
             .unwrap();

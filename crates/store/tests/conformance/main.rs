@@ -8,6 +8,7 @@
 mod world;
 mod fixture;
 
+mod access;
 mod agents;
 mod audit;
 mod erase;

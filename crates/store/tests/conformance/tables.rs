@@ -2,7 +2,7 @@
 
 use adjutant_core::content::Hash;
 use adjutant_store::StoreError;
-use adjutant_store::row::{ChatRow, NotebookRow, UserRow, WorkspaceRow};
+use adjutant_store::row::{ChatFilter, ChatRow, NotebookRow, UserRow, WorkspaceRow};
 
 use crate::fixture::*;
 use crate::world::World;
@@ -46,16 +46,18 @@ stories! {
         let chat = ChatRow {
             id: chat_id(), workspace: home.workspace, agent: agent_id(), notebook: Some(notebook_id()), owner: user_id(),
             title: "Über die Reise".into(), tip: None, forked_from: Some(run_id()), created_at: at(1),
+            shared: false, alias: None,
         };
         world.store.create_chat(&chat).await.unwrap();
         assert!(matches!(world.store.create_chat(&chat).await, Err(StoreError::Conflict(_))));
         let nowhere = ChatRow { workspace: workspace_id(), ..chat.clone() };
         assert!(matches!(world.store.create_chat(&nowhere).await, Err(StoreError::NotFound)));
         assert_eq!(world.store.chat(home.workspace, chat.id).await.unwrap(), Some(chat.clone()));
-        let all = world.store.chats(home.workspace, None, 10).await.unwrap();
+        let all = world.store.chats(home.workspace, &ChatFilter::default(), 10).await.unwrap();
         assert_eq!(all.iter().map(|row| row.id).collect::<Vec<_>>(), [chat.id, home.chat]);
-        assert_eq!(world.store.chats(home.workspace, None, 1).await.unwrap(), std::slice::from_ref(&chat));
-        assert_eq!(world.store.chats(home.workspace, Some(chat.agent), 10).await.unwrap(), [chat]);
+        assert_eq!(world.store.chats(home.workspace, &ChatFilter::default(), 1).await.unwrap(), std::slice::from_ref(&chat));
+        let of_agent = ChatFilter { agent: Some(chat.agent), ..ChatFilter::default() };
+        assert_eq!(world.store.chats(home.workspace, &of_agent, 10).await.unwrap(), [chat]);
     }
 
     async fn an_agents_values_are_its_own_and_keys_are_text(world: &World) {

@@ -1,0 +1,341 @@
+//! `/agents`: their configuration, version by version, and what they may do.
+
+use adjutant_core::guard::policy::{AgentConfig, AgentSpec};
+use adjutant_core::id::UserId;
+use adjutant_core::run::event::Actor;
+use adjutant_engine::store::row::AgentRow;
+use adjutant_engine::{EngineError, Right, Role};
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::header::{self, HeaderValue};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::ask::{Asked, Body};
+use super::door::{Access, Signed};
+use super::page::{Page, all};
+use super::problem::{Kind, Problem};
+use super::server::Server;
+use super::tag::{Expected, expected};
+use crate::wire;
+
+pub(super) fn router() -> OpenApiRouter<Server> {
+    OpenApiRouter::new()
+        .routes(routes!(list, create))
+        .routes(routes!(get, replace, change, delete))
+        .routes(routes!(versions))
+        .routes(routes!(activate))
+}
+
+/// An agent that the caller may see, and what they are where it is.
+///
+/// # Errors
+/// 404 when there is none, or it is somebody else's.
+pub(super) async fn find_agent(
+    server: &Server,
+    signed: &Signed,
+    workspace: Option<&str>,
+    name: &str,
+) -> Result<(Access, AgentRow), Problem> {
+    for access in signed.workspaces(workspace)? {
+        match server.engine.find_agent(access.workspace, name).await {
+            Ok(row) if row.owner.is_none_or(|owner| access.may_see(owner, false)) => return Ok((access, row)),
+            Ok(_) | Err(EngineError::NotFound { .. }) => {}
+            Err(other) => return Err(other.into()),
+        }
+    }
+    Err(Problem::not_found("agent", name))
+}
+
+/// An agent that the caller may change: their own, or any of the workspace for an admin.
+async fn changed(server: &Server, signed: &Signed, name: &str) -> Result<(Access, AgentRow), Problem> {
+    let (access, row) = find_agent(server, signed, None, name).await?;
+    let mine = row.owner == Some(access.user);
+    let (role, right) = if mine { (Role::Write, Right::Write) } else { (Role::Admin, Right::Admin) };
+    Ok((signed.must(access, role, right)?, row))
+}
+
+fn config(row: &AgentRow) -> Result<AgentConfig, Problem> {
+    let read = serde_json::from_str::<AgentConfig>(&row.spec).map_err(|bad| {
+        Problem::from(EngineError::Invalid(format!("the stored agent `{}` cannot be read: {bad}", row.slug)))
+    });
+    read.map(|config| AgentConfig { is_active: config.is_active && row.active, ..config })
+}
+
+fn shown(row: &AgentRow) -> Result<Value, Problem> {
+    let mut shown = wire::agent(row, &config(row)?);
+    shown["workspace_id"] = json!(row.workspace);
+    shown["owner"] = json!(if row.owner.is_some() { "user" } else { "workspace" });
+    shown["owner_id"] = json!(row.owner);
+    Ok(shown)
+}
+
+fn answer(status: StatusCode, row: &AgentRow) -> Result<Response, Problem> {
+    let mut response = (status, Json(shown(row)?)).into_response();
+    if let Ok(tag) = HeaderValue::from_str(&tag_of(row)) {
+        response.headers_mut().insert(header::ETAG, tag);
+    }
+    Ok(response)
+}
+
+fn tag_of(row: &AgentRow) -> String {
+    format!("\"v{}\"", row.version)
+}
+
+/// Which agents.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct Wanted {
+    /// Only of this workspace (id or short name).
+    workspace_id: Option<String>,
+    /// Only those that are switched on, or off.
+    active: Option<bool>,
+}
+
+/// Agents that you may see.
+#[utoipa::path(get, path = "/agents", tag = "agents", params(Wanted), responses((status = 200, description = "Agents", body = Page)))]
+async fn list(
+    State(server): State<Server>,
+    signed: Signed,
+    Asked(wanted): Asked<Wanted>,
+) -> Result<Json<Page>, Problem> {
+    let mut data = Vec::new();
+    for access in signed.workspaces(wanted.workspace_id.as_deref())? {
+        for row in server.engine.store().agents(access.workspace).await? {
+            let seen = row.owner.is_none_or(|owner| access.may_see(owner, false));
+            if seen && wanted.active.is_none_or(|active| row.active == active) {
+                data.push(shown(&row)?);
+            }
+        }
+    }
+    Ok(all(data))
+}
+
+/// What is said beside the configuration itself.
+struct Said {
+    spec: AgentSpec,
+    workspace: Option<String>,
+    owner: Option<String>,
+}
+
+/// The body of an agent: its configuration, and where it belongs. What answers add is taken back unread, so that an agent can be
+/// sent back as it came.
+fn read(mut body: Value) -> Result<Said, Problem> {
+    let Some(fields) = body.as_object_mut() else {
+        return Err(Problem::invalid("An agent is a JSON object. Nothing was saved."));
+    };
+    for answered in ["id", "version", "created_at", "updated_at", "reach", "owner_id"] {
+        fields.remove(answered);
+    }
+    let mut word = |name: &str| match fields.remove(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(Problem::invalid("Nothing was saved.").error(format!("/{name}"), "is not a text")),
+    };
+    let (workspace, owner) = (word("workspace_id")?, word("owner")?);
+    let bytes = serde_json::to_vec(&body).unwrap_or_default();
+    Ok(Said { spec: super::ask::parse(&bytes)?, workspace, owner })
+}
+
+fn owner(access: Access, said: Option<&str>, before: Option<UserId>) -> Result<Option<UserId>, Problem> {
+    match said {
+        Some("user") => Ok(Some(before.unwrap_or(access.user))),
+        Some("workspace") => Ok(None),
+        Some(_) => Err(Problem::invalid("Nothing was saved.").error("/owner", "is neither `user` nor `workspace`")),
+        None => Ok(before),
+    }
+}
+
+/// Makes an agent: your own (`owner: user`, the default), or one of the workspace, for admins.
+#[utoipa::path(post, path = "/agents", tag = "agents", request_body = Object, responses((status = 201, description = "The agent", body = Object)))]
+async fn create(State(server): State<Server>, signed: Signed, Body(body): Body<Value>) -> Result<Response, Problem> {
+    let said = read(body)?;
+    let access = signed.workspace_or_only(said.workspace.as_deref(), Role::Write, Right::Write)?;
+    let owner = owner(access, Some(said.owner.as_deref().unwrap_or("user")), None)?;
+    if owner.is_none() {
+        signed.must(access, Role::Admin, Right::Admin)?;
+    }
+    let config = said.spec.complete().map_err(EngineError::InvalidAgent)?;
+    if server.engine.store().agent_by_slug(access.workspace, &config.slug).await?.is_some() {
+        return Err(EngineError::Taken { what: "agent", name: config.slug }.into());
+    }
+    let row = server.engine.agent_row(access.workspace, server.engine.env().id(), &config, 0)?;
+    let row = server.engine.put_agent(Actor::User(access.user), AgentRow { owner, ..row }, &config).await?;
+    answer(StatusCode::CREATED, &row)
+}
+
+/// One agent, with its version as ETag.
+#[utoipa::path(get, path = "/agents/{agent}", tag = "agents", params(("agent" = String, Path, description = "Id or short name")), responses((status = 200, description = "The agent", body = Object), (status = 304, description = "You have it")))]
+async fn get(
+    State(server): State<Server>,
+    signed: Signed,
+    headers: HeaderMap,
+    Path(name): Path<String>,
+) -> Result<Response, Problem> {
+    let (_, row) = find_agent(&server, &signed, None, &name).await?;
+    if super::tag::is_known(&headers, &tag_of(&row)) {
+        return Ok(StatusCode::NOT_MODIFIED.into_response());
+    }
+    answer(StatusCode::OK, &row)
+}
+
+/// Refuses a change of another version than the current one.
+fn same(headers: &HeaderMap, row: &AgentRow) -> Result<(), Problem> {
+    match expected(headers)? {
+        Expected::Tag(tag) if tag == tag_of(row) => Ok(()),
+        Expected::Any => Ok(()),
+        Expected::Tag(_) | Expected::Absent => Err(Problem::new(
+            Kind::StaleVersion,
+            format!("The agent is at version {} now. Nothing was changed.", row.version),
+        )
+        .hint("read it again and send your change with its ETag")),
+        Expected::Unsaid => {
+            Err(Problem::new(Kind::PreconditionRequired, "Say which version you mean. Nothing was changed.")
+                .hint("send If-Match with the ETag of the agent"))
+        }
+    }
+}
+
+async fn save(
+    server: &Server,
+    signed: &Signed,
+    (access, row): (Access, AgentRow),
+    said: Said,
+) -> Result<Response, Problem> {
+    let owner = owner(access, said.owner.as_deref(), row.owner)?;
+    if owner.is_none() {
+        signed.must(access, Role::Admin, Right::Admin)?;
+    }
+    let config = said.spec.complete().map_err(EngineError::InvalidAgent)?;
+    let next = server.engine.agent_row(access.workspace, row.id, &config, row.version)?;
+    let saved = server.engine.put_agent(Actor::User(access.user), AgentRow { owner, ..next }, &config).await?;
+    answer(StatusCode::OK, &saved)
+}
+
+/// Replaces an agent. What is left out gets its default. Needs `If-Match`.
+#[utoipa::path(put, path = "/agents/{agent}", tag = "agents", params(("agent" = String, Path, description = "Id or short name"), ("If-Match" = Option<String>, Header, description = "Its ETag")), request_body = Object, responses((status = 200, description = "The agent", body = Object)))]
+async fn replace(
+    State(server): State<Server>,
+    signed: Signed,
+    headers: HeaderMap,
+    Path(name): Path<String>,
+    Body(body): Body<Value>,
+) -> Result<Response, Problem> {
+    let found = changed(&server, &signed, &name).await?;
+    same(&headers, &found.1)?;
+    save(&server, &signed, found, read(body)?).await
+}
+
+/// Changes some fields of an agent (a JSON merge patch). Needs `If-Match`.
+#[utoipa::path(patch, path = "/agents/{agent}", tag = "agents", params(("agent" = String, Path, description = "Id or short name"), ("If-Match" = Option<String>, Header, description = "Its ETag")), request_body = Object, responses((status = 200, description = "The agent", body = Object)))]
+async fn change(
+    State(server): State<Server>,
+    signed: Signed,
+    headers: HeaderMap,
+    Path(name): Path<String>,
+    Body(body): Body<Value>,
+) -> Result<Response, Problem> {
+    let found = changed(&server, &signed, &name).await?;
+    same(&headers, &found.1)?;
+    let mut whole = serde_json::to_value(config(&found.1)?).unwrap_or_default();
+    merge(&mut whole, body);
+    save(&server, &signed, found, read(whole)?).await
+}
+
+/// RFC 7396.
+fn merge(target: &mut Value, patch: Value) {
+    match (target, patch) {
+        (Value::Object(fields), Value::Object(patch)) => {
+            for (name, value) in patch {
+                if value.is_null() {
+                    fields.remove(&name);
+                    continue;
+                }
+                let slot = fields.entry(name).or_insert(Value::Null);
+                if value.is_object() && !slot.is_object() {
+                    *slot = Value::Object(serde_json::Map::new());
+                }
+                merge(slot, value);
+            }
+        }
+        (target, patch) => *target = patch,
+    }
+}
+
+/// Takes an agent away. Its runs and versions stay readable; what waits is not run. Needs `If-Match`.
+#[utoipa::path(delete, path = "/agents/{agent}", tag = "agents", params(("agent" = String, Path, description = "Id or short name"), ("If-Match" = Option<String>, Header, description = "Its ETag")), responses((status = 204, description = "Gone")))]
+async fn delete(
+    State(server): State<Server>,
+    signed: Signed,
+    headers: HeaderMap,
+    Path(name): Path<String>,
+) -> Result<StatusCode, Problem> {
+    let (access, row) = changed(&server, &signed, &name).await?;
+    same(&headers, &row)?;
+    server.engine.store().delete_agent(access.workspace, row.id, row.version).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Every version of an agent, newest first.
+#[utoipa::path(get, path = "/agents/{agent}/versions", tag = "agents", params(("agent" = String, Path, description = "Id or short name")), responses((status = 200, description = "Versions", body = Page)))]
+async fn versions(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+) -> Result<Json<Page>, Problem> {
+    let (access, row) = find_agent(&server, &signed, None, &name).await?;
+    let rows = server.engine.store().agent_versions(access.workspace, row.id).await?;
+    Ok(all(rows.iter().map(shown).collect::<Result<_, _>>()?))
+}
+
+/// On or off.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct Active {
+    /// Whether it may run; true without it.
+    active: Option<bool>,
+}
+
+/// Switches an agent on or off.
+#[utoipa::path(post, path = "/agents/{agent}/activate", tag = "agents", params(("agent" = String, Path, description = "Id or short name"), Active), responses((status = 200, description = "The agent", body = Object)))]
+async fn activate(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+    Asked(asked): Asked<Active>,
+) -> Result<Response, Problem> {
+    let (access, row) = changed(&server, &signed, &name).await?;
+    let is_active = asked.active.unwrap_or(true);
+    if config(&row)?.is_active == is_active {
+        return answer(StatusCode::OK, &row);
+    }
+    let config = AgentConfig { is_active, ..config(&row)? };
+    let next = server.engine.agent_row(access.workspace, row.id, &config, row.version)?;
+    let by = Actor::User(access.user);
+    let saved = server.engine.put_agent(by, AgentRow { owner: row.owner, ..next }, &config).await?;
+    answer(StatusCode::OK, &saved)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_patch_changes_what_it_names_and_removes_what_it_nulls() {
+        let mut target = json!({"a": 1, "b": {"c": 2, "d": 3}, "e": [1]});
+        merge(&mut target, json!({"a": null, "b": {"c": 4}, "e": [2], "f": {"g": 1}}));
+        assert_eq!(target, json!({"b": {"c": 4, "d": 3}, "e": [2], "f": {"g": 1}}));
+    }
+
+    #[test]
+    fn an_agent_can_be_sent_back_as_it_came() {
+        let said = read(json!({"id": "agent_x", "version": 3, "name": "A", "owner": "workspace"})).unwrap();
+        assert_eq!((said.spec.name.as_str(), said.owner.as_deref()), ("A", Some("workspace")));
+        assert!(read(json!({"name": "A", "colour": 1})).is_err() && read(json!([])).is_err());
+    }
+}

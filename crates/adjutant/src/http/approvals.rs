@@ -1,0 +1,281 @@
+//! `/approvals`: what waits for a person, and their decisions. Only a person, or a token that was given the right by name,
+//! decides.
+
+use std::time::Duration;
+
+use adjutant_core::content::Hash;
+use adjutant_core::guard::policy::parse_seconds;
+use adjutant_core::id::{ApprovalId, RunId};
+use adjutant_core::run::command::{Command, Decide};
+use adjutant_core::run::event::{Actor, ApprovalAsked, ApprovalKind, Decision, DoubtOutcome, GrantScope};
+use adjutant_core::run::state::State as RunState;
+use adjutant_engine::store::row::{ApprovalFilter, ApprovalRow};
+use adjutant_engine::{Right, Role};
+use axum::Json;
+use axum::extract::{Path, State};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::ask::{Asked, Body, given, id};
+use super::door::{Access, Signed};
+use super::page::{Page, limit, page};
+use super::problem::{Kind, Problem};
+use super::server::Server;
+use crate::wire::{self, Texts};
+
+/// Decisions in one batch.
+const BATCH: usize = 100;
+
+pub(super) fn router() -> OpenApiRouter<Server> {
+    OpenApiRouter::new().routes(routes!(list)).routes(routes!(batch)).routes(routes!(get)).routes(routes!(decide))
+}
+
+/// Which items.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct Wanted {
+    /// `pending`, `approved`, `rejected`, `expired`, `superseded`.
+    status: Option<String>,
+    /// Only of this workspace (id or short name).
+    workspace_id: Option<String>,
+    /// Only of this agent (id or short name).
+    agent: Option<String>,
+    /// Only of this run.
+    run: Option<String>,
+    /// How many, from 1 to 200.
+    limit: Option<u32>,
+    /// `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// Inbox items that you may see, oldest first.
+#[utoipa::path(get, path = "/approvals", tag = "approvals", params(Wanted), responses((status = 200, description = "Items", body = Page)))]
+async fn list(
+    State(server): State<Server>,
+    signed: Signed,
+    Asked(wanted): Asked<Wanted>,
+) -> Result<Json<Page>, Problem> {
+    let most = limit(wanted.limit)?;
+    let mut rows: Vec<ApprovalRow> = Vec::new();
+    for access in signed.workspaces(wanted.workspace_id.as_deref())? {
+        let agent = match &wanted.agent {
+            Some(name) => match server.engine.find_agent(access.workspace, name).await {
+                Ok(row) => Some(row.id),
+                Err(_) => continue,
+            },
+            None => None,
+        };
+        let filter = ApprovalFilter {
+            status: wanted.status.clone(),
+            run: given::<RunId>("run", wanted.run.as_deref())?,
+            agent,
+            visible_to: access.visible_to(),
+            after: given::<ApprovalId>("cursor", wanted.cursor.as_deref())?,
+        };
+        rows.extend(server.engine.store().approvals(access.workspace, &filter, most + 1).await?);
+    }
+    rows.sort_by_key(|row| row.id);
+    Ok(page(rows, most, |row| row.id.to_string(), |row| wire::approval(row, None, &Texts::default())))
+}
+
+/// An item that the caller may see.
+pub(super) async fn find(server: &Server, signed: &Signed, name: &str) -> Result<(Access, ApprovalRow), Problem> {
+    let approval: ApprovalId = id("approval", name)?;
+    for access in signed.workspaces(None)? {
+        if let Some(row) = server.engine.store().approval(access.workspace, approval).await? {
+            // Whoever may see the run may see what it asks.
+            let (access, _) = super::runs::find_run(server, signed, &row.run.to_string()).await.map_err(|problem| {
+                if problem.is(Kind::NotFound) { Problem::not_found("approval", name) } else { problem }
+            })?;
+            return Ok((access, row));
+        }
+    }
+    Err(Problem::not_found("approval", name))
+}
+
+async fn shown(server: &Server, access: Access, row: &ApprovalRow, state: &RunState) -> Result<Value, Problem> {
+    let asked: Option<ApprovalAsked> = state.approvals.get(&row.id).and_then(|approval| approval.asked.clone());
+    let texts = match asked.clone() {
+        Some(asked) => Texts::load(&server.engine, access.workspace, [&asked.into()]).await?,
+        None => Texts::default(),
+    };
+    let mut shown = wire::approval(row, asked.as_ref(), &texts);
+    let message = state.start.as_ref().and_then(|start| start.user_message.clone());
+    shown["context_summary"] = json!(message.map(|text| text.text().chars().take(200).collect::<String>()));
+    Ok(shown)
+}
+
+/// One item, with what would run and what it would change.
+#[utoipa::path(get, path = "/approvals/{approval}", tag = "approvals", params(("approval" = String, Path, description = "Its id")), responses((status = 200, description = "The item", body = Object)))]
+async fn get(State(server): State<Server>, signed: Signed, Path(name): Path<String>) -> Result<Json<Value>, Problem> {
+    let (access, row) = find(&server, &signed, &name).await?;
+    let state = server.engine.run_state(access.workspace, row.run).await?;
+    Ok(Json(shown(&server, access, &row, &state).await?))
+}
+
+/// A decision: in our form, in that of S3's `approved`, or of S0's `confirmed`.
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct NewDecision {
+    /// `approve`, `edit`, `respond`, `reject` or `stop`; for a call in doubt `happened`, `run` or `abandon`.
+    pub(super) decision: Option<String>,
+    /// The full replacement of the arguments, for `edit`.
+    #[schema(value_type = Option<Object>)]
+    pub(super) arguments: Option<Value>,
+    /// What to tell the agent; the answer itself for `respond`; the result for `happened`.
+    pub(super) message: Option<String>,
+    /// `once`, `run`, `chat` or `always`: `allowed_scopes` of the item says what is offered.
+    #[schema(value_type = Option<String>)]
+    pub(super) scope: Option<GrantScope>,
+    /// How long a yes lasts that reaches further than this call, such as `15m`.
+    pub(super) expires_in: Option<String>,
+    /// What you saw. Without it the decision is about what is asked now.
+    #[schema(value_type = Option<String>)]
+    pub(super) fingerprint: Option<Hash>,
+    /// The item, where the address does not name it.
+    pub(super) approval_id: Option<String>,
+    /// The same under an older name.
+    pub(super) action_id: Option<String>,
+    /// True for `approve`, false for `reject`.
+    pub(super) approved: Option<bool>,
+    /// The same under an older name.
+    pub(super) confirmed: Option<bool>,
+}
+
+impl NewDecision {
+    fn word(&self) -> Result<&str, Problem> {
+        match (self.decision.as_deref(), self.approved.or(self.confirmed)) {
+            (Some(word), _) => Ok(word),
+            (None, Some(true)) => Ok("approve"),
+            (None, Some(false)) => Ok("reject"),
+            (None, None) => Err(Problem::invalid("Nothing was decided.").error("/decision", "is needed")),
+        }
+    }
+
+    /// Which item is meant, where the address does not say.
+    pub(super) fn names(&self) -> Option<&str> {
+        self.approval_id.as_deref().or(self.action_id.as_deref())
+    }
+}
+
+/// Decides. Already decided 409 with the earlier decision, expired 410, stale fingerprint 412 with what it shows now. Needs `approvals:decide`.
+#[utoipa::path(post, path = "/approvals/{approval}/decision", tag = "approvals", params(("approval" = String, Path, description = "Its id")), request_body = NewDecision, responses((status = 200, description = "The item, decided", body = Object)))]
+async fn decide(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+    Body(body): Body<NewDecision>,
+) -> Result<Json<Value>, Problem> {
+    decided(&server, &signed, &name, body).await.map(Json)
+}
+
+/// Decides one item for the caller.
+pub(super) async fn decided(server: &Server, signed: &Signed, name: &str, body: NewDecision) -> Result<Value, Problem> {
+    let (access, row) = find(server, signed, name).await?;
+    let access = signed.must(access, Role::Write, Right::Decide)?;
+    let run = server.engine.run_row(access.workspace, row.run).await?;
+    let agent = server.engine.store().agent(access.workspace, row.agent).await?;
+    let owns = agent.is_some_and(|agent| agent.owner == Some(access.user));
+    if run.initiator != access.user && !owns && access.role < Role::Admin {
+        let text = "Only whoever started the run, the owner of the agent, or an admin may decide. Nothing was decided.";
+        return Err(Problem::forbidden(text));
+    }
+    if body.names().is_some_and(|other| other != name) {
+        return Err(
+            Problem::invalid("Nothing was decided.").error("/approval_id", "is another than that of the address")
+        );
+    }
+    let command = command(access, &row, &body)?;
+    let state = match server.engine.command(access.workspace, row.run, &command).await {
+        Ok(state) => state,
+        Err(error) => return Err(with_preview(server, access, &row, error.into()).await),
+    };
+    let row = server.engine.store().approval(access.workspace, row.id).await?.unwrap_or(row);
+    shown(server, access, &row, &state).await
+}
+
+fn command(access: Access, row: &ApprovalRow, body: &NewDecision) -> Result<Command, Problem> {
+    let unknown =
+        |words: &str| Problem::invalid("Nothing was decided.").error("/decision", format!("is none of {words}"));
+    let (word, by) = (body.word()?, Actor::User(access.user));
+    if row.kind == word_of(ApprovalKind::InDoubt) {
+        let outcome: DoubtOutcome =
+            serde_json::from_value(json!(word)).map_err(|_| unknown("happened, run, abandon"))?;
+        let call = row.call.clone().ok_or_else(|| Problem::not_found("call", "in doubt"))?;
+        return Ok(Command::Resolve { call, outcome, result: body.message.clone(), by });
+    }
+    let decision: Decision =
+        serde_json::from_value(json!(word)).map_err(|_| unknown("approve, edit, respond, reject, stop"))?;
+    let arguments = body.arguments.as_ref().map(|arguments| match arguments {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    });
+    let lasts = body.expires_in.as_deref().map(|span| {
+        let seconds = parse_seconds(span).map(Duration::from_secs);
+        seconds.ok_or_else(|| {
+            Problem::invalid("Nothing was decided.").error("/expires_in", "is no span such as 15m or 24h")
+        })
+    });
+    Ok(Command::Decide(Decide {
+        lasts: lasts.transpose()?,
+        approval: row.id,
+        decision,
+        scope: body.scope.unwrap_or(GrantScope::Once),
+        by,
+        arguments,
+        message: body.message.clone(),
+        fingerprint: body.fingerprint,
+    }))
+}
+
+fn word_of(kind: ApprovalKind) -> &'static str {
+    match kind {
+        ApprovalKind::Call => "call",
+        ApprovalKind::InDoubt => "in_doubt",
+        ApprovalKind::Budget => "budget",
+    }
+}
+
+/// A person who decided about something old gets to see what it is now.
+async fn with_preview(server: &Server, access: Access, row: &ApprovalRow, problem: Problem) -> Problem {
+    if !problem.is(Kind::StaleVersion) {
+        return problem;
+    }
+    let now = async {
+        let state = server.engine.run_state(access.workspace, row.run).await?;
+        shown(server, access, row, &state).await
+    };
+    match now.await {
+        Ok(shown) => problem.with("approval", shown),
+        Err(_) => problem,
+    }
+}
+
+/// Many decisions.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Batch {
+    /// Each with its `approval_id`.
+    decisions: Vec<NewDecision>,
+}
+
+/// Decides many items, each for itself: one that fails leaves the others. Needs `approvals:decide`.
+#[utoipa::path(post, path = "/approvals/batch", tag = "approvals", request_body = Batch, responses((status = 200, description = "What became of each", body = Object)))]
+async fn batch(State(server): State<Server>, signed: Signed, Body(body): Body<Batch>) -> Result<Json<Value>, Problem> {
+    signed.need(Right::Decide)?;
+    if body.decisions.is_empty() || body.decisions.len() > BATCH {
+        return Err(Problem::invalid("Nothing was decided.").error("/decisions", format!("has 1 to {BATCH} entries")));
+    }
+    let mut results = Vec::new();
+    for decision in body.decisions {
+        let name = decision.names().unwrap_or_default().to_owned();
+        results.push(match decided(&server, &signed, &name, decision).await {
+            Ok(item) => json!({"approval_id": name, "ok": true, "approval": item}),
+            Err(problem) => json!({"approval_id": name, "ok": false, "problem": problem.shown()}),
+        });
+    }
+    Ok(Json(json!({"data": results})))
+}

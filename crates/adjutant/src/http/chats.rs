@@ -1,0 +1,258 @@
+//! `/chats`: threads of runs. A chat is its starter's own until it is shared.
+
+use std::collections::BTreeMap;
+
+use adjutant_core::id::ChatId;
+use adjutant_engine::store::row::{ChatFilter, ChatRow, RunFilter};
+use adjutant_engine::{Right, Role};
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::agents::find_agent;
+use super::ask::{Asked, Body, given, id};
+use super::door::{Access, Signed};
+use super::page::{Page, limit, page};
+use super::problem::Problem;
+use super::runs::{Started, Wait, begin, notebook};
+use super::server::Server;
+use crate::wire;
+
+/// Runs of a chat that are shown with it.
+const RUNS: u32 = 100;
+
+pub(super) fn router() -> OpenApiRouter<Server> {
+    OpenApiRouter::new()
+        .routes(routes!(list, create))
+        .routes(routes!(get, change))
+        .routes(routes!(say))
+        .routes(routes!(stats))
+}
+
+/// A chat that the caller may see, and what they are where it is.
+///
+/// # Errors
+/// 404 when there is none, or it is somebody else's.
+pub(super) async fn find_chat(server: &Server, signed: &Signed, name: &str) -> Result<(Access, ChatRow), Problem> {
+    let chat: ChatId = id("chat", name)?;
+    for access in signed.workspaces(None)? {
+        if let Some(row) = server.engine.store().chat(access.workspace, chat).await?
+            && access.may_see(row.owner, row.shared)
+        {
+            return Ok((access, row));
+        }
+    }
+    Err(Problem::not_found("chat", name))
+}
+
+fn shown(row: &ChatRow) -> Value {
+    json!({
+        "id": row.id, "workspace_id": row.workspace, "agent_id": row.agent, "notebook_id": row.notebook,
+        "owner_id": row.owner, "title": row.title, "is_shared": row.shared, "last_run_id": row.tip,
+        "forked_from": row.forked_from, "alias": row.alias, "created_at": row.created_at,
+    })
+}
+
+/// Which chats.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct Wanted {
+    /// Only of this workspace (id or short name).
+    workspace_id: Option<String>,
+    /// Only of this agent (id or short name).
+    agent: Option<String>,
+    /// How many, from 1 to 200.
+    limit: Option<u32>,
+    /// `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// Chats that you may see, newest first.
+#[utoipa::path(get, path = "/chats", tag = "chats", params(Wanted), responses((status = 200, description = "Chats", body = Page)))]
+async fn list(
+    State(server): State<Server>,
+    signed: Signed,
+    Asked(wanted): Asked<Wanted>,
+) -> Result<Json<Page>, Problem> {
+    let most = limit(wanted.limit)?;
+    let mut rows: Vec<ChatRow> = Vec::new();
+    for access in signed.workspaces(wanted.workspace_id.as_deref())? {
+        let agent = match &wanted.agent {
+            Some(name) => match server.engine.find_agent(access.workspace, name).await {
+                Ok(row) => Some(row.id),
+                Err(_) => continue,
+            },
+            None => None,
+        };
+        let before = given::<ChatId>("cursor", wanted.cursor.as_deref())?;
+        let filter = ChatFilter { agent, visible_to: access.visible_to(), before };
+        rows.extend(server.engine.store().chats(access.workspace, &filter, most + 1).await?);
+    }
+    rows.sort_by_key(|row| std::cmp::Reverse(row.id));
+    Ok(page(rows, most, |row| row.id.to_string(), shown))
+}
+
+/// A chat to be made.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct NewChat {
+    /// The workspace, where the agent's short name is not enough.
+    workspace_id: Option<String>,
+    /// The agent (id or short name).
+    agent_id: String,
+    /// The notebook; chosen by the agent's scope without it.
+    notebook_id: Option<String>,
+    /// Its title.
+    title: Option<String>,
+}
+
+/// Makes a chat with an agent.
+#[utoipa::path(post, path = "/chats", tag = "chats", request_body = NewChat, responses((status = 201, description = "The chat", body = Object)))]
+async fn create(
+    State(server): State<Server>,
+    signed: Signed,
+    Body(body): Body<NewChat>,
+) -> Result<(StatusCode, Json<Value>), Problem> {
+    let (access, agent) = find_agent(&server, &signed, body.workspace_id.as_deref(), &body.agent_id).await?;
+    let access = signed.must(access, Role::Write, Right::Run)?;
+    let notebook = notebook(&server, access, body.notebook_id.as_deref()).await?;
+    let title = checked(body.title.as_deref().unwrap_or("New chat"))?;
+    let chat = server.engine.create_chat(access.workspace, access.user, agent.id, notebook, title).await?;
+    Ok((StatusCode::CREATED, Json(shown(&chat))))
+}
+
+fn checked(title: &str) -> Result<String, Problem> {
+    let title = title.trim();
+    if title.is_empty() || title.chars().count() > 200 {
+        return Err(Problem::invalid("Nothing was written.").error("/title", "has 1 to 200 characters"));
+    }
+    Ok(title.to_owned())
+}
+
+/// What comes with it.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct Include {
+    /// `runs`: the newest 100 of its runs, too.
+    include: Option<String>,
+}
+
+/// One chat.
+#[utoipa::path(get, path = "/chats/{chat}", tag = "chats", params(("chat" = String, Path, description = "Its id"), Include), responses((status = 200, description = "The chat", body = Object)))]
+async fn get(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+    Asked(asked): Asked<Include>,
+) -> Result<Json<Value>, Problem> {
+    let (access, row) = find_chat(&server, &signed, &name).await?;
+    let mut chat = shown(&row);
+    let wanted: Vec<&str> =
+        asked.include.as_deref().unwrap_or_default().split(',').filter(|word| !word.is_empty()).collect();
+    if let Some(unknown) = wanted.iter().find(|word| **word != "runs") {
+        return Err(Problem::invalid("Nothing was read.").error("include", format!("`{unknown}` is not known")));
+    }
+    if wanted.contains(&"runs") {
+        let filter = RunFilter { chat: Some(row.id), ..RunFilter::default() };
+        let runs = server.engine.store().runs(access.workspace, &filter, RUNS).await?;
+        let agent = row.agent.to_string();
+        chat["runs"] = runs.iter().map(|run| wire::run(run, &agent)).collect();
+    }
+    Ok(Json(chat))
+}
+
+/// What to change of a chat.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct ChatChange {
+    /// Another title.
+    title: Option<String>,
+    /// Whether everybody in the workspace may see it.
+    is_shared: Option<bool>,
+}
+
+/// Gives a chat another title, or shares it with the workspace. For its starter and admins.
+#[utoipa::path(patch, path = "/chats/{chat}", tag = "chats", params(("chat" = String, Path, description = "Its id")), request_body = ChatChange, responses((status = 200, description = "The chat", body = Object)))]
+async fn change(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+    Body(body): Body<ChatChange>,
+) -> Result<Json<Value>, Problem> {
+    let (access, row) = find_chat(&server, &signed, &name).await?;
+    let access = signed.must(access, Role::Write, Right::Write)?;
+    if row.owner != access.user && access.role < Role::Admin {
+        return Err(Problem::forbidden(
+            "Only whoever started this chat, or an admin, may change it. Nothing was changed.",
+        ));
+    }
+    let title = body.title.as_deref().map(checked).transpose()?.unwrap_or(row.title.clone());
+    let shared = body.is_shared.unwrap_or(row.shared);
+    server.engine.store().change_chat(access.workspace, row.id, &title, shared).await?;
+    Ok(Json(shown(&ChatRow { title, shared, ..row })))
+}
+
+/// A message.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Message {
+    /// What you say.
+    user_message: String,
+    /// Another model than the agent's.
+    model: Option<String>,
+    /// Free fields, never shown to a model.
+    #[serde(default)]
+    metadata: BTreeMap<String, String>,
+    /// Cancels the run when the client that streams it goes away.
+    #[serde(default)]
+    cancel_on_disconnect: bool,
+}
+
+/// Says something in a chat: the next run. `Accept: text/event-stream` streams it, `?wait=60` waits for it. A chat whose last run has not ended is `busy`.
+#[utoipa::path(post, path = "/chats/{chat}/runs", tag = "chats", params(("chat" = String, Path, description = "Its id"), Wait), request_body = Message, responses((status = 200, description = "The stream, or the run once it ended or asks", body = Object), (status = 202, description = "Started", body = Object)))]
+async fn say(
+    State(server): State<Server>,
+    signed: Signed,
+    headers: HeaderMap,
+    Path(name): Path<String>,
+    Asked(wait): Asked<Wait>,
+    Body(body): Body<Message>,
+) -> Result<Response, Problem> {
+    let (access, chat) = find_chat(&server, &signed, &name).await?;
+    let access = signed.must(access, Role::Write, Right::Run)?;
+    let (_, agent) = find_agent(&server, &signed, None, &chat.agent.to_string()).await?;
+    let started = Started {
+        agent,
+        chat: Some(chat.id),
+        notebook: None,
+        message: body.user_message,
+        model: body.model,
+        metadata: body.metadata,
+        cancel_on_disconnect: body.cancel_on_disconnect,
+    };
+    begin(&server, &signed, access, &headers, wait, started).await
+}
+
+/// What a chat amounts to.
+#[utoipa::path(get, path = "/chats/{chat}/stats", tag = "chats", params(("chat" = String, Path, description = "Its id")), responses((status = 200, description = "Numbers", body = Object)))]
+async fn stats(State(server): State<Server>, signed: Signed, Path(name): Path<String>) -> Result<Json<Value>, Problem> {
+    let (access, row) = find_chat(&server, &signed, &name).await?;
+    let filter = RunFilter { chat: Some(row.id), superseded: true, ..RunFilter::default() };
+    let runs = server.engine.store().runs(access.workspace, &filter, 10_000).await?;
+    let sum = |pick: fn(&adjutant_engine::store::row::RunRow) -> u64| runs.iter().map(pick).sum::<u64>();
+    let cost = sum(|run| run.state.cost.0);
+    Ok(Json(json!({
+        "runs": runs.len(), "steps": sum(|run| run.state.turns.into()), "calls": sum(|run| run.state.calls.into()),
+        "token_usage": {
+            "input": sum(|run| run.state.usage.input), "output": sum(|run| run.state.usage.output),
+            "cached": sum(|run| run.state.usage.cached), "reasoning": sum(|run| run.state.usage.reasoning),
+        },
+        "cost_usd": adjutant_core::money::MicroUsd(cost).dollars(), "cost_microusd": cost,
+    })))
+}

@@ -1,0 +1,61 @@
+//! What every request passes on its way in and out: an id, a place in the queue, a limit of time, a line in the log.
+
+use std::time::{Duration, Instant};
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::header::{HeaderName, HeaderValue};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::problem::{Kind, Problem, TRACE};
+use super::server::Server;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// How long a request may take to its first byte; those that wait for a run may wait 60 s.
+const PATIENCE: Duration = Duration::from_secs(90);
+/// Paths that tell how the server is must answer when it is full, too.
+const ALWAYS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+
+/// Gives a request its id, its turn and its time, and writes it down.
+pub(super) async fn frame(State(server): State<Server>, request: Request, next: Next) -> Response {
+    let trace = trace_id(&server);
+    let begun = Instant::now();
+    let method = request.method().clone();
+    let path = request.uri().path().to_owned();
+    let route = request.extensions().get::<MatchedPath>().map_or("other", MatchedPath::as_str).to_owned();
+    let mut response = TRACE.scope(trace.clone(), admit(&server, &path, request, next)).await;
+    let (status, took) = (response.status(), begun.elapsed());
+    server.metrics.answered(method.as_str(), &route, status.as_u16(), took);
+    // Neither the query nor a header is written down: both may hold secrets.
+    tracing::info!(trace_id = trace, %method, path, status = status.as_u16(), ms = took.as_millis(), "request");
+    if let Ok(value) = HeaderValue::from_str(&trace) {
+        response.headers_mut().insert(REQUEST_ID, value);
+    }
+    response
+}
+
+fn trace_id(server: &Server) -> String {
+    let bytes: [u8; 16] = server.engine.env().random();
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+async fn admit(server: &Server, path: &str, request: Request, next: Next) -> Response {
+    let turn = server.requests.clone().try_acquire_owned();
+    if turn.is_err() && !ALWAYS.contains(&path) {
+        return overloaded("Too many requests are being answered at the moment.").into_response();
+    }
+    match tokio::time::timeout(PATIENCE, next.run(request)).await {
+        Ok(response) => response,
+        Err(_) => Problem::new(
+            Kind::Overloaded,
+            "The request took too long and was given up. Whether anything was done can be read again.",
+        )
+        .retry_after(5)
+        .into_response(),
+    }
+}
+
+/// Too much to do.
+pub(super) fn overloaded(what: &str) -> Problem {
+    Problem::new(Kind::Overloaded, format!("{what} Nothing was done.")).hint("try again in a moment").retry_after(1)
+}

@@ -1,0 +1,120 @@
+//! The description of the API, generated from the handlers, and a page to read it offline.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::Html;
+use serde_json::Value;
+use utoipa::OpenApi;
+use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::{ContentBuilder, Ref, RefOr, ResponseBuilder};
+
+use super::document::Document;
+
+const INTRODUCTION: &str = "Adjutant runs AI agents that act only on your authority. Sign in with a cookie (a browser) or \
+    with `Authorization: Bearer adj_…` (a program). Errors are RFC 9457 problems that say what happened, what was not done, \
+    and what to do next. Unknown request fields are refused; ignore unknown response fields. Send an `Idempotency-Key` with \
+    a POST to make sending it again safe.";
+
+/// A problem (RFC 9457).
+#[derive(utoipa::ToSchema)]
+#[allow(dead_code, reason = "describes what `Problem` writes")]
+struct Problem {
+    /// A page of this server about the kind of problem.
+    r#type: String,
+    /// The kind in words.
+    title: String,
+    /// The status of the answer.
+    status: u16,
+    /// What happened, and what was not done.
+    detail: String,
+    /// The kind as a word that programs may rely on.
+    code: String,
+    /// What to do next.
+    hint: Option<String>,
+    /// Finds the request in the server's log.
+    trace_id: Option<String>,
+    /// What is wrong, and where.
+    errors: Option<Vec<Flaw>>,
+}
+
+/// One thing that is wrong.
+#[derive(utoipa::ToSchema)]
+#[allow(dead_code, reason = "describes what `Problem` writes")]
+struct Flaw {
+    /// A JSON pointer, or the name of a parameter.
+    pointer: String,
+    /// What is wrong there.
+    detail: String,
+}
+
+#[derive(OpenApi)]
+#[openapi(
+    info(title = "Adjutant", version = "1", description = INTRODUCTION, license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0")),
+    components(schemas(Problem, Flaw)),
+    tags(
+        (name = "sign-in", description = "Coming in and going out"),
+        (name = "people", description = "Yourself, others, and tokens"),
+        (name = "workspaces", description = "Tenants and their members"),
+        (name = "notebooks", description = "Folder trees of files"),
+        (name = "agents", description = "Versioned configurations"),
+        (name = "chats", description = "Threads of runs"),
+        (name = "runs", description = "Executions and their events"),
+        (name = "approvals", description = "What waits for a person"),
+        (name = "tools", description = "What agents can call"),
+    )
+)]
+struct Base;
+
+/// The document before any handler is in it.
+pub(super) fn base() -> utoipa::openapi::OpenApi {
+    Base::openapi()
+}
+
+/// Says how to sign in, and that every operation may answer with a problem.
+pub(super) fn finish(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
+    let components = document.components.get_or_insert_default();
+    let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some("A token: adj_…")).build();
+    components.add_security_scheme("token", SecurityScheme::Http(bearer));
+    components.add_security_scheme("cookie", SecurityScheme::ApiKey(ApiKey::Cookie(ApiKeyValue::new("adj"))));
+    document.security = Some(vec![
+        utoipa::openapi::SecurityRequirement::new("token", Vec::<String>::new()),
+        utoipa::openapi::SecurityRequirement::new("cookie", Vec::<String>::new()),
+    ]);
+    let problem = ContentBuilder::new().schema(Some(RefOr::Ref(Ref::from_schema_name("Problem")))).build();
+    let refused = ResponseBuilder::new()
+        .description("A problem: what happened, what was not done, what to do next")
+        .content("application/problem+json", problem)
+        .build();
+    for item in document.paths.paths.values_mut() {
+        let operations = [&mut item.get, &mut item.put, &mut item.post, &mut item.delete, &mut item.patch];
+        for operation in operations.into_iter().flatten() {
+            operation.responses.responses.insert("default".to_owned(), RefOr::T(refused.clone()));
+        }
+    }
+    document
+}
+
+/// The document.
+pub(super) async fn json(State(document): State<Document>) -> Json<Value> {
+    Json(document.value().clone())
+}
+
+/// The document as a page, without scripts and without anything from elsewhere.
+pub(super) async fn page(State(document): State<Document>) -> Html<String> {
+    Html(super::docs::render(document.value()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The golden copy, so that a change of the contract is seen in review.
+    const GOLDEN: &str = include_str!("../../../../docs/openapi.json");
+
+    #[test]
+    fn the_description_of_the_api_is_the_one_in_the_docs() {
+        let made = super::super::document();
+        let golden: Value = serde_json::from_str(GOLDEN).unwrap_or_default();
+        assert!(made == golden, "the API changed: write it down with `make openapi`");
+    }
+}

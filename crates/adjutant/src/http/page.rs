@@ -1,0 +1,64 @@
+//! Lists come in pages: as many as were asked for, and a cursor to go on from. The cursor is the id of the last one, so that a
+//! page stays right while things are added.
+
+use axum::Json;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
+
+use super::problem::Problem;
+
+const USUAL: u32 = 50;
+const MOST: u32 = 200;
+
+/// How much of a list, and from where.
+#[derive(Debug, Clone, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Slice {
+    /// How many, from 1 to 200.
+    #[param(default = 50, minimum = 1, maximum = 200)]
+    pub(super) limit: Option<u32>,
+    /// `next_cursor` of the page before.
+    pub(super) cursor: Option<String>,
+}
+
+/// A page of a list.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Page {
+    /// The things, in order.
+    #[schema(value_type = Vec<Object>)]
+    data: Vec<Value>,
+    /// Where the next page begins; none when this is the last.
+    next_cursor: Option<String>,
+    /// Whether there is more.
+    has_more: bool,
+}
+
+/// How many to show.
+///
+/// # Errors
+/// 422 when it is none or too many.
+pub(super) fn limit(asked: Option<u32>) -> Result<u32, Problem> {
+    match asked.unwrap_or(USUAL) {
+        fine @ 1..=MOST => Ok(fine),
+        _ => Err(Problem::invalid("A page has 1 to 200 entries. Nothing was read.").error("limit", "is out of range")),
+    }
+}
+
+/// Puts a page together from one more than was asked for.
+pub(super) fn page<T>(
+    mut rows: Vec<T>,
+    limit: u32,
+    cursor: impl Fn(&T) -> String,
+    show: impl Fn(&T) -> Value,
+) -> Json<Page> {
+    let has_more = rows.len() > limit as usize;
+    rows.truncate(limit as usize);
+    let next_cursor = rows.last().filter(|_| has_more).map(cursor);
+    Json(Page { data: rows.iter().map(show).collect(), next_cursor, has_more })
+}
+
+/// A whole list that is short by nature.
+pub(super) fn all(data: Vec<Value>) -> Json<Page> {
+    Json(Page { data, next_cursor: None, has_more: false })
+}

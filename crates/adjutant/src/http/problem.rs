@@ -1,0 +1,250 @@
+//! Every answer that is not what was asked for: RFC 9457 problems. Each says what happened, what was not done and what to do
+//! next; what the machine said goes to the log and never to the client.
+
+mod kind;
+mod page;
+
+use std::time::Duration;
+
+use adjutant_core::run::command::Refusal;
+use adjutant_engine::EngineError;
+use adjutant_engine::store::StoreError;
+use axum::http::header::{self, HeaderValue};
+use axum::http::{HeaderName, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Map, Value, json};
+
+pub(super) use self::kind::Kind;
+pub(super) use self::page::page;
+use crate::failure::sentence;
+
+tokio::task_local! {
+    /// The request that is being answered.
+    pub(super) static TRACE: String;
+}
+
+/// An answer that is not what was asked for.
+#[derive(Debug, Clone)]
+pub(super) struct Problem {
+    kind: Kind,
+    status: StatusCode,
+    detail: String,
+    hint: Option<String>,
+    errors: Vec<(String, String)>,
+    retry_after: Option<u64>,
+    more: Map<String, Value>,
+}
+
+impl Problem {
+    pub(super) fn new(kind: Kind, detail: impl Into<String>) -> Self {
+        Self {
+            kind,
+            status: kind.status(),
+            detail: detail.into(),
+            hint: None,
+            errors: Vec::new(),
+            retry_after: None,
+            more: Map::new(),
+        }
+    }
+
+    pub(super) fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+
+    /// One thing that is wrong, and where (a JSON pointer).
+    pub(super) fn error(mut self, pointer: impl Into<String>, detail: impl Into<String>) -> Self {
+        self.errors.push((pointer.into(), detail.into()));
+        self
+    }
+
+    /// A member of its own.
+    pub(super) fn with(mut self, name: &str, value: Value) -> Self {
+        self.more.insert(name.to_owned(), value);
+        self
+    }
+
+    pub(super) fn retry_after(self, seconds: u64) -> Self {
+        Self { retry_after: Some(seconds), ..self }
+    }
+
+    /// There is no such thing here, or it is somebody else's: the two cannot be told apart.
+    pub(super) fn not_found(what: &str, name: &str) -> Self {
+        Self::new(Kind::NotFound, format!("There is no {what} `{}` that you may see.", shortened(name)))
+            .hint("look at the list it should be in; what belongs to others is not shown")
+    }
+
+    pub(super) fn invalid(detail: impl Into<String>) -> Self {
+        Self::new(Kind::ValidationFailed, detail)
+    }
+
+    pub(super) fn forbidden(detail: impl Into<String>) -> Self {
+        Self::new(Kind::Forbidden, detail)
+    }
+
+    pub(super) fn is(&self, kind: Kind) -> bool {
+        self.kind == kind
+    }
+}
+
+/// What a client sent, short enough to be sent back.
+fn shortened(text: &str) -> String {
+    let shown: String = text.chars().filter(|letter| !letter.is_control()).take(80).collect();
+    if shown.len() < text.len() { format!("{shown}…") } else { shown }
+}
+
+impl Problem {
+    /// The problem as JSON.
+    pub(super) fn shown(&self) -> Value {
+        let mut body = Map::from_iter([
+            ("type".to_owned(), json!(format!("/problems/{}", self.kind.code()))),
+            ("title".to_owned(), json!(self.kind.title())),
+            ("status".to_owned(), json!(self.status.as_u16())),
+            ("detail".to_owned(), json!(self.detail)),
+            ("code".to_owned(), json!(self.kind.code())),
+        ]);
+        if let Some(hint) = &self.hint {
+            body.insert("hint".to_owned(), json!(hint));
+        }
+        if let Ok(trace) = TRACE.try_with(Clone::clone) {
+            body.insert("trace_id".to_owned(), json!(trace));
+        }
+        if !self.errors.is_empty() {
+            let errors = self.errors.iter().map(|(pointer, detail)| json!({"pointer": pointer, "detail": detail}));
+            body.insert("errors".to_owned(), errors.collect());
+        }
+        body.extend(self.more.clone());
+        Value::Object(body)
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let bytes = serde_json::to_vec(&self.shown()).unwrap_or_default();
+        let mut response = (self.status, bytes).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if self.kind == Kind::Unauthenticated {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"adjutant\""));
+        }
+        if let Some(seconds) = self.retry_after {
+            headers.insert(HeaderName::from_static("retry-after"), HeaderValue::from(seconds));
+        }
+        response
+    }
+}
+
+/// Whole seconds, at least one.
+fn seconds(span: Duration) -> u64 {
+    span.as_secs() + 1
+}
+
+impl From<EngineError> for Problem {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::NotFound { what, name } => Self::not_found(what, &name),
+            EngineError::Refused(refusal) => refusal.into(),
+            EngineError::Busy(run) => {
+                Self::new(Kind::Busy, format!("The chat is busy with {run}. The message was not taken."))
+                    .hint(format!("wait for /api/v1/runs/{run}, or cancel it, then send the message again"))
+                    .with("run_id", json!(run))
+            }
+            EngineError::Unauthenticated => Self::new(
+                Kind::Unauthenticated,
+                "You are not signed in, or what you signed in with is not good (any more). Nothing was done.",
+            )
+            .hint("sign in again, or send `Authorization: Bearer adj_…` with a token that is good"),
+            EngineError::TooMany { retry_after } => {
+                let wait = seconds(retry_after);
+                Self::new(Kind::RateLimited, format!("That was tried too often. Nothing was done; wait {wait} s."))
+                    .retry_after(wait)
+            }
+            EngineError::Taken { .. } => {
+                Self::new(Kind::Conflict, format!("{} Nothing was written.", sentence(&error.to_string())))
+                    .hint("choose another name")
+            }
+            EngineError::AgentInactive(slug) => {
+                Self::new(Kind::AgentInactive, format!("The agent `{slug}` is switched off. Nothing was started."))
+                    .hint(format!(
+                        "switch it on (POST /api/v1/agents/{slug}/activate?active=true), or choose another agent"
+                    ))
+            }
+            EngineError::Invalid(why) => Self::invalid(format!("{} Nothing was done.", sentence(&why))),
+            EngineError::InvalidAgent(problems) => {
+                let start = Self::invalid("The agent cannot be saved; it stays as it was.");
+                problems.iter().fold(start, |problem, found| problem.error("", found.to_string()))
+            }
+            EngineError::InvalidRule(problems) => {
+                let start = Self::invalid("The rule cannot be saved. Nothing was written.");
+                problems.into_iter().fold(start, |problem, found| problem.error("", found))
+            }
+            EngineError::BadLog { run, why } => {
+                tracing::error!(%run, why, "a log cannot be followed");
+                Self::new(Kind::Internal, format!("The log of {run} cannot be followed. The run is left as it is."))
+                    .hint("the operator finds the reason with: adjutant audit verify")
+            }
+            EngineError::Erased { run } => {
+                Self::new(Kind::Expired, format!("What happened in {run} was erased. Its chain still verifies."))
+            }
+            EngineError::Notebook { name, why } => {
+                tracing::warn!(notebook = name, why, "a notebook cannot be opened");
+                let text = format!("The notebook `{name}` cannot be opened. Nothing was read or written there.");
+                Self::new(Kind::Unavailable, text).hint("the operator finds the reason with: adjutant doctor")
+            }
+            EngineError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        let detail = format!("{} Nothing was recorded.", sentence(&refusal.to_string()));
+        match refusal {
+            Refusal::NoSuchApproval => Self::not_found("approval", "of this kind"),
+            Refusal::AlreadyDecided(decided) => Self::new(Kind::AlreadyDecided, detail).with(
+                "decision",
+                json!({"decision": decided.decision, "decided_by": crate::wire::actor(&decided.by), "scope": decided.scope}),
+            ),
+            Refusal::Superseded => Self::new(Kind::AlreadyDecided, detail),
+            Refusal::Expired => Self::new(Kind::Expired, detail),
+            Refusal::StaleFingerprint => {
+                Self::new(Kind::StaleVersion, detail).hint("read the approval again and decide about what it shows now")
+            }
+            Refusal::ScopeNotOffered => Self::invalid(detail).hint("allowed_scopes of the approval says what is offered"),
+            Refusal::BadArguments(_) | Refusal::BadSpan(_) | Refusal::NoMessage => Self::invalid(detail),
+            Refusal::Ended(_) | Refusal::NotInDoubt | Refusal::NotPaused => Self::new(Kind::Conflict, detail),
+        }
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Stale { .. } => {
+                Self::new(Kind::StaleVersion, "It has changed since you read it. Nothing was written.")
+                    .hint("read it again, then send your change with its new ETag")
+            }
+            StoreError::Conflict(_) => {
+                Self::new(Kind::Conflict, "Something of this name is there already. Nothing was written.")
+            }
+            StoreError::NotFound => Self::not_found("thing", "of this name"),
+            StoreError::Unavailable(_) => {
+                tracing::warn!(%error, "the database is unavailable");
+                Self::new(Kind::Overloaded, "The database does not answer at the moment. Nothing was done.")
+                    .hint("try again in a moment")
+                    .retry_after(2)
+            }
+            StoreError::Full(_) | StoreError::ReadOnly(_) => {
+                tracing::error!(%error, "the database cannot be written");
+                Self::new(Kind::Unavailable, "The server cannot write at the moment. Nothing was done.")
+                    .hint("the operator has to make room, or make the data directory writable")
+                    .retry_after(30)
+            }
+            StoreError::Corrupt(_) | StoreError::NewerSchema { .. } | StoreError::WrongKey | StoreError::Other(_) => {
+                tracing::error!(%error, "the database failed");
+                Self::new(Kind::Internal, "The server failed. Whether anything was done is in its log.")
+                    .hint("tell the operator the trace_id")
+            }
+        }
+    }
+}

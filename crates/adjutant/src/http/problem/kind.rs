@@ -1,0 +1,109 @@
+//! The kinds of problems: their codes, which clients may rely on, and what each means.
+
+use axum::http::StatusCode;
+
+/// What went wrong, as a program sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::http) enum Kind {
+    Malformed,
+    Unauthenticated,
+    Forbidden,
+    NotFound,
+    MethodNotAllowed,
+    NotAcceptable,
+    Conflict,
+    Busy,
+    AgentInactive,
+    AlreadyDecided,
+    InFlight,
+    Expired,
+    StaleVersion,
+    TooLarge,
+    UnsupportedMediaType,
+    Misdirected,
+    ValidationFailed,
+    IdempotencyMismatch,
+    PreconditionRequired,
+    RateLimited,
+    Internal,
+    Overloaded,
+    Unavailable,
+}
+
+impl Kind {
+    pub(in crate::http) const ALL: [Self; 23] = [
+        Self::Malformed,
+        Self::Unauthenticated,
+        Self::Forbidden,
+        Self::NotFound,
+        Self::MethodNotAllowed,
+        Self::NotAcceptable,
+        Self::Conflict,
+        Self::Busy,
+        Self::AgentInactive,
+        Self::AlreadyDecided,
+        Self::InFlight,
+        Self::Expired,
+        Self::StaleVersion,
+        Self::TooLarge,
+        Self::UnsupportedMediaType,
+        Self::Misdirected,
+        Self::ValidationFailed,
+        Self::IdempotencyMismatch,
+        Self::PreconditionRequired,
+        Self::RateLimited,
+        Self::Internal,
+        Self::Overloaded,
+        Self::Unavailable,
+    ];
+
+    /// Code, status and what it means.
+    const fn about(self) -> (&'static str, u16, &'static str) {
+        match self {
+            Self::Malformed => ("malformed", 400, "The request is no JSON, or no valid UTF-8."),
+            Self::Unauthenticated => ("unauthenticated", 401, "Nobody is signed in, or no longer."),
+            Self::Forbidden => ("forbidden", 403, "You may see it, but not do this with it."),
+            Self::NotFound => ("not_found", 404, "It does not exist, or it belongs to somebody else."),
+            Self::MethodNotAllowed => ("method_not_allowed", 405, "This address does not take this method."),
+            Self::NotAcceptable => ("not_acceptable", 406, "It cannot be given in the form you accept."),
+            Self::Conflict => ("conflict", 409, "It does not go with what is there now."),
+            Self::Busy => ("busy", 409, "The chat's last run has not ended."),
+            Self::AgentInactive => ("agent_inactive", 409, "The agent is switched off."),
+            Self::AlreadyDecided => ("already_decided", 409, "Somebody decided before you."),
+            Self::InFlight => ("in_flight", 409, "A request with the same Idempotency-Key is being answered."),
+            Self::Expired => ("expired", 410, "It was there and is over."),
+            Self::StaleVersion => ("stale_version", 412, "It has changed since you read it."),
+            Self::TooLarge => ("too_large", 413, "The request is larger than is accepted here."),
+            Self::UnsupportedMediaType => ("unsupported_media_type", 415, "The body has to be application/json."),
+            Self::Misdirected => ("misdirected", 421, "The server was called by another name than its own."),
+            Self::ValidationFailed => ("validation_failed", 422, "Something in the request cannot be used."),
+            Self::IdempotencyMismatch => {
+                ("idempotency_mismatch", 422, "The Idempotency-Key was used for another request.")
+            }
+            Self::PreconditionRequired => ("precondition_required", 428, "Say which version you mean, by If-Match."),
+            Self::RateLimited => ("rate_limited", 429, "Too often; Retry-After says when to try again."),
+            Self::Internal => ("internal", 500, "The server made a mistake; its log knows more."),
+            Self::Overloaded => ("overloaded", 503, "Too much to do; Retry-After says when to try again."),
+            Self::Unavailable => ("unavailable", 503, "Something the server needs cannot be used at the moment."),
+        }
+    }
+
+    pub(in crate::http) const fn code(self) -> &'static str {
+        self.about().0
+    }
+
+    pub(in crate::http) fn status(self) -> StatusCode {
+        StatusCode::from_u16(self.about().1).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+
+    pub(in crate::http) const fn meaning(self) -> &'static str {
+        self.about().2
+    }
+
+    /// The code with its first letter raised and its words apart.
+    pub(in crate::http) fn title(self) -> String {
+        let words = self.code().replace('_', " ");
+        let mut letters = words.chars();
+        letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+    }
+}

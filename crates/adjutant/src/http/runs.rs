@@ -1,0 +1,397 @@
+//! `/runs`: starting, listing, reading and following runs.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use adjutant_core::id::{AgentId, ChatId, NotebookId, RunId};
+use adjutant_core::run::status::Status;
+use adjutant_engine::store::row::{AgentRow, RunFilter, RunRow};
+use adjutant_engine::{Right, Role, StartRun};
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::broadcast::error::RecvError;
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::agents::find_agent;
+use super::ask::{Asked, Body, given, id};
+use super::door::{Access, Signed};
+use super::frame::overloaded;
+use super::page::{Page, Slice, all, limit, page};
+use super::problem::Problem;
+use super::server::Server;
+use super::stream::{last_seen, stream, wants_stream};
+use crate::wire::{self, Texts};
+
+/// The longest a request waits for a run, in seconds.
+const LONGEST_WAIT: u64 = 60;
+
+pub(super) fn router() -> OpenApiRouter<Server> {
+    OpenApiRouter::new()
+        .routes(routes!(list, start))
+        .routes(routes!(get))
+        .routes(routes!(events))
+        .routes(routes!(resources))
+        .routes(routes!(logs))
+}
+
+/// A run that the caller may see, and what they are where it is.
+///
+/// # Errors
+/// 404 when there is none, or it is somebody else's.
+pub(super) async fn find_run(server: &Server, signed: &Signed, name: &str) -> Result<(Access, RunRow), Problem> {
+    let run: RunId = id("run", name)?;
+    for access in signed.workspaces(None)? {
+        if let Some(row) = server.engine.store().run(access.workspace, run).await? {
+            let chat = server.engine.store().chat(access.workspace, row.chat).await?;
+            let shared = chat.is_some_and(|chat| chat.shared);
+            if access.may_see(row.initiator, shared) {
+                return Ok((access, row));
+            }
+        }
+    }
+    Err(Problem::not_found("run", name))
+}
+
+/// Which runs.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct Wanted {
+    /// Only of this workspace (id or short name).
+    workspace_id: Option<String>,
+    /// Only of this agent (id or short name).
+    agent: Option<String>,
+    /// Only of this chat.
+    chat: Option<String>,
+    /// Only in this status.
+    status: Option<String>,
+    /// Only started by this: `message`, …
+    trigger: Option<String>,
+    /// Runs that an edit replaced, too.
+    superseded: Option<bool>,
+    /// How many, from 1 to 200.
+    limit: Option<u32>,
+    /// `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// Runs that you may see, newest first.
+#[utoipa::path(get, path = "/runs", tag = "runs", params(Wanted), responses((status = 200, description = "Runs", body = Page)))]
+async fn list(
+    State(server): State<Server>,
+    signed: Signed,
+    Asked(wanted): Asked<Wanted>,
+) -> Result<Json<Page>, Problem> {
+    let most = limit(wanted.limit)?;
+    let mut rows: Vec<RunRow> = Vec::new();
+    let mut names: BTreeMap<AgentId, String> = BTreeMap::new();
+    for access in signed.workspaces(wanted.workspace_id.as_deref())? {
+        let agent = match &wanted.agent {
+            // An agent of another workspace has no runs here.
+            Some(name) => match server.engine.find_agent(access.workspace, name).await {
+                Ok(row) => Some(row.id),
+                Err(_) => continue,
+            },
+            None => None,
+        };
+        let filter = RunFilter {
+            agent,
+            chat: given::<ChatId>("chat", wanted.chat.as_deref())?,
+            status: wanted.status.clone(),
+            visible_to: access.visible_to(),
+            before: given::<RunId>("cursor", wanted.cursor.as_deref())?,
+            superseded: wanted.superseded.unwrap_or(false),
+        };
+        let found = server.engine.store().runs(access.workspace, &filter, most + 1).await?;
+        let asked = |row: &RunRow| wanted.trigger.as_ref().is_none_or(|trigger| row.trigger == *trigger);
+        rows.extend(found.into_iter().filter(asked));
+        names.extend(server.engine.store().agents(access.workspace).await?.into_iter().map(|row| (row.id, row.slug)));
+    }
+    rows.sort_by_key(|row| std::cmp::Reverse(row.id));
+    let name = |row: &RunRow| names.get(&row.agent).cloned().unwrap_or_else(|| row.agent.to_string());
+    Ok(page(rows, most, |row| row.id.to_string(), |row| wire::run(row, &name(row))))
+}
+
+/// A run to be started.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct NewRun {
+    /// The workspace, where the agent's short name is not enough.
+    workspace_id: Option<String>,
+    /// The agent (id or short name).
+    agent_id: String,
+    /// What it shall do.
+    input: String,
+    /// The notebook; chosen by the agent's scope without it.
+    notebook_id: Option<String>,
+    /// Another model than the agent's.
+    model: Option<String>,
+    /// Free fields, never shown to a model.
+    #[serde(default)]
+    metadata: BTreeMap<String, String>,
+    /// Cancels the run when the client that streams it goes away.
+    #[serde(default)]
+    cancel_on_disconnect: bool,
+}
+
+/// How to wait for the run.
+#[derive(Debug, Clone, Copy, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Wait {
+    /// Seconds to wait for the run to end or ask, up to 60.
+    pub(super) wait: Option<u64>,
+}
+
+/// Starts a run in a chat of its own. `Accept: text/event-stream` streams it, `?wait=60` waits for it, otherwise the answer comes at once.
+#[utoipa::path(post, path = "/runs", tag = "runs", params(Wait), request_body = NewRun, responses((status = 200, description = "The stream, or the run once it ended or asks", body = Object), (status = 202, description = "Started", body = Object)))]
+async fn start(
+    State(server): State<Server>,
+    signed: Signed,
+    headers: HeaderMap,
+    Asked(wait): Asked<Wait>,
+    Body(body): Body<NewRun>,
+) -> Result<Response, Problem> {
+    let (access, agent) = find_agent(&server, &signed, body.workspace_id.as_deref(), &body.agent_id).await?;
+    let access = signed.must(access, Role::Write, Right::Run)?;
+    let notebook = notebook(&server, access, body.notebook_id.as_deref()).await?;
+    let ask = Started {
+        agent,
+        chat: None,
+        notebook,
+        message: body.input,
+        model: body.model,
+        metadata: body.metadata,
+        cancel_on_disconnect: body.cancel_on_disconnect,
+    };
+    begin(&server, &signed, access, &headers, wait, ask).await
+}
+
+/// A notebook of a workspace by id or short name.
+pub(super) async fn notebook(
+    server: &Server,
+    access: Access,
+    name: Option<&str>,
+) -> Result<Option<NotebookId>, Problem> {
+    let Some(name) = name else { return Ok(None) };
+    let found = match name.parse::<NotebookId>() {
+        Ok(id) => server.engine.store().notebook(access.workspace, id).await?,
+        Err(_) => server.engine.store().notebook_by_slug(access.workspace, name).await?,
+    };
+    found.map(|row| Some(row.id)).ok_or_else(|| Problem::not_found("notebook", name))
+}
+
+/// What a run is started from.
+pub(super) struct Started {
+    pub(super) agent: AgentRow,
+    pub(super) chat: Option<ChatId>,
+    pub(super) notebook: Option<NotebookId>,
+    pub(super) message: String,
+    pub(super) model: Option<String>,
+    pub(super) metadata: BTreeMap<String, String>,
+    pub(super) cancel_on_disconnect: bool,
+}
+
+/// Starts a run and answers in the form that was asked for.
+pub(super) async fn begin(
+    server: &Server,
+    signed: &Signed,
+    access: Access,
+    headers: &HeaderMap,
+    wait: Wait,
+    started: Started,
+) -> Result<Response, Problem> {
+    check_metadata(&started.metadata)?;
+    let ask = StartRun {
+        user: access.user,
+        agent: started.agent.id,
+        chat: started.chat,
+        notebook: started.notebook,
+        message: started.message,
+        model: started.model,
+        metadata: started.metadata,
+    };
+    let run = server.engine.start_run(access.workspace, ask).await?;
+    let on_leave = if started.cancel_on_disconnect { OnLeave::Cancel } else { OnLeave::Nothing };
+    answer(server, signed, access, headers, wait, run, on_leave).await
+}
+
+/// What becomes of a run when the client that streams it goes away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OnLeave {
+    /// It goes on.
+    Nothing,
+    /// It is cancelled, because the client asked for that.
+    Cancel,
+}
+
+/// Answers about a run that was just started: as a stream, after a while, or at once.
+pub(super) async fn answer(
+    server: &Server,
+    signed: &Signed,
+    access: Access,
+    headers: &HeaderMap,
+    wait: Wait,
+    run: RunId,
+    on_leave: OnLeave,
+) -> Result<Response, Problem> {
+    let location = format!("/api/v1/runs/{run}");
+    let mut response = if wants_stream(headers) {
+        let streamed = stream(server, signed, access, run, 0).await?;
+        match on_leave {
+            OnLeave::Nothing => streamed,
+            OnLeave::Cancel => super::leave::cancel_on_leave(server, access, run, streamed),
+        }
+    } else if let Some(seconds) = wait.wait {
+        wait_for(server, access, run, Duration::from_secs(seconds.min(LONGEST_WAIT))).await?;
+        Json(server.engine.report(access.workspace, run).await?).into_response()
+    } else {
+        let row = server.engine.run_row(access.workspace, run).await?;
+        let body = json!({"id": run, "chat_id": row.chat, "agent_id": row.agent, "status": row.state.status,
+            "event_stream": format!("{location}/events")});
+        (StatusCode::ACCEPTED, Json(body)).into_response()
+    };
+    if let Ok(location) = location.parse() {
+        response.headers_mut().insert(header::LOCATION, location);
+    }
+    Ok(response)
+}
+
+fn check_metadata(metadata: &BTreeMap<String, String>) -> Result<(), Problem> {
+    let long = |(key, value): (&String, &String)| key.len() > 64 || value.len() > 512;
+    if metadata.len() > 16 || metadata.iter().any(long) {
+        return Err(
+            Problem::invalid("Nothing was started.").error("/metadata", "at most 16 keys of 64, values of 512 bytes")
+        );
+    }
+    Ok(())
+}
+
+/// Waits until a run has ended or waits for somebody, but not for ever.
+pub(super) async fn wait_for(server: &Server, access: Access, run: RunId, most: Duration) -> Result<(), Problem> {
+    let _seat =
+        server.streams.clone().try_acquire_owned().map_err(|_| overloaded("Too many requests wait already."))?;
+    let rests = |status: &str| match Status::parse(status) {
+        Some(status) => status.is_end() || matches!(status, Status::WaitingApproval | Status::InDoubt | Status::Paused),
+        None => true,
+    };
+    let waiting = async {
+        let row = server.engine.run_row(access.workspace, run).await?;
+        let mut line = server.lines.join(&server.engine, access.workspace, run, row.head.seq);
+        while !rests(&server.engine.run_row(access.workspace, run).await?.state.status) {
+            // Anything that is told may have changed the status. A line ends with its run.
+            if matches!(line.recv().await, Err(RecvError::Closed)) {
+                break;
+            }
+        }
+        Ok::<_, Problem>(())
+    };
+    match tokio::time::timeout(most, waiting).await {
+        Ok(done) => done,
+        Err(_) => Ok(()),
+    }
+}
+
+/// A run as one document: the answer, every action, every model call, and what they cost. `?wait=60` waits for its end first.
+#[utoipa::path(get, path = "/runs/{run}", tag = "runs", params(("run" = String, Path, description = "Its id"), Wait), responses((status = 200, description = "The run", body = Object)))]
+async fn get(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+    Asked(wait): Asked<Wait>,
+) -> Result<Response, Problem> {
+    let (access, row) = find_run(&server, &signed, &name).await?;
+    if let Some(seconds) = wait.wait {
+        wait_for(&server, access, row.id, Duration::from_secs(seconds.min(LONGEST_WAIT))).await?;
+    }
+    Ok(Json(document(&server, access, row.id).await?).into_response())
+}
+
+/// The whole of a run, with where its events are.
+pub(super) async fn document(server: &Server, access: Access, run: RunId) -> Result<Value, Problem> {
+    let report = server.engine.report(access.workspace, run).await?;
+    let mut shown = serde_json::to_value(&report).unwrap_or_default();
+    shown["workspace_id"] = json!(access.workspace);
+    shown["event_stream"] = json!(format!("/api/v1/runs/{run}/events"));
+    Ok(shown)
+}
+
+/// Where to go on.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct After {
+    /// Only events after this number.
+    after: Option<u64>,
+    /// How many, from 1 to 200, of a list.
+    limit: Option<u32>,
+}
+
+/// The events of a run. `Accept: text/event-stream` follows it live and resumes by `Last-Event-ID`; otherwise a list.
+#[utoipa::path(get, path = "/runs/{run}/events", tag = "runs", params(("run" = String, Path, description = "Its id"), After), responses((status = 200, description = "The stream, or a page of events", body = Page), (status = 204, description = "The run has ended and there is nothing more")))]
+async fn events(
+    State(server): State<Server>,
+    signed: Signed,
+    headers: HeaderMap,
+    Path(name): Path<String>,
+    Asked(asked): Asked<After>,
+) -> Result<Response, Problem> {
+    let (access, row) = find_run(&server, &signed, &name).await?;
+    let after = last_seen(&headers, asked.after)?;
+    if wants_stream(&headers) {
+        return stream(&server, &signed, access, row.id, after).await;
+    }
+    let most = limit(asked.limit)?;
+    let until = after.saturating_add(u64::from(most));
+    let recorded = server.engine.recorded(access.workspace, row.id, after, Some(until)).await?;
+    let texts = Texts::load(&server.engine, access.workspace, recorded.iter().map(|item| &item.event)).await?;
+    let data: Vec<Value> = recorded
+        .iter()
+        .filter_map(|item| wire::event(row.id, item, &texts))
+        .map(|event| json!({"event": event.event, "id": event.id, "data": event.data}))
+        .collect();
+    // Numbers without a public event are skipped, so the cursor is a number of the log.
+    let (has_more, next) = (row.head.seq > until, until.to_string());
+    Ok(Json(json!({"data": data, "next_cursor": has_more.then_some(next), "has_more": has_more})).into_response())
+}
+
+/// What a run created, changed or deleted.
+#[utoipa::path(get, path = "/runs/{run}/resources", tag = "runs", params(("run" = String, Path, description = "Its id")), responses((status = 200, description = "Resources", body = Page)))]
+async fn resources(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+) -> Result<Json<Page>, Problem> {
+    let (access, row) = find_run(&server, &signed, &name).await?;
+    let report = server.engine.report(access.workspace, row.id).await?;
+    Ok(all(report.resources.iter().filter_map(|resource| serde_json::to_value(resource).ok()).collect()))
+}
+
+/// The tool calls of a run, one line each.
+#[utoipa::path(get, path = "/runs/{run}/logs", tag = "runs", params(("run" = String, Path, description = "Its id"), Slice), responses((status = 200, description = "Actions", body = Page)))]
+async fn logs(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+    Asked(slice): Asked<Slice>,
+) -> Result<Json<Page>, Problem> {
+    let (access, row) = find_run(&server, &signed, &name).await?;
+    let most = limit(slice.limit)?;
+    let skip: usize = given("cursor", slice.cursor.as_deref())?.unwrap_or(0);
+    let calls = server.engine.store().calls(access.workspace, row.id).await?;
+    let rows: Vec<_> = calls.into_iter().enumerate().skip(skip).take(most as usize + 1).collect();
+    let shown = |(_, call): &(usize, adjutant_engine::store::row::CallRow)| {
+        let ended = call.ended;
+        json!({
+            "call_id": call.call, "type": call.tool, "target": call.target, "verdict": call.verdict,
+            "allowed": call.started_at.is_some(), "attempts": call.attempts, "proposed_at": call.proposed_at,
+            "started_at": call.started_at, "finished_at": ended.map(|end| end.at),
+            "is_error": ended.map(|end| end.is_error),
+            "ms": call.started_at.zip(ended).map(|(from, end)| end.at.since(from).as_millis()),
+        })
+    };
+    Ok(page(rows, most, |(index, _)| (index + 1).to_string(), shown))
+}

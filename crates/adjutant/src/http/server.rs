@@ -1,0 +1,118 @@
+//! What every handler can reach: the engine, who is known at the moment, who follows which run, and the numbers.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use adjutant_core::content::Hash;
+use adjutant_engine::{Caller, Engine, EngineError, Home, Secret};
+use tokio::sync::{Semaphore, watch};
+
+use super::line::Lines;
+use super::metrics::Metrics;
+
+/// How long it is believed that somebody is who they were: well below the second within which a revocation must cut.
+const BELIEVED: Duration = Duration::from_millis(400);
+/// Callers remembered at the most.
+const REMEMBERED: usize = 10_000;
+/// Requests answered at the same time.
+const REQUESTS: usize = 512;
+/// Streams and waiting requests open at the same time.
+const STREAMS: usize = 8_192;
+
+/// What every handler can reach. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Server(Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(super) engine: Engine,
+    pub(super) home: Home,
+    pub(super) place: Place,
+    pub(super) lines: Lines,
+    pub(super) metrics: Metrics,
+    pub(super) requests: Arc<Semaphore>,
+    pub(super) streams: Arc<Semaphore>,
+    /// Turns true when the server is told to stop.
+    pub(super) closing: watch::Receiver<bool>,
+    local: Hash,
+    known: Mutex<HashMap<Hash, (Instant, Arc<Caller>)>>,
+}
+
+/// Where the server stands in the network.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Place {
+    /// The host of the address that others know it by.
+    pub(crate) public_host: Option<String>,
+    /// Whether others reach it over https.
+    pub(crate) secure: bool,
+    /// Whether only this machine can reach it.
+    pub(crate) loopback: bool,
+}
+
+/// What somebody shows at the door.
+#[derive(Debug, Clone)]
+pub(super) enum Credential {
+    Cookie(Secret),
+    Token(Secret),
+}
+
+impl std::ops::Deref for Server {
+    type Target = Inner;
+    fn deref(&self) -> &Inner {
+        &self.0
+    }
+}
+
+impl Server {
+    /// `local` is the token of whoever holds the data directory.
+    pub(crate) fn new(
+        engine: Engine,
+        home: Home,
+        place: Place,
+        local: &Secret,
+        closing: watch::Receiver<bool>,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            lines: Lines::default(),
+            engine,
+            home,
+            place,
+            metrics: Metrics::default(),
+            requests: Arc::new(Semaphore::new(REQUESTS)),
+            streams: Arc::new(Semaphore::new(STREAMS)),
+            closing,
+            local: local.hash(),
+            known: Mutex::default(),
+        }))
+    }
+
+    /// Whoever shows this. Asked of the database unless it was asked a moment ago.
+    pub(super) async fn caller(&self, credential: &Credential) -> Result<Arc<Caller>, EngineError> {
+        let (Credential::Cookie(secret) | Credential::Token(secret)) = credential;
+        let hash = secret.hash();
+        let known = self.known().get(&hash).filter(|(at, _)| at.elapsed() < BELIEVED).map(|(_, who)| Arc::clone(who));
+        if let Some(caller) = known {
+            return Ok(caller);
+        }
+        let caller = Arc::new(match credential {
+            Credential::Cookie(cookie) => self.engine.caller_by_cookie(cookie).await?,
+            Credential::Token(_) if hash == self.local => self.engine.caller_by_data(self.home.user).await?,
+            Credential::Token(token) => self.engine.caller_by_token(token).await?,
+        });
+        let mut known = self.known();
+        if known.len() >= REMEMBERED {
+            known.clear();
+        }
+        known.insert(hash, (Instant::now(), Arc::clone(&caller)));
+        Ok(caller)
+    }
+
+    /// Forgets who everybody is: somebody's rights have changed.
+    pub(super) fn forget_callers(&self) {
+        self.known().clear();
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, HashMap<Hash, (Instant, Arc<Caller>)>> {
+        self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,198 @@
+//! Coming in and going out: set-up, sign-in, invitations, passwords. The only doors without anybody signed in.
+
+use std::net::SocketAddr;
+
+use adjutant_engine::{EngineError, Password, Secret, SignIn};
+use axum::Json;
+use axum::extract::{ConnectInfo, State};
+use axum::http::StatusCode;
+use axum::http::header::{self, HeaderValue};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::json;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::ask::Body;
+use super::door::{Signed, cookie_name};
+use super::problem::Problem;
+use super::server::{Credential, Server};
+
+pub(super) fn open() -> OpenApiRouter<Server> {
+    OpenApiRouter::new()
+        .routes(routes!(setup_state, set_up))
+        .routes(routes!(sign_in))
+        .routes(routes!(accept_invite))
+        .routes(routes!(renew_password))
+}
+
+pub(super) fn closed() -> OpenApiRouter<Server> {
+    OpenApiRouter::new().routes(routes!(sign_out)).routes(routes!(change_password))
+}
+
+/// A name and a password.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Login {
+    /// The name.
+    name: String,
+    /// The password.
+    password: String,
+}
+
+/// A link that is good once, and who uses it.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Newcomer {
+    /// What stands behind `#t=` in the link.
+    token: String,
+    /// The name to sign in with from now on.
+    name: String,
+    /// The password: at least 10 characters.
+    password: String,
+}
+
+/// A link for a new password.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Renewal {
+    /// What stands behind `#t=` in the link.
+    token: String,
+    /// The new password: at least 10 characters.
+    password: String,
+}
+
+/// The old and the new password.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Change {
+    /// The present password.
+    old_password: String,
+    /// The new password: at least 10 characters.
+    password: String,
+}
+
+/// Whether this instance has an owner.
+#[utoipa::path(get, path = "/setup", tag = "sign-in", security(()), responses((status = 200, description = "Whether it is set up", body = Object)))]
+async fn setup_state(State(server): State<Server>) -> Result<Response, Problem> {
+    let is_set_up = server.engine.is_set_up().await?;
+    Ok(Json(json!({"is_set_up": is_set_up})).into_response())
+}
+
+/// Sets this instance up: whoever has the link becomes its owner.
+#[utoipa::path(post, path = "/setup", tag = "sign-in", security(()), request_body = Newcomer, responses((status = 200, description = "Signed in, by cookie", body = Object)))]
+async fn set_up(
+    State(server): State<Server>,
+    ConnectInfo(from): ConnectInfo<SocketAddr>,
+    Body(body): Body<Newcomer>,
+) -> Result<Response, Problem> {
+    let (link, password) = (Secret::shown(&body.token), Password::typed(body.password));
+    let signed = server.engine.set_up(&link, &body.name, password, &from.ip().to_string()).await;
+    let signed = signed.map_err(bad_link)?;
+    server.forget_callers();
+    Ok(welcome(&server, &signed, &body.name))
+}
+
+/// Signs in with name and password; the answer sets a cookie.
+#[utoipa::path(post, path = "/session", tag = "sign-in", security(()), request_body = Login, responses((status = 200, description = "Signed in, by cookie", body = Object)))]
+async fn sign_in(
+    State(server): State<Server>,
+    ConnectInfo(from): ConnectInfo<SocketAddr>,
+    Body(body): Body<Login>,
+) -> Result<Response, Problem> {
+    let password = Password::typed(body.password);
+    let signed =
+        server.engine.sign_in(&body.name, password, &from.ip().to_string()).await.map_err(|error| match error {
+            EngineError::Unauthenticated => {
+                Problem::new(super::problem::Kind::Unauthenticated, "Name or password is wrong. You are not signed in.")
+                    .hint("the owner can give you a new password: adjutant users reset NAME")
+            }
+            other => other.into(),
+        })?;
+    Ok(welcome(&server, &signed, &body.name))
+}
+
+/// Accepts an invitation; the answer sets a cookie.
+#[utoipa::path(post, path = "/invites/accept", tag = "sign-in", security(()), request_body = Newcomer, responses((status = 200, description = "Signed in, by cookie", body = Object)))]
+async fn accept_invite(
+    State(server): State<Server>,
+    ConnectInfo(from): ConnectInfo<SocketAddr>,
+    Body(body): Body<Newcomer>,
+) -> Result<Response, Problem> {
+    let (link, password) = (Secret::shown(&body.token), Password::typed(body.password));
+    let signed = server.engine.accept_invite(&link, &body.name, password, &from.ip().to_string()).await;
+    Ok(welcome(&server, &signed.map_err(bad_link)?, &body.name))
+}
+
+/// Chooses a new password by a link.
+#[utoipa::path(post, path = "/password/renew", tag = "sign-in", security(()), request_body = Renewal, responses((status = 204, description = "Changed; every session has ended")))]
+async fn renew_password(
+    State(server): State<Server>,
+    ConnectInfo(from): ConnectInfo<SocketAddr>,
+    Body(body): Body<Renewal>,
+) -> Result<StatusCode, Problem> {
+    let (link, password) = (Secret::shown(&body.token), Password::typed(body.password));
+    server.engine.renew_password(&link, password, &from.ip().to_string()).await.map_err(bad_link)?;
+    server.forget_callers();
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn bad_link(error: EngineError) -> Problem {
+    match error {
+        EngineError::Unauthenticated => Problem::new(
+            super::problem::Kind::Expired,
+            "This link is not good: it was used, it ran out, or it is not whole. Nothing was done.",
+        )
+        .hint("ask for a new one; a set-up link is printed at each start until somebody has used one"),
+        other => other.into(),
+    }
+}
+
+fn welcome(server: &Server, signed: &SignIn, name: &str) -> Response {
+    let age = signed.expires_at.since(server.engine.env().now()).as_secs();
+    let body = json!({"user_id": signed.user, "name": name, "expires_at": signed.expires_at});
+    with_cookie(server, signed.secret.expose(), age, Json(body).into_response())
+}
+
+fn with_cookie(server: &Server, value: &str, age: u64, mut response: Response) -> Response {
+    let secure = if server.place.secure { "; Secure" } else { "" };
+    let name = cookie_name(&server.place);
+    let cookie = format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={age}{secure}");
+    if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+    }
+    response
+}
+
+/// Signs out. Streams of this session end within a second.
+#[utoipa::path(delete, path = "/session", tag = "sign-in", responses((status = 204, description = "Signed out")))]
+async fn sign_out(State(server): State<Server>, signed: Signed) -> Result<Response, Problem> {
+    match &signed.credential {
+        Credential::Cookie(cookie) => server.engine.sign_out(cookie).await?,
+        Credential::Token(_) => {
+            return Err(Problem::invalid("A token does not sign out. Nothing was done.")
+                .hint("revoke it: DELETE /api/v1/tokens/{id}"));
+        }
+    }
+    server.forget_callers();
+    Ok(with_cookie(&server, "", 0, StatusCode::NO_CONTENT.into_response()))
+}
+
+/// Changes one's own password. Every session ends, this one too.
+#[utoipa::path(put, path = "/me/password", tag = "sign-in", request_body = Change, responses((status = 204, description = "Changed; every session has ended")))]
+async fn change_password(
+    State(server): State<Server>,
+    ConnectInfo(from): ConnectInfo<SocketAddr>,
+    signed: Signed,
+    Body(body): Body<Change>,
+) -> Result<StatusCode, Problem> {
+    if matches!(signed.credential, Credential::Token(_)) {
+        return Err(Problem::forbidden("A password is changed by the person, not by a token. Nothing was done."));
+    }
+    let login = server.engine.store().login(signed.caller.user).await?.ok_or(EngineError::Unauthenticated)?;
+    let (old, new) = (Password::typed(body.old_password), Password::typed(body.password));
+    server.engine.change_password(&login, old, new, &from.ip().to_string()).await?;
+    server.forget_callers();
+    Ok(StatusCode::NO_CONTENT)
+}

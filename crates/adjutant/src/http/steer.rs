@@ -1,0 +1,238 @@
+//! `/runs/{run}/…`: cancel, pause, resume, edit, fork, replay, settle a doubt, export, verify.
+
+use adjutant_core::id::CallId;
+use adjutant_core::run::command::Command;
+use adjutant_core::run::event::{Actor, DoubtOutcome, Effects};
+use adjutant_core::run::state::State as RunState;
+use adjutant_engine::{Fork, Right, Role};
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::ask::{Asked, Body, MaybeBody};
+use super::door::{Access, Signed};
+use super::problem::Problem;
+use super::runs::{OnLeave, Wait, answer, find_run};
+use super::server::Server;
+
+pub(super) fn router() -> OpenApiRouter<Server> {
+    OpenApiRouter::new()
+        .routes(routes!(cancel))
+        .routes(routes!(pause))
+        .routes(routes!(resume))
+        .routes(routes!(edit))
+        .routes(routes!(fork))
+        .routes(routes!(replay))
+        .routes(routes!(in_doubt))
+        .routes(routes!(export))
+        .routes(routes!(verify))
+}
+
+/// A run that the caller may steer: one they started, or any for an admin.
+async fn steered(
+    server: &Server,
+    signed: &Signed,
+    name: &str,
+) -> Result<(Access, adjutant_engine::store::row::RunRow), Problem> {
+    let (access, row) = find_run(server, signed, name).await?;
+    let access = signed.must(access, Role::Write, Right::Run)?;
+    if row.initiator != access.user && access.role < Role::Admin {
+        return Err(Problem::forbidden("Only whoever started this run, or an admin, may steer it. Nothing was done."));
+    }
+    Ok((access, row))
+}
+
+/// Why.
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+struct Reason {
+    /// Why; shown to others.
+    reason: Option<String>,
+}
+
+async fn told(
+    server: &Server,
+    access: Access,
+    run: adjutant_core::id::RunId,
+    command: Command,
+) -> Result<Json<Value>, Problem> {
+    let state: RunState = server.engine.command(access.workspace, run, &command).await?;
+    Ok(Json(json!({"id": run, "status": state.status()})))
+}
+
+/// Cancels a run. One that has ended answers with how it ended.
+#[utoipa::path(post, path = "/runs/{run}/cancel", tag = "runs", params(("run" = String, Path, description = "Its id")), request_body = Option<Reason>, responses((status = 200, description = "Its status now", body = Object)))]
+async fn cancel(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+    MaybeBody(body): MaybeBody<Reason>,
+) -> Result<Json<Value>, Problem> {
+    let (access, row) = steered(&server, &signed, &name).await?;
+    let reason = body.reason.unwrap_or_else(|| "cancelled by a person".to_owned());
+    if reason.len() > 1000 {
+        return Err(Problem::invalid("Nothing was cancelled.").error("/reason", "is longer than 1000 bytes"));
+    }
+    told(&server, access, row.id, Command::Cancel { by: Actor::User(access.user), reason }).await
+}
+
+/// Holds a run: nothing new is started.
+#[utoipa::path(post, path = "/runs/{run}/pause", tag = "runs", params(("run" = String, Path, description = "Its id")), responses((status = 200, description = "Its status now", body = Object)))]
+async fn pause(State(server): State<Server>, signed: Signed, Path(name): Path<String>) -> Result<Json<Value>, Problem> {
+    let (access, row) = steered(&server, &signed, &name).await?;
+    told(&server, access, row.id, Command::Pause { by: Actor::User(access.user) }).await
+}
+
+/// Lets a held run go on.
+#[utoipa::path(post, path = "/runs/{run}/resume", tag = "runs", params(("run" = String, Path, description = "Its id")), responses((status = 200, description = "Its status now", body = Object)))]
+async fn resume(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+) -> Result<Json<Value>, Problem> {
+    let (access, row) = steered(&server, &signed, &name).await?;
+    told(&server, access, row.id, Command::Resume { by: Actor::User(access.user) }).await
+}
+
+/// Another message.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Edit {
+    /// What to say instead.
+    pub(super) new_user_message: String,
+}
+
+/// Says something else in place of an earlier message: the run and what followed it are kept, marked superseded, and a new run goes on from before it.
+#[utoipa::path(post, path = "/runs/{run}/edit", tag = "runs", params(("run" = String, Path, description = "Its id"), Wait), request_body = Edit, responses((status = 200, description = "The stream, or the new run once it ended or asks", body = Object), (status = 202, description = "Started", body = Object)))]
+async fn edit(
+    State(server): State<Server>,
+    signed: Signed,
+    headers: HeaderMap,
+    Path(name): Path<String>,
+    Asked(wait): Asked<Wait>,
+    Body(body): Body<Edit>,
+) -> Result<Response, Problem> {
+    let (access, row) = steered(&server, &signed, &name).await?;
+    let run = server.engine.edit_run(access.workspace, access.user, row.id, &body.new_user_message).await?;
+    answer(&server, &signed, access, &headers, wait, run, OnLeave::Nothing).await
+}
+
+/// From where, and with what.
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+struct NewFork {
+    /// The event to go on from; the beginning without it.
+    at_seq: Option<u64>,
+    /// Another model.
+    model: Option<String>,
+    /// `live`, or `dry`: then nothing but reading happens.
+    #[schema(value_type = Option<String>)]
+    effects: Option<Effects>,
+}
+
+/// Goes on from a point of a run, in a chat of its own. The run is left as it is.
+#[utoipa::path(post, path = "/runs/{run}/fork", tag = "runs", params(("run" = String, Path, description = "Its id"), Wait), request_body = Option<NewFork>, responses((status = 200, description = "The stream, or the new run once it ended or asks", body = Object), (status = 202, description = "Started", body = Object)))]
+async fn fork(
+    State(server): State<Server>,
+    signed: Signed,
+    headers: HeaderMap,
+    Path(name): Path<String>,
+    Asked(wait): Asked<Wait>,
+    MaybeBody(body): MaybeBody<NewFork>,
+) -> Result<Response, Problem> {
+    let (access, row) = find_run(&server, &signed, &name).await?;
+    let access = signed.must(access, Role::Write, Right::Run)?;
+    let fork = Fork { at: body.at_seq, model: body.model, effects: body.effects.unwrap_or_default() };
+    let run = server.engine.fork_run(access.workspace, access.user, row.id, fork).await?;
+    answer(&server, &signed, access, &headers, wait, run, OnLeave::Nothing).await
+}
+
+/// How to walk it again.
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+struct Again {
+    /// `strict`: the recorded effects, no model, no tool, no network.
+    mode: Option<String>,
+}
+
+/// Walks a recorded run again, without a model, a tool or a network, and says what comes out differently.
+#[utoipa::path(post, path = "/runs/{run}/replay", tag = "runs", params(("run" = String, Path, description = "Its id")), request_body = Option<Again>, responses((status = 200, description = "What was found", body = Object)))]
+async fn replay(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+    MaybeBody(body): MaybeBody<Again>,
+) -> Result<Response, Problem> {
+    let (access, row) = find_run(&server, &signed, &name).await?;
+    if body.mode.as_deref().is_some_and(|mode| mode != "strict") {
+        return Err(Problem::invalid("Nothing was replayed.").error("/mode", "only `strict` is known"));
+    }
+    Ok(Json(server.engine.replay(access.workspace, row.id).await?).into_response())
+}
+
+/// What became of a call that nobody knows the end of.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Settled {
+    /// The call.
+    #[schema(value_type = String)]
+    call_id: CallId,
+    /// `happened`, `run` or `abandon`.
+    #[schema(value_type = String)]
+    outcome: DoubtOutcome,
+    /// Its result, if it happened.
+    result: Option<String>,
+}
+
+/// Says what became of a call in doubt. Needs `approvals:decide`.
+#[utoipa::path(post, path = "/runs/{run}/in-doubt", tag = "runs", params(("run" = String, Path, description = "Its id")), request_body = Settled, responses((status = 200, description = "Its status now", body = Object)))]
+async fn in_doubt(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+    Body(body): Body<Settled>,
+) -> Result<Json<Value>, Problem> {
+    let (access, row) = steered(&server, &signed, &name).await?;
+    signed.need(Right::Decide)?;
+    let by = Actor::User(access.user);
+    let command = Command::Resolve { call: body.call_id, outcome: body.outcome, result: body.result, by };
+    told(&server, access, row.id, command).await
+}
+
+/// A run as a file, one JSON document a line, that `adjutant audit verify FILE` can check anywhere.
+#[utoipa::path(get, path = "/runs/{run}/export", tag = "runs", params(("run" = String, Path, description = "Its id")), responses((status = 200, description = "JSON lines", body = String, content_type = "application/x-ndjson")))]
+async fn export(State(server): State<Server>, signed: Signed, Path(name): Path<String>) -> Result<Response, Problem> {
+    let (access, row) = find_run(&server, &signed, &name).await?;
+    let mut text = server.engine.export_run(access.workspace, row.id).await?.join("\n");
+    text.push('\n');
+    let attached = format!("attachment; filename=\"{}.jsonl\"", row.id);
+    let headers = [(header::CONTENT_TYPE, "application/x-ndjson".to_owned()), (header::CONTENT_DISPOSITION, attached)];
+    Ok((StatusCode::OK, headers, text).into_response())
+}
+
+/// Checks the hash chain of a run.
+#[utoipa::path(get, path = "/runs/{run}/verify", tag = "runs", params(("run" = String, Path, description = "Its id")), responses((status = 200, description = "Whether it is whole", body = Object)))]
+async fn verify(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+) -> Result<Json<Value>, Problem> {
+    let (access, row) = find_run(&server, &signed, &name).await?;
+    match server.engine.verify_run(access.workspace, row.id).await {
+        Ok(verified) => {
+            let mut shown = serde_json::to_value(verified).unwrap_or_default();
+            shown["is_whole"] = json!(true);
+            Ok(Json(shown))
+        }
+        Err(adjutant_engine::EngineError::BadLog { run, why }) => {
+            Ok(Json(json!({"stream": run, "is_whole": false, "reason": why})))
+        }
+        Err(other) => Err(other.into()),
+    }
+}

@@ -1,0 +1,68 @@
+//! `/tools`: what agents can call.
+
+use adjutant_core::tool::ToolSpec;
+use adjutant_engine::Right;
+use axum::Json;
+use axum::extract::{Path, State};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::ask::Asked;
+use super::door::Signed;
+use super::page::{Page, all};
+use super::problem::Problem;
+use super::server::Server;
+
+pub(super) fn router() -> OpenApiRouter<Server> {
+    OpenApiRouter::new().routes(routes!(list)).routes(routes!(search)).routes(routes!(get))
+}
+
+fn shown(spec: &ToolSpec) -> Value {
+    json!({
+        "name": spec.definition.name, "description": spec.definition.description, "toolset": spec.toolset,
+        "schema": spec.definition.schema, "recovery": spec.recovery,
+    })
+}
+
+/// Every tool.
+#[utoipa::path(get, path = "/tools", tag = "tools", responses((status = 200, description = "Tools", body = Page)))]
+async fn list(State(server): State<Server>, signed: Signed) -> Result<Json<Page>, Problem> {
+    signed.need(Right::Read)?;
+    Ok(all(server.engine.tools().iter().map(|tool| shown(tool.spec())).collect()))
+}
+
+/// Words.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct Words {
+    /// Words that stand in its name or description.
+    q: String,
+}
+
+/// Tools whose name or description has all of the words.
+#[utoipa::path(get, path = "/tools/search", tag = "tools", params(Words), responses((status = 200, description = "Tools", body = Page)))]
+async fn search(
+    State(server): State<Server>,
+    signed: Signed,
+    Asked(asked): Asked<Words>,
+) -> Result<Json<Page>, Problem> {
+    signed.need(Right::Read)?;
+    let words = asked.q.to_lowercase();
+    let matches = |spec: &ToolSpec| {
+        let text = format!("{} {}", spec.definition.name, spec.definition.description).to_lowercase();
+        words.split_whitespace().all(|word| text.contains(word))
+    };
+    let found = server.engine.tools().iter().map(|tool| tool.spec()).filter(|spec| matches(spec));
+    Ok(all(found.map(shown).collect()))
+}
+
+/// One tool.
+#[utoipa::path(get, path = "/tools/{tool}", tag = "tools", params(("tool" = String, Path, description = "Its name")), responses((status = 200, description = "The tool", body = Object)))]
+async fn get(State(server): State<Server>, signed: Signed, Path(name): Path<String>) -> Result<Json<Value>, Problem> {
+    signed.need(Right::Read)?;
+    let tool = server.engine.tools().get(&name).ok_or_else(|| Problem::not_found("tool", &name))?;
+    Ok(Json(shown(tool.spec())))
+}

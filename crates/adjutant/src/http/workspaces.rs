@@ -1,0 +1,219 @@
+//! `/workspaces`: the tenants a person is in, who else is there, and their notebooks.
+
+use adjutant_core::guard::policy::slug_of;
+use adjutant_core::id::UserId;
+use adjutant_engine::store::row::{MemberRow, NotebookRow, WorkspaceRow};
+use adjutant_engine::{Right, Role, UnknownWord};
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::ask::Body;
+use super::door::{Access, Signed};
+use super::page::{Page, all};
+use super::people;
+use super::problem::Problem;
+use super::server::Server;
+
+pub(super) fn router() -> OpenApiRouter<Server> {
+    OpenApiRouter::new()
+        .routes(routes!(list, create))
+        .routes(routes!(get))
+        .routes(routes!(list_members))
+        .routes(routes!(put_member, remove_member))
+        .routes(routes!(invite))
+        .routes(routes!(list_notebooks, create_notebook))
+}
+
+fn shown(row: &WorkspaceRow, role: Option<Role>) -> Value {
+    json!({
+        "id": row.id, "slug": row.slug, "name": row.name, "time_zone": row.time_zone, "created_at": row.created_at,
+        "role": role.map(Role::word),
+    })
+}
+
+/// The workspaces you are in.
+#[utoipa::path(get, path = "/workspaces", tag = "workspaces", responses((status = 200, description = "Yours", body = Page)))]
+async fn list(State(server): State<Server>, signed: Signed) -> Result<Json<Page>, Problem> {
+    let mut data = Vec::new();
+    for access in signed.workspaces(None)? {
+        if let Some(row) = server.engine.store().workspace(access.workspace).await? {
+            data.push(shown(&row, Some(access.role)));
+        }
+    }
+    Ok(all(data))
+}
+
+/// A workspace to be made.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct NewWorkspace {
+    /// Its name.
+    name: String,
+    /// Its short name; made from the name without it.
+    slug: Option<String>,
+    /// IANA time zone; UTC without it.
+    time_zone: Option<String>,
+}
+
+/// Makes a workspace with a notebook `notes`; you are its admin. For the owner of the instance.
+#[utoipa::path(post, path = "/workspaces", tag = "workspaces", request_body = NewWorkspace, responses((status = 201, description = "The workspace", body = Object)))]
+async fn create(
+    State(server): State<Server>,
+    signed: Signed,
+    Body(body): Body<NewWorkspace>,
+) -> Result<(StatusCode, Json<Value>), Problem> {
+    signed.need_owner()?;
+    let slug = body.slug.unwrap_or_else(|| slug_of(&body.name));
+    let zone = body.time_zone.as_deref().unwrap_or("UTC");
+    let row = server.engine.create_workspace(signed.caller.user, &slug, &body.name, zone).await?;
+    server.forget_callers();
+    Ok((StatusCode::CREATED, Json(shown(&row, Some(Role::Admin)))))
+}
+
+/// One workspace.
+#[utoipa::path(get, path = "/workspaces/{workspace}", tag = "workspaces", params(("workspace" = String, Path, description = "Id or short name")), responses((status = 200, description = "The workspace", body = Object)))]
+async fn get(State(server): State<Server>, signed: Signed, Path(name): Path<String>) -> Result<Json<Value>, Problem> {
+    let access = signed.workspace(&name, Role::Read, Right::Read)?;
+    let row = server.engine.store().workspace(access.workspace).await?;
+    let row = row.ok_or_else(|| Problem::not_found("workspace", &name))?;
+    Ok(Json(shown(&row, Some(access.role))))
+}
+
+fn member(row: &MemberRow) -> Value {
+    json!({"user_id": row.user, "name": row.name, "role": row.role, "since": row.since})
+}
+
+/// Who is in a workspace.
+#[utoipa::path(get, path = "/workspaces/{workspace}/members", tag = "workspaces", params(("workspace" = String, Path, description = "Id or short name")), responses((status = 200, description = "Its members", body = Page)))]
+async fn list_members(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+) -> Result<Json<Page>, Problem> {
+    let access = signed.workspace(&name, Role::Read, Right::Read)?;
+    Ok(all(server.engine.store().members(access.workspace).await?.iter().map(member).collect()))
+}
+
+/// What somebody may do.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct NewRole {
+    /// `read`, `write` or `admin`.
+    role: String,
+}
+
+fn role(word: &str) -> Result<Role, Problem> {
+    word.parse().map_err(|why: UnknownWord| {
+        Problem::invalid("The role cannot be used. Nothing was changed.").error("/role", why.to_string())
+    })
+}
+
+/// An admin of the workspace, or the owner of the instance for a workspace of theirs or anybody's.
+async fn administered(server: &Server, signed: &Signed, name: &str) -> Result<Access, Problem> {
+    match signed.workspace(name, Role::Admin, Right::Admin) {
+        Err(problem) if problem.is(super::problem::Kind::NotFound) && signed.need_owner().is_ok() => {
+            let found = match name.parse() {
+                Ok(id) => server.engine.store().workspace(id).await?,
+                Err(_) => server.engine.store().workspace_by_slug(name).await?,
+            };
+            let row = found.ok_or(problem)?;
+            Ok(Access { workspace: row.id, user: signed.caller.user, role: Role::Admin })
+        }
+        other => other,
+    }
+}
+
+/// Lets a person in, or changes what they may do. For admins, and for the owner of the instance.
+#[utoipa::path(put, path = "/workspaces/{workspace}/members/{user}", tag = "workspaces", params(("workspace" = String, Path, description = "Id or short name"), ("user" = String, Path, description = "Id or name")), request_body = NewRole, responses((status = 200, description = "The member", body = Object)))]
+async fn put_member(
+    State(server): State<Server>,
+    signed: Signed,
+    Path((name, user)): Path<(String, String)>,
+    Body(body): Body<NewRole>,
+) -> Result<Json<Value>, Problem> {
+    let access = administered(&server, &signed, &name).await?;
+    let (login, role) = (people::find(&server.engine, &user).await?, role(&body.role)?);
+    server.engine.put_member(access.workspace, login.id, role).await?;
+    server.forget_callers();
+    Ok(Json(json!({"user_id": login.id, "name": login.name, "role": role.word()})))
+}
+
+/// Takes a person out. Their streams of this workspace end within a second. For admins.
+#[utoipa::path(delete, path = "/workspaces/{workspace}/members/{user}", tag = "workspaces", params(("workspace" = String, Path, description = "Id or short name"), ("user" = String, Path, description = "Id or name")), responses((status = 204, description = "Gone")))]
+async fn remove_member(
+    State(server): State<Server>,
+    signed: Signed,
+    Path((name, user)): Path<(String, String)>,
+) -> Result<StatusCode, Problem> {
+    let access = administered(&server, &signed, &name).await?;
+    let members = server.engine.store().members(access.workspace).await?;
+    let id = user.parse::<UserId>().ok();
+    let known = members.iter().find(|row| Some(row.user) == id || row.name == user);
+    let known = known.ok_or_else(|| Problem::not_found("member", &user))?;
+    server.engine.remove_member(access.workspace, known.user).await?;
+    server.forget_callers();
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Makes a link that lets one new person in. For admins.
+#[utoipa::path(post, path = "/workspaces/{workspace}/invites", tag = "workspaces", params(("workspace" = String, Path, description = "Id or short name")), request_body = NewRole, responses((status = 201, description = "The link, shown this once", body = Object)))]
+async fn invite(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+    Body(body): Body<NewRole>,
+) -> Result<(StatusCode, Json<Value>), Problem> {
+    let access = signed.workspace(&name, Role::Admin, Right::Admin)?;
+    let invited = server.engine.invite_member(access.workspace, role(&body.role)?).await?;
+    let secret = invited.secret.expose();
+    let shown = json!({"link": format!("/login#invite={secret}"), "token": secret, "expires_at": invited.expires_at});
+    Ok((StatusCode::CREATED, Json(shown)))
+}
+
+fn notebook(row: &NotebookRow) -> Value {
+    let kind = if row.linked.is_some() { "linked" } else { "managed" };
+    json!({"id": row.id, "workspace_id": row.workspace, "slug": row.slug, "kind": kind, "created_at": row.created_at})
+}
+
+/// The notebooks of a workspace.
+#[utoipa::path(get, path = "/workspaces/{workspace}/notebooks", tag = "notebooks", params(("workspace" = String, Path, description = "Id or short name")), responses((status = 200, description = "Its notebooks", body = Page)))]
+async fn list_notebooks(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+) -> Result<Json<Page>, Problem> {
+    let access = signed.workspace(&name, Role::Read, Right::Read)?;
+    Ok(all(server.engine.store().notebooks(access.workspace).await?.iter().map(notebook).collect()))
+}
+
+/// A notebook to be made.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct NewNotebook {
+    /// Its short name.
+    slug: String,
+}
+
+/// Makes an empty notebook. For admins.
+#[utoipa::path(post, path = "/workspaces/{workspace}/notebooks", tag = "notebooks", params(("workspace" = String, Path, description = "Id or short name")), request_body = NewNotebook, responses((status = 201, description = "The notebook", body = Object)))]
+async fn create_notebook(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+    Body(body): Body<NewNotebook>,
+) -> Result<(StatusCode, Json<Value>), Problem> {
+    let access = signed.workspace(&name, Role::Admin, Right::Admin)?;
+    if !adjutant_core::guard::policy::is_slug(&body.slug) {
+        return Err(Problem::invalid("The notebook was not made.").error("/slug", "small letters, digits and - only"));
+    }
+    let id = server.engine.create_notebook(access.workspace, &body.slug).await?;
+    let row = server.engine.store().notebook(access.workspace, id).await?;
+    let row = row.ok_or_else(|| Problem::not_found("notebook", &body.slug))?;
+    Ok((StatusCode::CREATED, Json(notebook(&row))))
+}

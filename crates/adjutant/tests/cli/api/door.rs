@@ -1,0 +1,130 @@
+//! Coming in: set-up, passwords, tokens, invitations, and the end of all of them.
+
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::{Value, json};
+
+use super::client::{OWNER, Server};
+use crate::house::House;
+
+/// The set-up link that a server prints while nobody owns it.
+fn link(said: &str) -> &str {
+    let (_, rest) = said.split_once("/setup#t=").unwrap_or_else(|| panic!("{said}"));
+    rest.split_whitespace().next().unwrap()
+}
+
+#[test]
+fn the_first_start_prints_a_link_that_makes_its_owner_once() {
+    let server = Server::start_with(House::new(), &[]);
+    assert_eq!(server.nobody().get("/api/v1/setup").expect(200)["is_set_up"], false);
+    let (house, said) = server.stop();
+    let old = link(&said).to_owned();
+    let mut server = Server::start_with(house, &[]);
+    let said = server.hear("/setup#t=");
+    let (nobody, fresh) = (server.nobody(), link(&said).to_owned());
+    let body = |token: &str| json!({"token": token, "name": "dana", "password": "a long password"});
+    // Each start makes a new link, and only the newest is good.
+    nobody.post("/api/v1/setup", body(&old)).refuses(410, "expired");
+    nobody
+        .post("/api/v1/setup", json!({"token": fresh, "name": "dana", "password": "short"}))
+        .refuses(422, "validation_failed");
+    let welcome = nobody.post("/api/v1/setup", body(&fresh));
+    welcome.expect(200);
+    let cookie = &welcome.headers["set-cookie"];
+    assert!(cookie.starts_with("adj=") && cookie.contains("HttpOnly; SameSite=Lax"), "{cookie}");
+    let me = nobody.signed_in(&welcome).get("/api/v1/me").expect(200);
+    assert_eq!((&me["name"], &me["is_owner"]), (&json!("dana"), &json!(true)));
+    nobody.post("/api/v1/setup", body(&fresh)).refuses(410, "expired");
+    assert_eq!(nobody.get("/api/v1/setup").expect(200)["is_set_up"], true);
+    let (_, said) = server.stop();
+    assert!(!said.contains("a long password"), "{said}");
+}
+
+#[test]
+fn a_password_signs_in_and_a_wrong_one_is_counted() {
+    let server = Server::start(House::new());
+    let lee = server.person("lee", "home", "write");
+    let login = |password: &str| server.nobody().post("/api/v1/session", json!({"name": "lee", "password": password}));
+    let welcome = login("a long password");
+    welcome.expect(200);
+    let again = server.nobody().signed_in(&welcome);
+    assert_eq!(again.get("/api/v1/me").expect(200)["name"], "lee");
+    // A change by cookie needs a browser that says which page asks for it.
+    let bare = server.nobody().with("cookie", welcome.headers["set-cookie"].split(';').next().unwrap());
+    bare.get("/api/v1/me").expect(200);
+    bare.delete("/api/v1/session").refuses(403, "forbidden");
+    assert_eq!(again.delete("/api/v1/session").status, 204);
+    again.get("/api/v1/me").refuses(401, "unauthenticated");
+    lee.get("/api/v1/me").expect(200);
+    for _ in 0..9 {
+        login("a wrong password").refuses(401, "unauthenticated");
+    }
+    // The right one does not help any more, from here and for now.
+    let wait = login("a long password");
+    wait.refuses(429, "rate_limited");
+    assert!(wait.headers["retry-after"].parse::<u64>().unwrap() <= 901);
+}
+
+#[test]
+fn a_token_does_what_its_scopes_say_until_it_is_revoked() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    let body = json!({"name": "ci", "scopes": ["read", "run"]});
+    let made = owner.post("/api/v1/tokens", body).expect(201);
+    let secret = made["token"].as_str().unwrap();
+    assert!(secret.starts_with("adj_") && secret.len() > 50);
+    let ci = server.nobody().with("authorization", &format!("Bearer {secret}"));
+    assert_eq!(ci.get("/api/v1/me").expect(200)["scopes"], json!(["read", "run"]));
+    ci.post("/api/v1/tokens", json!({"name": "more"})).refuses(403, "forbidden");
+    ci.post("/api/v1/agents", json!({"name": "Mine"})).refuses(403, "forbidden");
+    let listed = owner.get("/api/v1/tokens").expect(200);
+    assert!(!listed.to_string().contains(secret) && !listed.to_string().contains(OWNER), "{listed}");
+    let past = json!({"name": "old", "expires_at": "2020-01-01T00:00:00Z"});
+    owner.post("/api/v1/tokens", past).refuses(422, "validation_failed");
+    owner.post("/api/v1/tokens", json!({"name": "x", "scopes": ["fly"]})).refuses(422, "validation_failed");
+    let path = format!("/api/v1/tokens/{}", made["id"].as_str().unwrap());
+    assert_eq!(owner.delete(&path).status, 204);
+    ci.get("/api/v1/me").refuses(401, "unauthenticated");
+    // The database knows nobody's secret.
+    let (house, _) = server.stop();
+    for file in std::fs::read_dir(house.data()).unwrap() {
+        let bytes = std::fs::read(file.unwrap().path()).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(!text.contains(secret) && !text.contains(OWNER));
+    }
+}
+
+#[test]
+fn the_command_line_of_the_owner_of_the_data_finds_the_server() {
+    let server = Server::start(House::new());
+    let path = server.house.data().join("server.json");
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    let beacon: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    assert_eq!(beacon["url"], json!(format!("http://{}", server.address)));
+    let local = server.nobody().with("authorization", &format!("Bearer {}", beacon["token"].as_str().unwrap()));
+    assert_eq!(local.get("/api/v1/me").expect(200)["kind"], "local");
+    server.stop();
+    assert!(!path.exists());
+}
+
+#[test]
+fn somebody_who_is_switched_off_or_put_out_is_out_at_once() {
+    let server = Server::start(House::new());
+    let (owner, kim) = (server.owner(), server.person("kim", "home", "read"));
+    kim.get("/api/v1/agents/guide").expect(200);
+    assert_eq!(owner.delete("/api/v1/workspaces/home/members/kim").status, 204);
+    kim.get("/api/v1/agents/guide").refuses(404, "not_found");
+    owner.put("/api/v1/workspaces/home/members/kim", json!({"role": "write"})).expect(200);
+    kim.get("/api/v1/agents/guide").expect(200);
+    owner.patch("/api/v1/users/kim", json!({"is_active": false})).expect(200);
+    kim.get("/api/v1/me").refuses(401, "unauthenticated");
+    owner.patch("/api/v1/users/kim", json!({"is_active": true})).expect(200);
+    let reset = owner.post("/api/v1/users/kim/reset", json!({})).expect(201);
+    let body = json!({"token": reset["token"], "password": "another long one"});
+    assert_eq!(server.nobody().post("/api/v1/password/renew", body.clone()).status, 204);
+    server.nobody().post("/api/v1/password/renew", body).refuses(410, "expired");
+    let login = json!({"name": "kim", "password": "another long one"});
+    server.nobody().post("/api/v1/session", login).expect(200);
+    // The last admin stays.
+    owner.delete("/api/v1/workspaces/home/members/admin").refuses(422, "validation_failed");
+}

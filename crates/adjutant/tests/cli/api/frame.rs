@@ -1,0 +1,72 @@
+//! What every request passes: host, origin, limits, problems, health.
+
+use serde_json::json;
+
+use super::client::Server;
+use crate::house::House;
+
+#[test]
+fn the_server_tells_how_it_is_and_keeps_browsers_strict() {
+    let server = Server::start(House::new());
+    let nobody = server.nobody();
+    assert_eq!(nobody.get("/healthz").expect(200)["status"], "ok");
+    let ready = nobody.get("/readyz");
+    assert_eq!(ready.expect(200)["database"], "sqlite");
+    assert!(ready.headers["content-security-policy"].contains("script-src 'self'"));
+    assert_eq!(ready.headers["x-request-id"].len(), 32);
+    server.owner().get("/api/v1/me").expect(200);
+    let numbers = nobody.get("/metrics").text;
+    for line in ["route=\"/api/v1/me\",status=\"200\"} 1", "adjutant_sse_clients 0", "adjutant_approvals_waiting 0"] {
+        assert!(numbers.contains(line), "{line} is missing in {numbers}");
+    }
+}
+
+#[test]
+fn another_name_or_a_foreign_page_is_refused() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    owner.with("host", "evil.example").get("/api/v1/me").refuses(421, "misdirected");
+    let foreign = owner.with("origin", "http://evil.example");
+    foreign.post("/api/v1/workspaces", json!({"name": "Lab"})).refuses(403, "forbidden");
+    let cross = owner.with("sec-fetch-site", "cross-site");
+    cross.post("/api/v1/workspaces", json!({"name": "Lab"})).refuses(403, "forbidden");
+    assert_eq!(owner.get("/api/v1/workspaces").expect(200)["data"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn what_cannot_be_used_is_named_and_nothing_is_done() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    owner.get("/api/v1/nonsense").refuses(404, "not_found");
+    owner.delete("/api/v1/me").refuses(405, "method_not_allowed");
+    owner.call("POST", "/api/v1/runs", Some(b"{")).refuses(400, "malformed");
+    owner.call("POST", "/api/v1/runs", Some(b"{\"agent_id\":\"\xff\"}")).refuses(400, "malformed");
+    let wrong = owner.post("/api/v1/runs", json!({"agent_id": 7, "input": "hello"})).refuses(422, "validation_failed");
+    assert_eq!(wrong["errors"][0]["pointer"], "/agent_id");
+    let unknown = json!({"agent_id": "guide", "input": "hello", "colour": "red"});
+    let wrong = owner.post("/api/v1/runs", unknown).refuses(422, "validation_failed");
+    assert!(wrong["errors"][0]["detail"].as_str().unwrap().contains("colour"), "{wrong}");
+    let plain = owner.with("content-type", "text/plain");
+    plain.post("/api/v1/runs", json!({})).refuses(415, "unsupported_media_type");
+    let deep = format!("{{\"agent_id\":{}", "[".repeat(200_000));
+    assert!([400, 422].contains(&owner.call("POST", "/api/v1/runs", Some(deep.as_bytes())).status));
+    let huge = vec![b' '; 10 * 1024 * 1024];
+    owner.call("POST", "/api/v1/runs", Some(&huge)).refuses(413, "too_large");
+    owner.post("/api/v1/runs", json!({"agent_id": "guide", "input": " "})).refuses(422, "validation_failed");
+    owner.get("/api/v1/runs?limit=0").refuses(422, "validation_failed");
+    owner.get("/api/v1/runs?cursor=x").refuses(422, "validation_failed");
+    owner.get("/api/v1/runs/run_unknown").refuses(404, "not_found");
+    assert_eq!(owner.get("/api/v1/runs").expect(200)["data"], json!([]));
+    let page = owner.get("/problems/validation_failed");
+    assert!(page.status == 200 && page.text.contains("Validation failed"), "{page:?}");
+}
+
+#[test]
+fn the_api_is_described_for_programs_and_people() {
+    let server = Server::start(House::new());
+    let document = server.nobody().get("/api/v1/openapi.json").expect(200);
+    assert_eq!(document["openapi"], "3.1.0");
+    assert!(document["paths"]["/api/v1/runs/{run}/events"]["get"].is_object(), "{document}");
+    let page = server.nobody().get("/docs");
+    assert!(page.status == 200 && page.text.contains("POST /api/v1/runs"), "{}", page.text);
+}

@@ -1,0 +1,61 @@
+//! Deciding over HTTP: bound to what was shown, once, and only by those who may.
+
+use serde_json::json;
+
+use super::client::Server;
+use crate::house::{House, text};
+
+#[test]
+fn a_decision_is_about_what_was_shown_and_is_taken_once() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    let body = json!({"agent_id": "guide", "input": "tidy the welcome notes"});
+    let run = owner.post("/api/v1/runs?wait=60", body).expect(200);
+    assert_eq!(run["status"], "WAITING_APPROVAL");
+    let path = format!("/api/v1/approvals/{}", text(&run["pending_approvals"][0]));
+    let shown = owner.get(&path).expect(200);
+    assert!(text(&shown["diff"]).contains("mlik") && shown["allowed_scopes"].is_array(), "{shown}");
+    let decision = format!("{path}/decision");
+    let stale = json!({"decision": "approve", "fingerprint": "00".repeat(32)});
+    let problem = owner.post(&decision, stale).refuses(412, "stale_version");
+    assert_eq!(problem["approval"]["fingerprint"], shown["fingerprint"]);
+    owner.post(&decision, json!({"decision": "perhaps"})).refuses(422, "validation_failed");
+    owner.post(&decision, json!({})).refuses(422, "validation_failed");
+    owner.post(&decision, json!({"decision": "edit", "arguments": []})).refuses(422, "validation_failed");
+    let decided =
+        owner.post(&decision, json!({"decision": "approve", "fingerprint": shown["fingerprint"]})).expect(200);
+    assert_eq!((&decided["status"], &decided["decision"]), (&json!("approved"), &json!("approve")));
+    let again = owner.post(&decision, json!({"decision": "reject"})).refuses(409, "already_decided");
+    assert_eq!(again["decision"]["decision"], "approve");
+}
+
+#[test]
+fn a_batch_decides_each_for_itself() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    let body = json!({"agent_id": "guide", "input": "tidy the welcome notes"});
+    let run = owner.post("/api/v1/runs?wait=60", body).expect(200);
+    let id = text(&run["pending_approvals"][0]);
+    let decisions = json!({"decisions": [
+        {"approval_id": id, "decision": "reject", "message": "not now"},
+        {"approval_id": "approval_none", "decision": "approve"},
+    ]});
+    let done = owner.post("/api/v1/approvals/batch", decisions).expect(200);
+    assert_eq!((&done["data"][0]["ok"], &done["data"][1]["ok"]), (&json!(true), &json!(false)), "{done}");
+    assert_eq!(done["data"][1]["problem"]["code"], "not_found");
+    assert_eq!(owner.get(&format!("/api/v1/approvals/{id}")).expect(200)["status"], "rejected");
+}
+
+#[test]
+fn only_the_starter_an_owner_of_the_agent_or_an_admin_decides() {
+    let server = Server::start(House::new());
+    let (lee, kim) = (server.person("lee", "home", "write"), server.person("kim", "home", "write"));
+    let chat = lee.post("/api/v1/chats", json!({"agent_id": "guide"})).expect(201);
+    let path = format!("/api/v1/chats/{}", text(&chat["id"]));
+    lee.patch(&path, json!({"is_shared": true})).expect(200);
+    let body = json!({"user_message": "tidy the welcome notes"});
+    let run = lee.post(&format!("{path}/runs?wait=60"), body).expect(200);
+    let decision = format!("/api/v1/approvals/{}/decision", text(&run["pending_approvals"][0]));
+    kim.post(&decision, json!({"decision": "approve"})).refuses(403, "forbidden");
+    server.owner().post(&decision, json!({"decision": "reject"})).expect(200);
+}

@@ -1,0 +1,8 @@
+//! The HTTP API, over loopback, against the real server.
+
+mod client;
+mod door;
+mod frame;
+mod inbox;
+mod runs;
+mod walk;

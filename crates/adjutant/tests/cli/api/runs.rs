@@ -1,0 +1,297 @@
+//! Runs over HTTP: started, followed, cut, resumed, steered.
+
+use serde_json::{Value, json};
+
+use super::client::{Client, Sent, Server, Stream};
+use crate::house::{House, text};
+
+/// The names that the contract takes over from its oldest clients; what was added is left out.
+const NAMES: [&str; 11] = [
+    "interaction_started",
+    "tool_call",
+    "tool_result",
+    "thinking",
+    "answer",
+    "approval_required",
+    "approved",
+    "rejected",
+    "cancelled",
+    "error",
+    "interaction_complete",
+];
+
+fn known(events: &[Sent]) -> Vec<&str> {
+    events.iter().map(|event| event.name.as_str()).filter(|name| NAMES.contains(name)).collect()
+}
+
+/// A house whose model follows a script.
+fn scripted(script: &str) -> House {
+    let house = House::new();
+    house.script(script);
+    house
+}
+
+const READS: &str = r#"
+- when: { user: look, turn: 1 }
+  text: Let me look.
+  calls: [{ name: list_files, arguments: { path: / } }]
+- when: { user: look }
+  text: There are notes.
+- when: { user: write, turn: 1 }
+  text: I write it down.
+  calls: [{ name: create_file, arguments: { path: /new.md, content: hello } }]
+- when: { user: write }
+  text: Written.
+- text: Good day.
+"#;
+
+fn start(client: &Client, message: &str) -> Stream {
+    client.follow("POST", "/api/v1/runs", Some(&json!({"agent_id": "guide", "input": message})))
+}
+
+#[test]
+fn a_run_streams_its_events_in_order_with_their_numbers() {
+    let server = Server::start(scripted(READS));
+    let stream = start(&server.owner(), "look");
+    assert_eq!(stream.head.status, 200);
+    assert_eq!(stream.head.headers["content-type"], "text/event-stream");
+    assert_eq!(stream.head.headers["x-accel-buffering"], "no");
+    let events: Vec<Sent> = stream.collect();
+    let flow = ["interaction_started", "thinking", "tool_call", "tool_result", "answer", "interaction_complete"];
+    assert_eq!(known(&events), flow);
+    let numbers: Vec<u64> = events.iter().filter_map(|event| event.id).collect();
+    assert!(numbers.is_sorted_by(|a, b| a < b), "{numbers:?}");
+    let (first, last) = (&events[0].data, &events.last().unwrap().data);
+    assert_eq!(first["interaction_id"], last["interaction_id"]);
+    assert_eq!((&last["status"], &last["result"]), (&json!("COMPLETED"), &json!("There are notes.")));
+    let live: Vec<&Sent> = events.iter().filter(|event| event.id.is_none()).collect();
+    assert!(live.iter().all(|event| event.name.ends_with("_delta") || event.name == "turn_reset"), "{live:?}");
+}
+
+#[test]
+fn a_stream_that_is_cut_again_and_again_yields_the_log_once_and_in_order() {
+    let server = Server::start(scripted(READS));
+    let owner = server.owner();
+    let run = text(&start(&owner, "look").next().unwrap().data["run_id"]);
+    let path = format!("/api/v1/runs/{run}/events");
+    let (mut seen, mut last) = (Vec::new(), 0);
+    // Each reader takes one durable event and hangs up.
+    loop {
+        let mut stream = owner.with("last-event-id", &last.to_string()).follow("GET", &path, None);
+        if stream.head.status == 204 {
+            break;
+        }
+        if let Some(event) = stream.find(|event| event.id.is_some()) {
+            last = event.id.unwrap();
+            seen.push(event);
+        }
+    }
+    let whole: Vec<Sent> = owner.follow("GET", &path, None).filter(|event| event.id.is_some()).collect();
+    assert_eq!(seen, whole);
+    assert_eq!(seen.last().unwrap().name, "interaction_complete");
+    let listed = owner.get(&path).expect(200);
+    let ids: Vec<u64> = listed["data"].as_array().unwrap().iter().map(|event| event["id"].as_u64().unwrap()).collect();
+    assert_eq!(ids, whole.iter().map(|event| event.id.unwrap()).collect::<Vec<_>>());
+    assert_eq!(owner.with("last-event-id", "x").follow("GET", &path, None).head.status, 422);
+}
+
+#[test]
+fn a_run_waits_for_a_decision_and_goes_on_after_it() {
+    let server = Server::start(scripted(READS));
+    let owner = server.owner();
+    let mut stream = start(&owner, "write");
+    let mut events: Vec<Sent> = stream.by_ref().take_while_inclusive(|event| event.name != "approval_required");
+    let asked = events.last().unwrap().data.clone();
+    let path = format!("/api/v1/approvals/{}/decision", text(&asked["approval_id"]));
+    let body = json!({"decision": "approve", "fingerprint": asked["fingerprint"]});
+    assert_eq!(owner.post(&path, body).expect(200)["status"], "approved");
+    events.extend(stream);
+    let flow = [
+        "interaction_started",
+        "thinking",
+        "approval_required",
+        "approved",
+        "tool_call",
+        "tool_result",
+        "answer",
+        "interaction_complete",
+    ];
+    assert_eq!(known(&events), flow);
+    assert_eq!(std::fs::read_to_string(server.house.note("new.md")).unwrap(), "hello");
+}
+
+#[test]
+fn a_cancelled_run_says_so_and_ends() {
+    let server = Server::start(scripted(READS));
+    let owner = server.owner();
+    let mut stream = start(&owner, "write");
+    let mut events: Vec<Sent> = stream.by_ref().take_while_inclusive(|event| event.name != "approval_required");
+    let run = text(&events[0].data["run_id"]);
+    let cancelled = owner.post(&format!("/api/v1/runs/{run}/cancel"), json!({"reason": "enough"})).expect(200);
+    assert_eq!(cancelled["id"], json!(run));
+    events.extend(stream);
+    let names = known(&events);
+    assert!(names.ends_with(&["cancelled", "interaction_complete"]), "{names:?}");
+    // Cancelling what has ended answers with how it ended.
+    let again = owner.post(&format!("/api/v1/runs/{run}/cancel"), json!({})).expect(200);
+    assert_eq!(again["status"], "CANCELLED");
+}
+
+#[test]
+fn a_dropped_client_stops_a_run_only_if_it_asked_for_that() {
+    let server = Server::start(scripted(READS));
+    let owner = server.owner();
+    let run = text(&start(&owner, "look").next().unwrap().data["run_id"]);
+    let ended = owner.get(&format!("/api/v1/runs/{run}?wait=60")).expect(200);
+    assert_eq!(ended["status"], "COMPLETED");
+    let body = json!({"agent_id": "guide", "input": "write", "cancel_on_disconnect": true});
+    let mut stream = owner.follow("POST", "/api/v1/runs", Some(&body));
+    let events = stream.by_ref().take_while_inclusive(|event| event.name != "approval_required");
+    let run = text(&events[0].data["run_id"]);
+    drop(stream);
+    let all: Vec<Sent> = owner.follow("GET", &format!("/api/v1/runs/{run}/events"), None).collect();
+    assert_eq!(all.last().unwrap().data["status"], "CANCELLED");
+}
+
+#[test]
+fn an_edit_starts_anew_from_before_the_message() {
+    let server = Server::start(scripted(READS));
+    let owner = server.owner();
+    let body = json!({"agent_id": "guide", "input": "look"});
+    let first = owner.post("/api/v1/runs?wait=60", body).expect(200);
+    let path = format!("/api/v1/runs/{}", text(&first["id"]));
+    let edited = json!({"new_user_message": "hello"});
+    let events: Vec<Sent> = owner.follow("POST", &format!("{path}/edit"), Some(&edited)).collect();
+    assert_eq!(known(&events), ["interaction_started", "answer", "interaction_complete"]);
+    let second = &events[0].data["run_id"];
+    assert_eq!(&owner.get(&path).expect(200)["superseded_by"], second);
+    let listed = owner.get("/api/v1/runs").expect(200);
+    assert_eq!(listed["data"].as_array().unwrap().len(), 1, "{listed}");
+}
+
+#[test]
+fn a_chat_takes_one_message_at_a_time_and_is_its_starters_own_until_it_is_shared() {
+    let server = Server::start(scripted(READS));
+    let (owner, lee) = (server.owner(), server.person("lee", "home", "write"));
+    let kim = server.person("kim", "home", "read");
+    let chat = lee.post("/api/v1/chats", json!({"agent_id": "guide", "title": "Mine"})).expect(201);
+    let path = format!("/api/v1/chats/{}", text(&chat["id"]));
+    let said = lee.post(&format!("{path}/runs?wait=60"), json!({"user_message": "write"})).expect(200);
+    assert_eq!(said["status"], "WAITING_APPROVAL");
+    let busy = lee.post(&format!("{path}/runs"), json!({"user_message": "more"})).refuses(409, "busy");
+    assert_eq!(busy["run_id"], said["id"]);
+    let run = format!("/api/v1/runs/{}", text(&said["id"]));
+    kim.get(&path).refuses(404, "not_found");
+    kim.get(&run).refuses(404, "not_found");
+    assert_eq!(kim.get("/api/v1/runs").expect(200)["data"], json!([]));
+    assert_eq!(kim.get("/api/v1/approvals").expect(200)["data"], json!([]));
+    owner.get(&run).expect(200);
+    lee.patch(&path, json!({"is_shared": true})).expect(200);
+    assert_eq!(kim.get(&path).expect(200)["title"], "Mine");
+    kim.get(&run).expect(200);
+    assert_eq!(kim.get("/api/v1/approvals").expect(200)["data"].as_array().unwrap().len(), 1);
+    kim.post(&format!("{run}/cancel"), json!({})).refuses(403, "forbidden");
+    assert_eq!(lee.get(&format!("{path}/stats")).expect(200)["runs"], 1);
+}
+
+#[test]
+fn a_run_is_paused_resumed_forked_replayed_exported_and_verified() {
+    let server = Server::start(scripted(READS));
+    let owner = server.owner();
+    let said = owner.post("/api/v1/runs?wait=60", json!({"agent_id": "guide", "input": "write"})).expect(200);
+    let run = format!("/api/v1/runs/{}", text(&said["id"]));
+    assert_eq!(owner.post(&format!("{run}/pause"), json!({})).expect(200)["status"], "PAUSED");
+    assert_eq!(owner.post(&format!("{run}/resume"), json!({})).expect(200)["status"], "WAITING_APPROVAL");
+    owner.post(&format!("{run}/resume"), json!({})).refuses(409, "conflict");
+    let fork = owner.post(&format!("{run}/fork?wait=60"), json!({"effects": "dry"})).expect(200);
+    assert_ne!(fork["chat_id"], said["chat_id"]);
+    let replay = owner.post(&format!("{run}/replay"), json!({"mode": "strict"})).expect(200);
+    assert_eq!(replay["divergences"], json!([]));
+    owner.post(&format!("{run}/replay"), json!({"mode": "what-if"})).refuses(422, "validation_failed");
+    assert_eq!(owner.get(&format!("{run}/verify")).expect(200)["is_whole"], true);
+    let exported = owner.get(&format!("{run}/export"));
+    assert_eq!(exported.headers["content-type"], "application/x-ndjson");
+    let file = server.house.path().join("run.jsonl");
+    std::fs::write(&file, &exported.text).unwrap();
+    let (house, _) = server.stop();
+    let checked = house.adjutant(&["audit", "verify", file.to_str().unwrap()]);
+    assert_eq!(checked.code, Some(0), "{checked}");
+}
+
+#[test]
+fn streams_end_with_a_hint_when_the_server_stops_and_runs_go_on_after_it() {
+    let server = Server::start(scripted(READS));
+    let owner = server.owner();
+    let mut stream = start(&owner, "write");
+    let events = stream.by_ref().take_while_inclusive(|event| event.name != "approval_required");
+    let (run, seq) = (text(&events[0].data["run_id"]), events.last().unwrap().id.unwrap());
+    server.terminate();
+    let rest: Vec<String> = std::iter::from_fn(|| stream.block()).collect();
+    assert!(rest.iter().any(|block| block.starts_with("retry: ")), "{rest:?}");
+    let (house, _) = server.stop();
+    let server = Server::start(house);
+    let owner = server.owner();
+    let mut stream =
+        owner.with("last-event-id", &seq.to_string()).follow("GET", &format!("/api/v1/runs/{run}/events"), None);
+    let inbox = owner.get("/api/v1/approvals?status=pending").expect(200);
+    let path = format!("/api/v1/approvals/{}/decision", text(&inbox["data"][0]["id"]));
+    owner.post(&path, json!({"approved": false})).expect(200);
+    assert_eq!(stream.next().unwrap().name, "rejected");
+    assert_eq!(stream.last().unwrap().name, "interaction_complete");
+}
+
+#[test]
+fn revoking_a_token_ends_its_streams() {
+    let server = Server::start(scripted(READS));
+    let owner = server.owner();
+    let made = owner.post("/api/v1/tokens", json!({"name": "reader", "scopes": ["read", "run"]})).expect(201);
+    let reader = server.nobody().with("authorization", &format!("Bearer {}", text(&made["token"])));
+    let mut stream = start(&reader, "write");
+    let asked = stream.by_ref().take_while_inclusive(|event| event.name != "approval_required");
+    assert!(!asked.is_empty());
+    // The token may not decide, however it asks.
+    let path = format!("/api/v1/approvals/{}/decision", text(&asked.last().unwrap().data["approval_id"]));
+    reader.post(&path, json!({"decision": "approve"})).refuses(403, "forbidden");
+    assert_eq!(owner.delete(&format!("/api/v1/tokens/{}", text(&made["id"]))).status, 204);
+    assert_eq!(stream.next(), None);
+}
+
+#[test]
+fn a_list_comes_in_pages() {
+    let server = Server::start(scripted(READS));
+    let owner = server.owner();
+    let mut made: Vec<Value> = (0..5)
+        .map(|_| {
+            owner.post("/api/v1/runs?wait=60", json!({"agent_id": "guide", "input": "hello"})).expect(200)["id"].clone()
+        })
+        .collect();
+    made.reverse();
+    let (mut seen, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = owner.get(&format!("/api/v1/runs?limit=2{cursor}")).expect(200);
+        seen.extend(page["data"].as_array().unwrap().iter().map(|run| run["id"].clone()));
+        if page["has_more"] == json!(false) {
+            assert_eq!(page["next_cursor"], Value::Null);
+            break;
+        }
+        cursor = format!("&cursor={}", text(&page["next_cursor"]));
+    }
+    assert_eq!(seen, made);
+}
+
+trait TakeInclusive: Iterator<Item = Sent> + Sized {
+    /// Everything up to the first that fails the test, and that one too.
+    fn take_while_inclusive(self, fits: impl Fn(&Sent) -> bool) -> Vec<Sent> {
+        let mut taken = Vec::new();
+        for event in self {
+            let stop = !fits(&event);
+            taken.push(event);
+            if stop {
+                break;
+            }
+        }
+        taken
+    }
+}
+
+impl<I: Iterator<Item = Sent>> TakeInclusive for I {}

@@ -1,0 +1,187 @@
+//! Every route of the API, as nobody, as a stranger from another workspace, and as somebody who may only read.
+
+use serde_json::{Value, json};
+
+use super::client::{Client, Reply, Server};
+use crate::house::{House, text};
+
+/// What stands in the paths of the walk: things of the owner in the workspace `home`.
+struct Things {
+    run: String,
+    chat: String,
+    approval: String,
+    agent: String,
+    notebook: String,
+    token: String,
+    user: String,
+}
+
+impl Things {
+    fn of(server: &Server) -> Self {
+        let owner = server.owner();
+        let body = json!({"agent_id": "guide", "input": "tidy the welcome notes"});
+        let run = owner.post("/api/v1/runs?wait=60", body).expect(200);
+        let notebooks = owner.get("/api/v1/workspaces/home/notebooks").expect(200);
+        let me = owner.get("/api/v1/me").expect(200);
+        Self {
+            run: text(&run["id"]),
+            chat: text(&run["chat_id"]),
+            approval: text(&run["pending_approvals"][0]),
+            agent: text(&run["agent_id"]),
+            notebook: text(&notebooks["data"][0]["id"]),
+            token: text(&me["token_id"]),
+            user: text(&me["user_id"]),
+        }
+    }
+
+    fn path(&self, pattern: &str) -> String {
+        let pairs = [
+            ("{run}", self.run.as_str()),
+            ("{chat}", &self.chat),
+            ("{approval}", &self.approval),
+            ("{agent}", &self.agent),
+            ("{notebook}", &self.notebook),
+            ("{token}", &self.token),
+            ("{user}", &self.user),
+            ("{workspace}", "home"),
+            ("{tool}", "read_file"),
+            ("{path}", "todo.md"),
+        ];
+        let path = pairs.into_iter().fold(pattern.to_owned(), |path, (name, value)| path.replace(name, value));
+        assert!(!path.contains('{'), "{path} has a part that the walk does not know");
+        if path.ends_with("/search") { format!("{path}?q=file") } else { path }
+    }
+
+    /// A body that would be taken.
+    fn body(&self, method: &str, pattern: &str) -> Option<Value> {
+        let name = pattern.strip_prefix("/api/v1").unwrap();
+        Some(match (method, name) {
+            ("post", "/runs") => json!({"agent_id": self.agent, "input": "hello"}),
+            ("post", "/chats") => json!({"agent_id": self.agent}),
+            ("post", "/chats/{chat}/runs") => json!({"user_message": "hello"}),
+            ("post", "/runs/{run}/edit") => json!({"new_user_message": "hello"}),
+            ("post", "/runs/{run}/in-doubt") => json!({"call_id": "c", "outcome": "abandon"}),
+            ("post", "/approvals/{approval}/decision") => json!({"decision": "approve"}),
+            ("post", "/approvals/batch") => {
+                json!({"decisions": [{"approval_id": self.approval, "decision": "approve"}]})
+            }
+            ("post", "/agents") => json!({"workspace_id": "home", "name": "Walker"}),
+            ("put" | "patch", "/agents/{agent}") => json!({"name": "Walker"}),
+            ("patch", "/chats/{chat}") => json!({"title": "Walked"}),
+            ("post", "/workspaces") => json!({"name": "Walked"}),
+            ("put", "/workspaces/{workspace}/members/{user}") => json!({"role": "read"}),
+            ("post", "/workspaces/{workspace}/invites") => json!({"role": "admin"}),
+            ("post", "/workspaces/{workspace}/notebooks") => json!({"slug": "walked"}),
+            ("patch", "/users/{user}") => json!({"is_active": false}),
+            ("post", "/tokens") => json!({"name": "walked", "workspace_id": "home"}),
+            ("put", "/me/password") => json!({"old_password": "not the password", "password": "a new long one"}),
+            ("put", "/notebooks/{notebook}/files/{path}") => json!("walked"),
+            ("post", _) => json!({}),
+            (_, _) => return None,
+        })
+    }
+}
+
+/// Every operation behind the door: method and path.
+fn operations(server: &Server) -> Vec<(String, String)> {
+    let document = server.nobody().get("/api/v1/openapi.json").expect(200);
+    let mut found = Vec::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            if operation["security"] != json!([{}]) {
+                found.push((method.clone(), path.clone()));
+            }
+        }
+    }
+    assert!(found.len() > 40, "{found:?}");
+    found
+}
+
+fn call(client: &Client, things: &Things, method: &str, pattern: &str) -> Reply {
+    let body = things.body(method, pattern).map(|body| body.to_string());
+    let client = client.with("if-match", "\"v1\"");
+    client.call(&method.to_uppercase(), &things.path(pattern), body.as_deref().map(str::as_bytes))
+}
+
+#[test]
+fn nobody_gets_nowhere() {
+    let server = Server::start(House::new());
+    let things = Things::of(&server);
+    let wrong = server.nobody().with("authorization", "Bearer adj_not-a-token-of-anybody-here");
+    for (method, pattern) in operations(&server) {
+        call(&server.nobody(), &things, &method, &pattern).refuses(401, "unauthenticated");
+        call(&wrong, &things, &method, &pattern).refuses(401, "unauthenticated");
+    }
+}
+
+/// Lists and searches over all that is theirs: they answer, with nothing of others.
+const THEIR_OWN: [(&str, &str); 13] = [
+    ("get", "/me"),
+    ("put", "/me/password"),
+    ("get", "/tokens"),
+    ("get", "/workspaces"),
+    ("get", "/agents"),
+    ("get", "/chats"),
+    ("get", "/runs"),
+    ("get", "/approvals"),
+    ("get", "/tools"),
+    ("get", "/tools/search"),
+    ("get", "/tools/{tool}"),
+    ("post", "/approvals/batch"),
+    ("delete", "/session"),
+];
+
+#[test]
+fn a_stranger_finds_nothing_of_another_workspace() {
+    let server = Server::start(House::new());
+    let things = Things::of(&server);
+    server.owner().post("/api/v1/workspaces", json!({"name": "Elsewhere", "slug": "elsewhere"})).expect(201);
+    let stranger = server.person("mallory", "elsewhere", "admin");
+    let secrets = [&things.run, &things.chat, &things.approval, &things.notebook, &things.agent];
+    for (method, pattern) in operations(&server) {
+        let name = pattern.strip_prefix("/api/v1").unwrap();
+        if (method.as_str(), name) == ("delete", "/session") {
+            continue;
+        }
+        let reply = call(&stranger, &things, &method, &pattern);
+        let what = format!("{method} {pattern}: {reply:?}");
+        if THEIR_OWN.contains(&(method.as_str(), name)) {
+            let in_path = things.path(&pattern);
+            let leaked = secrets.iter().any(|secret| !in_path.contains(*secret) && reply.text.contains(*secret));
+            // A batch says back which item was not found.
+            assert!(!leaked || name == "/approvals/batch" && reply.text.contains("not_found"), "{what}");
+        } else if name.starts_with("/users") || (method.as_str(), name) == ("post", "/workspaces") {
+            reply.refuses(403, "forbidden");
+        } else {
+            assert_eq!(reply.status, 404, "{what}");
+        }
+    }
+    let run = server.owner().get(&format!("/api/v1/runs/{}", things.run)).expect(200);
+    assert_eq!(run["status"], "WAITING_APPROVAL");
+}
+
+#[test]
+fn somebody_who_may_read_changes_nothing() {
+    let server = Server::start(House::new());
+    let things = Things::of(&server);
+    let owner = server.owner();
+    owner.patch(&format!("/api/v1/chats/{}", things.chat), json!({"is_shared": true})).expect(200);
+    let reader = server.person("kim", "home", "read");
+    for (method, pattern) in operations(&server) {
+        let name = pattern.strip_prefix("/api/v1").unwrap();
+        let own = matches!(name, "/session" | "/me/password" | "/tokens" | "/tokens/{token}");
+        if own || (method.as_str(), name) == ("post", "/runs/{run}/replay") {
+            continue;
+        }
+        let reply = call(&reader, &things, &method, &pattern);
+        let what = format!("{method} {pattern}: {reply:?}");
+        if method == "get" {
+            let expected = if name.starts_with("/users") { 403 } else { 200 };
+            assert_eq!(reply.status, expected, "{what}");
+        } else if name == "/approvals/batch" {
+            assert_eq!(reply.expect(200)["data"][0]["problem"]["code"], "forbidden", "{what}");
+        } else {
+            assert_eq!(reply.status, 403, "{what}");
+        }
+    }
+}

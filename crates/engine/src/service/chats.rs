@@ -1,0 +1,85 @@
+//! Chats: threads of runs with one agent, on one notebook.
+
+use adjutant_core::id::{AgentId, ChatId, NotebookId, RunId, UserId, WorkspaceId};
+use adjutant_store::row::ChatRow;
+
+use crate::engine::{CurrentAgent, Engine};
+use crate::error::EngineError;
+
+impl Engine {
+    /// A chat that this agent may go on with: its own, on a notebook that its scope still admits.
+    pub(super) async fn chat_for(
+        &self,
+        workspace: WorkspaceId,
+        id: ChatId,
+        agent: &CurrentAgent,
+    ) -> Result<ChatRow, EngineError> {
+        let chat = self.store().chat(workspace, id).await?.ok_or_else(|| EngineError::not_found("chat", id))?;
+        if chat.agent != agent.id {
+            return Err(EngineError::Invalid(format!("the chat {id} belongs to another agent; start a new chat")));
+        }
+        self.choose_notebook(workspace, agent, chat.notebook).await?;
+        Ok(chat)
+    }
+
+    /// Makes a chat with an agent, before anything is said in it.
+    ///
+    /// # Errors
+    /// When the agent is off, or its scope does not admit the notebook.
+    pub async fn create_chat(
+        &self,
+        workspace: WorkspaceId,
+        user: UserId,
+        agent: AgentId,
+        notebook: Option<NotebookId>,
+        title: String,
+    ) -> Result<ChatRow, EngineError> {
+        let agent = self.active_agent(workspace, agent).await?;
+        self.new_chat(workspace, user, &agent, notebook, title, None).await
+    }
+
+    pub(super) async fn new_chat(
+        &self,
+        workspace: WorkspaceId,
+        user: UserId,
+        agent: &CurrentAgent,
+        notebook: Option<NotebookId>,
+        title: String,
+        forked_from: Option<RunId>,
+    ) -> Result<ChatRow, EngineError> {
+        let notebook = self.choose_notebook(workspace, agent, notebook).await?;
+        let created_at = self.env().now();
+        let chat = ChatRow {
+            id: self.env().id(),
+            workspace,
+            agent: agent.id,
+            notebook,
+            owner: user,
+            title,
+            tip: None,
+            forked_from,
+            created_at,
+            shared: false,
+            alias: None,
+        };
+        self.store().create_chat(&chat).await?;
+        Ok(chat)
+    }
+
+    /// The notebook that was asked for, if the scope allows it; else the oldest that it allows; else none.
+    async fn choose_notebook(
+        &self,
+        workspace: WorkspaceId,
+        agent: &CurrentAgent,
+        asked: Option<NotebookId>,
+    ) -> Result<Option<NotebookId>, EngineError> {
+        let mut rows = self.store().notebooks(workspace).await?;
+        rows.retain(|row| agent.scope.admits_notebook(&row.id.to_string(), &row.slug));
+        rows.sort_by_key(|row| row.id);
+        match asked {
+            None => Ok(rows.first().map(|row| row.id)),
+            Some(id) if rows.iter().any(|row| row.id == id) => Ok(Some(id)),
+            Some(id) => Err(EngineError::not_found("notebook in the agent's scope", id)),
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! What was answered to requests that carry a key, so that sending one again does nothing twice. Replies are sealed.
+
+use adjutant_core::content::Hash;
+use adjutant_core::id::UserId;
+use adjutant_core::time::Time;
+
+use crate::seal::{Place, Scope};
+use crate::value::args;
+use crate::{Store, StoreError};
+
+/// What is known of a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reply {
+    /// The key is new, and this request has it now.
+    New,
+    /// A request has it and is not answered yet, or another request than this one has it.
+    Taken {
+        /// The hash of the request that has it.
+        request: Hash,
+    },
+    /// It was answered.
+    Answered {
+        /// The hash of the request that has it.
+        request: Hash,
+        /// The answer.
+        reply: Vec<u8>,
+    },
+}
+
+impl Store {
+    /// Takes a key for a request, unless one has it; forgets keys from before `oldest`.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] when a reply does not open.
+    pub async fn take_key(
+        &self,
+        user: UserId,
+        key: &str,
+        request: Hash,
+        now: Time,
+        oldest: Time,
+    ) -> Result<Reply, StoreError> {
+        let sql = sql!(self, memory => memory.no_sign_in());
+        let mut tx = sql.db.begin().await?;
+        tx.run("DELETE FROM replies WHERE created_at < $1", args![oldest]).await?;
+        let text = "INSERT INTO replies (person, key, request, created_at) VALUES ($1, $2, $3, $4) \
+                    ON CONFLICT (person, key) DO NOTHING";
+        if tx.run(text, args![user, key, request, now]).await? > 0 {
+            tx.commit().await?;
+            return Ok(Reply::New);
+        }
+        let text = "SELECT request, reply FROM replies WHERE person = $1 AND key = $2";
+        let row = tx.row(text, args![user, key]).await?;
+        tx.commit().await?;
+        let mut row = row.ok_or(StoreError::NotFound)?;
+        let (request, reply): (Hash, Option<Vec<u8>>) = (row.take()?, row.take()?);
+        let Some(reply) = reply else { return Ok(Reply::Taken { request }) };
+        let reply = sql.sealer(Scope::System).await?.open(place(&id(user, key)), reply)?;
+        Ok(Reply::Answered { request, reply })
+    }
+
+    /// Keeps the answer to the request that has a key; without one the key is free again.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn keep_reply(&self, user: UserId, key: &str, reply: Option<&[u8]>) -> Result<(), StoreError> {
+        let sql = sql!(self, memory => memory.no_sign_in());
+        let Some(reply) = reply else {
+            let text = "DELETE FROM replies WHERE person = $1 AND key = $2 AND reply IS NULL";
+            return sql.db.write(text, args![user, key]).await.map(drop);
+        };
+        let sealed = sql.sealer(Scope::System).await?.seal(place(&id(user, key)), reply)?;
+        let text = "UPDATE replies SET reply = $3 WHERE person = $1 AND key = $2";
+        sql.db.write(text, args![user, key, sealed]).await.map(drop)
+    }
+}
+
+fn id(user: UserId, key: &str) -> String {
+    format!("{user}/{key}")
+}
+
+const fn place(id: &str) -> Place<'_> {
+    Place::Column { table: "replies", column: "reply", id }
+}

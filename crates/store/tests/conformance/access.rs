@@ -1,0 +1,192 @@
+//! Who may come in: people, members, sessions, tokens, links that are good once, and requests that were sent twice.
+
+use adjutant_core::content::Hash;
+use adjutant_core::id::{TokenId, UserId};
+use adjutant_store::row::{ApprovalFilter, InviteRow, Reply, RunFilter, SessionRow, TokenRow, UserRow};
+use adjutant_store::{Store, StoreError};
+
+use crate::fixture::*;
+use crate::world::World;
+
+async fn person(store: &Store, name: &str) -> UserId {
+    let user = UserRow { id: user_id(), name: name.into(), created_at: at(1) };
+    store.create_user(&user).await.unwrap();
+    user.id
+}
+
+fn hash(text: &str) -> Hash {
+    Hash::of(text.as_bytes())
+}
+
+fn link(secret: &str, kind: &str) -> InviteRow {
+    let (hash, kind) = (hash(secret), kind.to_owned());
+    InviteRow { hash, kind, workspace: None, role: None, user: None, created_at: at(1), expires_at: at(100) }
+}
+
+database_stories! {
+    async fn an_instance_is_claimed_once(world: &World) {
+        let store = &world.store;
+        let (ada, bob) = (person(store, "admin").await, person(store, "bob").await);
+        assert_eq!(store.owner().await.unwrap(), None);
+        assert!(store.claim_instance(ada, "ada", Some("hashed")).await.unwrap());
+        assert!(!store.claim_instance(bob, "bob", None).await.unwrap());
+        let owner = store.owner().await.unwrap().unwrap();
+        assert_eq!((owner.id, owner.name.as_str(), owner.password.as_deref()), (ada, "ada", Some("hashed")));
+        assert!(!store.login(bob).await.unwrap().unwrap().owner);
+    }
+
+    async fn members_have_one_role_in_a_workspace(world: &World) {
+        let store = &world.store;
+        let (home, other) = (Home::new(store).await, Home::new(store).await);
+        let ada = person(store, "ada").await;
+        store.put_member(home.workspace, ada, "read", at(1)).await.unwrap();
+        store.put_member(home.workspace, ada, "admin", at(2)).await.unwrap();
+        assert!(matches!(store.put_member(home.workspace, user_id(), "read", at(1)).await, Err(StoreError::NotFound)));
+        let members = store.members(home.workspace).await.unwrap();
+        assert_eq!(members.iter().map(|row| (row.user, row.role.as_str())).collect::<Vec<_>>(), [(ada, "admin")]);
+        assert_eq!(store.members(other.workspace).await.unwrap(), []);
+        let mine = store.memberships(ada).await.unwrap();
+        assert_eq!(mine.iter().map(|row| row.workspace).collect::<Vec<_>>(), [home.workspace]);
+        assert!(!store.remove_member(other.workspace, ada).await.unwrap());
+        assert!(store.remove_member(home.workspace, ada).await.unwrap());
+        assert_eq!(store.memberships(ada).await.unwrap(), []);
+    }
+
+    async fn a_session_ends_with_its_person_their_password_or_the_clock(world: &World) {
+        let store = &world.store;
+        let ada = person(store, "ada").await;
+        let open = async |secret: &str, until| {
+            let row = SessionRow { hash: hash(secret), user: ada, created_at: at(1), expires_at: at(until) };
+            store.create_session(&row).await.unwrap();
+            row
+        };
+        let row = open("one", 100).await;
+        assert_eq!(store.session(row.hash).await.unwrap(), Some(row.clone()));
+        let old = open("old", 5).await;
+        store.end_session(hash("none"), at(10)).await.unwrap();
+        assert_eq!((store.session(old.hash).await.unwrap(), store.session(row.hash).await.unwrap()), (None, Some(row.clone())));
+        assert!(store.set_password(ada, "new").await.unwrap());
+        assert_eq!(store.session(row.hash).await.unwrap(), None);
+        let row = open("two", 100).await;
+        assert!(store.set_active(ada, false).await.unwrap());
+        assert_eq!(store.session(row.hash).await.unwrap(), None);
+        assert!(!store.login(ada).await.unwrap().unwrap().active);
+    }
+
+    async fn a_token_belongs_to_its_person(world: &World) {
+        let store = &world.store;
+        let (ada, bob) = (person(store, "ada").await, person(store, "bob").await);
+        let id = TokenId::new(at(1), [1; 10]);
+        let (name, scopes, hint) = ("ci".to_owned(), "read run".to_owned(), "9f2k".to_owned());
+        let row = TokenRow {
+            id, user: ada, workspace: None, name, hash: hash("secret"), hint, scopes, created_at: at(1), expires_at: None,
+            used_at: None,
+        };
+        store.create_token(&row).await.unwrap();
+        let twin = TokenRow { id: TokenId::new(at(2), [1; 10]), ..row.clone() };
+        assert!(matches!(store.create_token(&twin).await, Err(StoreError::Conflict(_))));
+        store.touch_token(id, at(9)).await.unwrap();
+        let used = TokenRow { used_at: Some(at(9)), ..row };
+        assert_eq!(store.token_by_hash(hash("secret")).await.unwrap(), Some(used.clone()));
+        assert_eq!(store.token_by_hash(hash("other")).await.unwrap(), None);
+        assert_eq!((store.tokens(ada).await.unwrap(), store.tokens(bob).await.unwrap()), (vec![used], vec![]));
+        assert!(!store.revoke_token(bob, id).await.unwrap());
+        assert!(store.revoke_token(ada, id).await.unwrap());
+        assert_eq!(store.token_by_hash(hash("secret")).await.unwrap(), None);
+    }
+
+    async fn a_link_is_good_once_for_its_purpose_and_in_its_time(world: &World) {
+        let store = &world.store;
+        let (home, ada) = (Home::new(store).await, person(store, "admin").await);
+        store.create_invite(&link("first", "setup")).await.unwrap();
+        store.create_invite(&link("second", "setup")).await.unwrap();
+        assert!(!store.use_setup(hash("first"), at(2), ada, "ada", "p").await.unwrap());
+        assert!(!store.use_setup(hash("second"), at(100), ada, "ada", "p").await.unwrap());
+        assert!(!store.use_invite(hash("second"), at(2), user_id(), "eve", "p").await.unwrap());
+        assert!(store.use_setup(hash("second"), at(2), ada, "ada", "p").await.unwrap());
+        assert!(!store.use_setup(hash("second"), at(3), ada, "eve", "p").await.unwrap());
+
+        let (workspace, role) = (Some(home.workspace), Some("write".to_owned()));
+        store.create_invite(&InviteRow { workspace, role, ..link("third", "invite") }).await.unwrap();
+        let bob = user_id();
+        // A name that is taken does not use the link up.
+        assert!(matches!(store.use_invite(hash("third"), at(2), bob, "ada", "p").await, Err(StoreError::Conflict(_))));
+        assert!(store.use_invite(hash("third"), at(2), bob, "bob", "p").await.unwrap());
+        assert!(!store.use_invite(hash("third"), at(3), user_id(), "eve", "p").await.unwrap());
+        assert_eq!(store.memberships(bob).await.unwrap()[0].role, "write");
+
+        store.create_invite(&InviteRow { user: Some(bob), ..link("fourth", "reset") }).await.unwrap();
+        assert!(store.use_reset(hash("fourth"), at(2), "new").await.unwrap());
+        assert!(!store.use_reset(hash("fourth"), at(3), "newer").await.unwrap());
+        assert_eq!(store.login(bob).await.unwrap().unwrap().password.as_deref(), Some("new"));
+    }
+
+    async fn attempts_are_counted_one_by_one_and_forgotten(world: &World) {
+        let store = &world.store;
+        let (one, two) = tokio::join!(store.count_attempt("a", 7), store.count_attempt("a", 7));
+        assert_eq!([one.unwrap(), two.unwrap()].iter().max(), Some(&2));
+        assert_eq!(store.count_attempt("b", 7).await.unwrap(), 1);
+        assert_eq!(store.count_attempt("a", 8).await.unwrap(), 1);
+        assert_eq!(store.count_attempt("a", 9).await.unwrap(), 1);
+        assert_eq!(store.count_attempt("a", 7).await.unwrap(), 1);
+    }
+
+    async fn a_request_that_is_sent_twice_is_answered_from_the_first(world: &World) {
+        let store = &world.store;
+        let (ada, bob) = (user_id(), user_id());
+        let take = async |user, request: &str| store.take_key(user, "key", hash(request), at(5), at(1)).await.unwrap();
+        assert_eq!(take(ada, "same").await, Reply::New);
+        assert_eq!(take(ada, "same").await, Reply::Taken { request: hash("same") });
+        assert_eq!(take(bob, "same").await, Reply::New);
+        store.keep_reply(ada, "key", Some(b"answer")).await.unwrap();
+        let answered = Reply::Answered { request: hash("same"), reply: b"answer".to_vec() };
+        assert_eq!(take(ada, "other").await, answered);
+        store.keep_reply(bob, "key", None).await.unwrap();
+        assert_eq!(take(bob, "other").await, Reply::New);
+        assert_eq!(store.take_key(ada, "key", hash("late"), at(9), at(6)).await.unwrap(), Reply::New);
+    }
+}
+
+stories! {
+    async fn what_belongs_to_others_is_not_listed_until_it_is_shared(world: &World) {
+        let store = &world.store;
+        let home = Home::new(store).await;
+        let run = home.started(store).await;
+        let mut append = home.started(store).await.say(&["asked"]);
+        append.approvals = vec![approval(&home, run.id, "pending")];
+        store.append(append).await.unwrap();
+        let initiator = store.run(home.workspace, run.id).await.unwrap().unwrap().initiator;
+        let runs = async |person| {
+            let filter = RunFilter { visible_to: Some(person), ..RunFilter::default() };
+            store.runs(home.workspace, &filter, 10).await.unwrap().len()
+        };
+        let items = async |person| {
+            let filter = ApprovalFilter { visible_to: Some(person), ..ApprovalFilter::default() };
+            store.approvals(home.workspace, &filter, 10).await.unwrap().len()
+        };
+        let stranger = user_id();
+        assert!(runs(initiator).await >= 1);
+        assert_eq!((items(initiator).await, runs(stranger).await, items(stranger).await), (1, 0, 0));
+        let chat = store.run(home.workspace, run.id).await.unwrap().unwrap().chat;
+        assert!(store.change_chat(home.workspace, chat, "Ours", true).await.unwrap());
+        assert!(runs(stranger).await >= 1);
+        assert_eq!(items(stranger).await, 1);
+        assert_eq!(store.chat(home.workspace, chat).await.unwrap().unwrap().title, "Ours");
+        assert!(!store.change_chat(Home::new(store).await.workspace, chat, "Mine", true).await.unwrap());
+    }
+
+    async fn an_agent_that_was_taken_away_leaves_its_versions(world: &World) {
+        let home = Home::new(&world.store).await;
+        let row = adjutant_store::row::AgentRow {
+            id: agent_id(), workspace: home.workspace, slug: "guide".into(), version: 1, active: true, spec: "{}".into(),
+            saved_at: at(1), owner: Some(user_id()),
+        };
+        world.store.save_agent(&row, 0).await.unwrap();
+        assert_eq!(world.store.agent(home.workspace, row.id).await.unwrap(), Some(row.clone()));
+        assert_eq!(world.store.agent_versions(home.workspace, row.id).await.unwrap(), std::slice::from_ref(&row));
+        let stale = world.store.delete_agent(home.workspace, row.id, 2).await;
+        assert!(matches!(stale, Err(StoreError::Stale { .. })));
+        world.store.delete_agent(home.workspace, row.id, 1).await.unwrap();
+        assert_eq!(world.store.agent(home.workspace, row.id).await.unwrap(), None);
+    }
+}
