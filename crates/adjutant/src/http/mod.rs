@@ -18,6 +18,7 @@ mod openapi;
 mod page;
 mod people;
 mod problem;
+mod rules;
 mod runs;
 mod server;
 mod session;
@@ -85,6 +86,7 @@ fn closed() -> OpenApiRouter<Server> {
         .merge(runs::router())
         .merge(steer::router())
         .merge(approvals::router())
+        .merge(rules::router())
         .merge(tools::router())
 }
 

@@ -60,6 +60,7 @@ struct Flaw {
         (name = "chats", description = "Threads of runs"),
         (name = "runs", description = "Executions and their events"),
         (name = "approvals", description = "What waits for a person"),
+        (name = "rules", description = "Standing answers"),
         (name = "tools", description = "What agents can call"),
     )
 )]

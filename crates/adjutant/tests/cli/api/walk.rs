@@ -14,6 +14,7 @@ struct Things {
     notebook: String,
     token: String,
     user: String,
+    rule: String,
 }
 
 impl Things {
@@ -22,6 +23,7 @@ impl Things {
         let body = json!({"agent_id": "guide", "input": "tidy the welcome notes"});
         let run = owner.post("/api/v1/runs?wait=60", body).expect(200);
         let notebooks = owner.get("/api/v1/workspaces/home/notebooks").expect(200);
+        let rule = owner.post("/api/v1/rules", json!({"tool": "delete_file", "decision": "deny"})).expect(201);
         let me = owner.get("/api/v1/me").expect(200);
         Self {
             run: text(&run["id"]),
@@ -31,6 +33,7 @@ impl Things {
             notebook: text(&notebooks["data"][0]["id"]),
             token: text(&me["token_id"]),
             user: text(&me["user_id"]),
+            rule: text(&rule["id"]),
         }
     }
 
@@ -43,6 +46,7 @@ impl Things {
             ("{notebook}", &self.notebook),
             ("{token}", &self.token),
             ("{user}", &self.user),
+            ("{rule}", &self.rule),
             ("{workspace}", "home"),
             ("{tool}", "read_file"),
             ("{path}", "todo.md"),
@@ -73,6 +77,7 @@ impl Things {
             ("post", "/workspaces/{workspace}/invites") => json!({"role": "admin"}),
             ("post", "/workspaces/{workspace}/notebooks") => json!({"slug": "walked"}),
             ("patch", "/users/{user}") => json!({"is_active": false}),
+            ("post", "/rules") => json!({"tool": "read_file", "decision": "deny"}),
             ("post", "/tokens") => json!({"name": "walked", "workspace_id": "home"}),
             ("put", "/me/password") => json!({"old_password": "not the password", "password": "a new long one"}),
             ("put", "/notebooks/{notebook}/files/{path}") => json!("walked"),
@@ -115,7 +120,9 @@ fn nobody_gets_nowhere() {
 }
 
 /// Lists and searches over all that is theirs: they answer, with nothing of others.
-const THEIR_OWN: [(&str, &str); 13] = [
+const THEIR_OWN: [(&str, &str); 15] = [
+    ("get", "/rules"),
+    ("post", "/rules"),
     ("get", "/me"),
     ("put", "/me/password"),
     ("get", "/tokens"),
@@ -137,7 +144,7 @@ fn a_stranger_finds_nothing_of_another_workspace() {
     let things = Things::of(&server);
     server.owner().post("/api/v1/workspaces", json!({"name": "Elsewhere", "slug": "elsewhere"})).expect(201);
     let stranger = server.person("mallory", "elsewhere", "admin");
-    let secrets = [&things.run, &things.chat, &things.approval, &things.notebook, &things.agent];
+    let secrets = [&things.run, &things.chat, &things.approval, &things.notebook, &things.agent, &things.rule];
     for (method, pattern) in operations(&server) {
         let name = pattern.strip_prefix("/api/v1").unwrap();
         if (method.as_str(), name) == ("delete", "/session") {

@@ -1,0 +1,89 @@
+//! `/rules`: standing rules of a workspace. Everybody in it may see them; admins write them and take them away.
+
+use adjutant_core::guard::rule::Rule;
+use adjutant_core::id::RuleId;
+use adjutant_engine::{EngineError, NewRule, Right, Role};
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::ask::{Asked, Body, id};
+use super::door::{Access, Signed};
+use super::page::{Page, all};
+use super::problem::Problem;
+use super::server::Server;
+
+pub(super) fn router() -> OpenApiRouter<Server> {
+    OpenApiRouter::new().routes(routes!(list, create)).routes(routes!(get, remove))
+}
+
+/// Which workspace.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct Where {
+    /// The workspace (id or short name).
+    workspace_id: Option<String>,
+}
+
+fn shown(access: Access, rule: &Rule) -> Value {
+    let mut shown = serde_json::to_value(rule).unwrap_or_default();
+    shown["workspace_id"] = json!(access.workspace);
+    shown
+}
+
+/// A rule of one of the caller's workspaces.
+async fn find(server: &Server, signed: &Signed, name: &str) -> Result<(Access, Rule), Problem> {
+    let rule: RuleId = id("rule", name)?;
+    for access in signed.workspaces(None)? {
+        match server.engine.rule(access.workspace, rule).await {
+            Ok(rule) => return Ok((access, rule)),
+            Err(EngineError::NotFound { .. }) => {}
+            Err(other) => return Err(other.into()),
+        }
+    }
+    Err(Problem::not_found("rule", name))
+}
+
+/// Standing rules, oldest first, also those that have ended.
+#[utoipa::path(get, path = "/rules", tag = "rules", params(Where), responses((status = 200, description = "Rules", body = Page)))]
+async fn list(State(server): State<Server>, signed: Signed, Asked(asked): Asked<Where>) -> Result<Json<Page>, Problem> {
+    let mut data = Vec::new();
+    for access in signed.workspaces(asked.workspace_id.as_deref())? {
+        data.extend(server.engine.rules(access.workspace).await?.iter().map(|rule| shown(access, rule)));
+    }
+    Ok(all(data))
+}
+
+/// Writes a rule, if its examples hold: `tool`, `decision` (allow, ask, deny), and optionally `agent`, `chat`, `when`, `expires_at`, `note`, `must_allow`, `must_deny`. For admins.
+#[utoipa::path(post, path = "/rules", tag = "rules", params(Where), request_body = Object, responses((status = 201, description = "The rule", body = Object)))]
+async fn create(
+    State(server): State<Server>,
+    signed: Signed,
+    Asked(asked): Asked<Where>,
+    Body(body): Body<NewRule>,
+) -> Result<(StatusCode, Json<Value>), Problem> {
+    let access = signed.workspace_or_only(asked.workspace_id.as_deref(), Role::Admin, Right::Admin)?;
+    let rule = server.engine.add_rule(access.workspace, access.user, body).await?;
+    Ok((StatusCode::CREATED, Json(shown(access, &rule))))
+}
+
+/// One rule.
+#[utoipa::path(get, path = "/rules/{rule}", tag = "rules", params(("rule" = String, Path, description = "Its id")), responses((status = 200, description = "The rule", body = Object)))]
+async fn get(State(server): State<Server>, signed: Signed, Path(name): Path<String>) -> Result<Json<Value>, Problem> {
+    let (access, rule) = find(&server, &signed, &name).await?;
+    Ok(Json(shown(access, &rule)))
+}
+
+/// Takes a rule away. It counts no more from the next judgement on. For admins.
+#[utoipa::path(delete, path = "/rules/{rule}", tag = "rules", params(("rule" = String, Path, description = "Its id")), responses((status = 204, description = "Gone")))]
+async fn remove(State(server): State<Server>, signed: Signed, Path(name): Path<String>) -> Result<StatusCode, Problem> {
+    let (access, rule) = find(&server, &signed, &name).await?;
+    let access = signed.must(access, Role::Admin, Right::Admin)?;
+    server.engine.remove_rule(access.workspace, access.user, rule.id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
