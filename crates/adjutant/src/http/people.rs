@@ -1,5 +1,6 @@
 //! `/me`, `/users`, `/tokens`: who is there, and what programs may do for them.
 
+use adjutant_core::audit::Deed;
 use adjutant_core::id::{TokenId, UserId};
 use adjutant_core::time::Time;
 use adjutant_engine::store::row::{LoginRow, TokenRow};
@@ -109,6 +110,8 @@ async fn change_user(
         return Err(Problem::invalid("You cannot switch yourself off. Nothing was done."));
     }
     server.engine.store().set_active(login.id, body.is_active).await?;
+    let word = if body.is_active { "on" } else { "off" };
+    server.record(Deed::UserSaved, Some(signed.caller.user), format!("{} {word}", login.name)).await?;
     server.forget_callers();
     Ok(Json(shown(&LoginRow { active: body.is_active, ..login })))
 }
@@ -202,6 +205,8 @@ async fn create_token(
     let rights = if body.scopes.is_some() { Rights::of(rights) } else { Rights::ordinary() };
     let ask = TokenAsk { name: body.name, rights, workspace, expires_at: body.expires_at };
     let (row, secret) = server.engine.create_token(signed.caller.user, ask).await?;
+    let made = format!("{} ({}): {}", row.name, row.id, row.scopes);
+    server.record(Deed::TokenMade, Some(signed.caller.user), made).await?;
     let mut shown = token(&row);
     shown["token"] = json!(secret.expose());
     Ok((StatusCode::CREATED, Json(shown)))
@@ -219,6 +224,7 @@ async fn revoke_token(
     if !server.engine.store().revoke_token(signed.caller.user, token).await? {
         return Err(Problem::not_found("token", &name));
     }
+    server.record(Deed::TokenRevoked, Some(signed.caller.user), token.to_string()).await?;
     server.forget_callers();
     Ok(StatusCode::NO_CONTENT)
 }

@@ -4,8 +4,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use adjutant_core::audit::{Act, Deed};
 use adjutant_core::content::Hash;
-use adjutant_engine::{Caller, Engine, EngineError, Home, Secret};
+use adjutant_core::id::UserId;
+use adjutant_core::run::event::Actor;
+use adjutant_engine::{AuditLog, Caller, Engine, EngineError, Home, Secret};
 use tokio::sync::{Semaphore, watch};
 
 use super::line::Lines;
@@ -105,6 +108,15 @@ impl Server {
         }
         known.insert(hash, (Instant::now(), Arc::clone(&caller)));
         Ok(caller)
+    }
+
+    /// Writes down in the instance's own log what was done about who may come in.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(super) async fn record(&self, deed: Deed, by: Option<UserId>, summary: String) -> Result<(), EngineError> {
+        let act = Act::new(deed, by.map(Actor::User), summary);
+        self.engine.audit(AuditLog::Instance, act).await.map(drop)
     }
 
     /// Forgets who everybody is: somebody's rights have changed.

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use adjutant_core::audit::Deed;
 use adjutant_engine::{EngineError, Password, Secret, SignIn};
 use axum::Json;
 use axum::extract::{ConnectInfo, State};
@@ -90,6 +91,7 @@ async fn set_up(
     let (link, password) = (Secret::shown(&body.token), Password::typed(body.password));
     let signed = server.engine.set_up(&link, &body.name, password, &from.ip().to_string()).await;
     let signed = signed.map_err(bad_link)?;
+    server.record(Deed::UserSaved, Some(signed.user), format!("{} owns the instance", body.name)).await?;
     server.forget_callers();
     Ok(welcome(&server, &signed, &body.name))
 }
@@ -102,15 +104,23 @@ async fn sign_in(
     Body(body): Body<Login>,
 ) -> Result<Response, Problem> {
     let password = Password::typed(body.password);
-    let signed =
-        server.engine.sign_in(&body.name, password, &from.ip().to_string()).await.map_err(|error| match error {
-            EngineError::Unauthenticated => {
-                Problem::new(super::problem::Kind::Unauthenticated, "Name or password is wrong. You are not signed in.")
-                    .hint("the owner can give you a new password: adjutant users reset NAME")
-            }
-            other => other.into(),
-        })?;
-    Ok(welcome(&server, &signed, &body.name))
+    let name = body.name;
+    match server.engine.sign_in(&name, password, &from.ip().to_string()).await {
+        Ok(signed) => {
+            server.record(Deed::SignedIn, Some(signed.user), format!("{name} with a password")).await?;
+            Ok(welcome(&server, &signed, &name))
+        }
+        Err(EngineError::Unauthenticated) => {
+            // The name is what somebody typed: it may be a password, so it is not written down.
+            server.record(Deed::SignInRefused, None, format!("from {}", from.ip())).await?;
+            Err(Problem::new(
+                super::problem::Kind::Unauthenticated,
+                "Name or password is wrong. You are not signed in.",
+            )
+            .hint("the owner can give you a new password: POST /api/v1/users/{name}/reset"))
+        }
+        Err(other) => Err(other.into()),
+    }
 }
 
 /// Accepts an invitation; the answer sets a cookie.
@@ -122,7 +132,9 @@ async fn accept_invite(
 ) -> Result<Response, Problem> {
     let (link, password) = (Secret::shown(&body.token), Password::typed(body.password));
     let signed = server.engine.accept_invite(&link, &body.name, password, &from.ip().to_string()).await;
-    Ok(welcome(&server, &signed.map_err(bad_link)?, &body.name))
+    let signed = signed.map_err(bad_link)?;
+    server.record(Deed::UserSaved, Some(signed.user), format!("{} accepted an invitation", body.name)).await?;
+    Ok(welcome(&server, &signed, &body.name))
 }
 
 /// Chooses a new password by a link.
@@ -175,6 +187,7 @@ async fn sign_out(State(server): State<Server>, signed: Signed) -> Result<Respon
                 .hint("revoke it: DELETE /api/v1/tokens/{id}"));
         }
     }
+    server.record(Deed::SignedOut, Some(signed.caller.user), signed.caller.name.clone()).await?;
     server.forget_callers();
     Ok(with_cookie(&server, "", 0, StatusCode::NO_CONTENT.into_response()))
 }

@@ -1,5 +1,6 @@
 //! `/workspaces`: the tenants a person is in, who else is there, and their notebooks.
 
+use adjutant_core::audit::Deed;
 use adjutant_core::guard::policy::slug_of;
 use adjutant_core::id::UserId;
 use adjutant_engine::store::row::{MemberRow, NotebookRow, WorkspaceRow};
@@ -140,6 +141,8 @@ async fn put_member(
     let access = administered(&server, &signed, &name).await?;
     let (login, role) = (people::find(&server.engine, &user).await?, role(&body.role)?);
     server.engine.put_member(access.workspace, login.id, role).await?;
+    let given = format!("{} has the role {role} in {}", login.name, access.workspace);
+    server.record(Deed::UserSaved, Some(access.user), given).await?;
     server.forget_callers();
     Ok(Json(json!({"user_id": login.id, "name": login.name, "role": role.word()})))
 }
@@ -157,6 +160,8 @@ async fn remove_member(
     let known = members.iter().find(|row| Some(row.user) == id || row.name == user);
     let known = known.ok_or_else(|| Problem::not_found("member", &user))?;
     server.engine.remove_member(access.workspace, known.user).await?;
+    let gone = format!("{} is out of {}", known.name, access.workspace);
+    server.record(Deed::UserSaved, Some(access.user), gone).await?;
     server.forget_callers();
     Ok(StatusCode::NO_CONTENT)
 }

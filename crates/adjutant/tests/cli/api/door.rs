@@ -87,6 +87,10 @@ fn a_token_does_what_its_scopes_say_until_it_is_revoked() {
     ci.get("/api/v1/me").refuses(401, "unauthenticated");
     // The database knows nobody's secret.
     let (house, _) = server.stop();
+    let record = house.adjutant(&["audit", "search", "--json"]);
+    for deed in ["token_made", "token_revoked"] {
+        assert!(record.out.contains(deed), "{record}");
+    }
     for file in std::fs::read_dir(house.data()).unwrap() {
         let bytes = std::fs::read(file.unwrap().path()).unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
