@@ -14,7 +14,7 @@ use crate::suggest;
 const FILE_BYTES: u64 = 256 * 1024;
 
 /// The fields a file may have: those of an agent, and what they are called elsewhere.
-const FIELDS: [&str; 27] = [
+const FIELDS: [&str; 30] = [
     "name",
     "slug",
     "description",
@@ -35,9 +35,12 @@ const FIELDS: [&str; 27] = [
     "toolsets",
     "denied_tools",
     "autonomy",
+    "flow",
     "requires_approval",
     "max_turns",
     "max_tool_calls",
+    "max_requests_per_hour",
+    "tool_limits",
     "max_tokens_per_request",
     "approval_expires_in",
     "is_active",

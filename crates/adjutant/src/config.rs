@@ -17,6 +17,7 @@ use crate::failure::Failure;
 
 const DEFAULT_LISTEN: &str = "127.0.0.1:7878";
 const DEFAULT_MODEL: &str = "demo/guide";
+const DEFAULT_CALLS: &str = "600";
 
 /// The variables of the process, read once. They hold secrets, so there is no way to print them.
 #[derive(Clone, Default)]
@@ -194,6 +195,7 @@ pub(crate) struct Config {
     pub(crate) encrypt: Setting<bool>,
     pub(crate) durability: Setting<Durability>,
     pub(crate) log: Option<Setting<String>>,
+    pub(crate) user_calls_per_minute: Setting<u32>,
     pub(crate) key: Setting<KeySource>,
     pub(crate) providers: Vec<Provider>,
 }
@@ -206,15 +208,7 @@ impl Config {
     pub(crate) fn load(flags: &Flags, env: &Environment) -> Result<Self, Failure> {
         let file = read_file(flags, env)?;
         let mut reader = Reader { env, file: &file, problems: Vec::new() };
-        let text = |value: Option<&PathBuf>| value.map(|path| path.to_string_lossy().into_owned());
-        let data = reader.pick("data", text(flags.data.as_ref()));
-        let data = data.map(|setting| Setting { value: absolute(&setting.value), origin: setting.origin });
-        let Some(data) = data.or_else(|| {
-            let value = env.folder("XDG_DATA_HOME", ".local/share")?;
-            Some(Setting { value, origin: Origin::Default })
-        }) else {
-            return Err(Failure::usage("There is no data directory: HOME is not set.").hint("name one: --data DIR"));
-        };
+        let data = data_directory(&mut reader, flags, env)?;
         let listen = reader.parsed(
             "listen",
             flags.listen.clone(),
@@ -237,13 +231,22 @@ impl Config {
         let public_url =
             reader.optional("public_url", "http://NAME or https://NAME, with a port if need be", PublicUrl::parse);
         let log = reader.pick("log", flags.log.clone());
+        let calls = reader.parsed("user_calls_per_minute", None, DEFAULT_CALLS, "a number from 1", |text| {
+            text.parse().ok().filter(|calls| *calls > 0)
+        });
         let key = reader.key();
         let providers = reader.providers();
         let problems = reader.problems;
-        match (listen, database, default_model, encrypt, durability, key) {
-            (Some(listen), Some(database), Some(default_model), Some(encrypt), Some(durability), Some(key))
-                if problems.is_empty() =>
-            {
+        match (listen, database, default_model, encrypt, durability, calls, key) {
+            (
+                Some(listen),
+                Some(database),
+                Some(default_model),
+                Some(encrypt),
+                Some(durability),
+                Some(user_calls_per_minute),
+                Some(key),
+            ) if problems.is_empty() => {
                 let file = (!file.path.as_os_str().is_empty()).then_some(file.path);
                 Ok(Self {
                     file,
@@ -255,6 +258,7 @@ impl Config {
                     encrypt,
                     durability,
                     log,
+                    user_calls_per_minute,
                     key,
                     providers,
                 })
@@ -279,6 +283,8 @@ impl Config {
         let log = self.log.as_ref();
         let level = log.map_or_else(|| "info for serve, warn elsewhere".to_owned(), |log| log.value.clone());
         lines.push(("log".to_owned(), level, log.map_or(Origin::Default, |log| log.origin.clone())));
+        let calls = &self.user_calls_per_minute;
+        lines.push(("user_calls_per_minute".to_owned(), calls.value.to_string(), calls.origin.clone()));
         lines.push(("master key".to_owned(), self.key.value.to_string(), self.key.origin.clone()));
         lines.extend(
             self.providers.iter().map(|provider| {
@@ -287,6 +293,17 @@ impl Config {
         );
         lines
     }
+}
+
+/// Where the instance keeps its files.
+fn data_directory(reader: &mut Reader<'_>, flags: &Flags, env: &Environment) -> Result<Setting<PathBuf>, Failure> {
+    let flag = flags.data.as_ref().map(|path| path.to_string_lossy().into_owned());
+    let named = reader.pick("data", flag);
+    let named = named.map(|setting| Setting { value: absolute(&setting.value), origin: setting.origin });
+    let usual = || env.folder("XDG_DATA_HOME", ".local/share").map(|value| Setting { value, origin: Origin::Default });
+    named
+        .or_else(usual)
+        .ok_or_else(|| Failure::usage("There is no data directory: HOME is not set.").hint("name one: --data DIR"))
 }
 
 fn wrong(problems: Vec<String>) -> Failure {

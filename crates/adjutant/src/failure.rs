@@ -132,6 +132,13 @@ impl From<EngineError> for Failure {
                 format!("The agent `{slug}` is switched off. Nothing was started."),
             )
             .hint("set is_active: true in its file, or choose another agent (adjutant agents ls)"),
+            EngineError::RateLimited { ref agent, wait } => {
+                let seconds = wait.as_millis().div_ceil(1000);
+                let what =
+                    format!("The agent `{agent}` has used up its model calls of this hour. Nothing was started.");
+                Self::new(Exit::Spent, "rate_limited", what)
+                    .hint(format!("try again in {seconds} s, or raise max_requests_per_hour in its file"))
+            }
             EngineError::Invalid(why) => Self::usage(sentence(&why)),
             EngineError::InvalidAgent(problems) => Self::usage("The agent cannot be saved; it stays as it was.")
                 .problems(problems.iter().map(ToString::to_string).collect()),
@@ -196,6 +203,8 @@ impl From<StoreError> for Failure {
             StoreError::Conflict(why) => {
                 Self::new(Exit::Other, "conflict", format!("{} Nothing was written.", sentence(&why)))
             }
+            StoreError::UsedUp(_) => Self::new(Exit::Spent, "rate_limited", "A rate is used up. Nothing was written.")
+                .hint("try again in a minute"),
             StoreError::NotFound => Self::not_found("There is no such thing in the database."),
             StoreError::Unavailable(source) => Self::new(
                 Exit::Unreachable,

@@ -11,6 +11,7 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
+use adjutant_core::guard::rate::Rate;
 use adjutant_engine::store::{Durability, Sealing, Store, StoreError};
 use adjutant_engine::tools::Registry;
 use adjutant_engine::{Engine, Env, Home, Parts};
@@ -59,6 +60,7 @@ impl Instance {
             tools: tools(),
             notebooks: data.join(NOTEBOOKS),
             default_model: config.default_model.value.clone(),
+            user_rate: Some(Rate::per_minute(config.user_calls_per_minute.value)),
         };
         match Self::start(parts, data, lock).await {
             Ok(instance) => Ok(instance),

@@ -22,6 +22,8 @@ pub const TOOL_CALLS_CEILING: u32 = 1000;
 pub const OUTPUT_TOKENS: u32 = 4000;
 /// Model calls of an agent in one hour unless the agent says otherwise.
 pub const REQUESTS_PER_HOUR: u32 = 600;
+/// Tool calls of a person's runs in one minute, over all agents and tools, unless the instance says otherwise.
+pub const USER_CALLS_PER_MINUTE: u32 = 600;
 /// The same call with the same result this often in a row is a loop, not progress.
 pub const STUCK_REPEATS: usize = 4;
 /// Characters of a user's message.

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::canonical;
 use crate::content::Hash;
+use crate::guard::rate::{Rate, usual_per_minute};
 use crate::guard::scope::Action;
 use crate::label::Labels;
 use crate::limits;
@@ -176,6 +177,12 @@ impl ToolSpec {
             paths: BTreeMap::new(),
             checks: Arc::default(),
         }
+    }
+
+    /// How often it may be called: as it says itself, or as is usual for its name.
+    #[must_use]
+    pub fn rate(&self) -> Option<Rate> {
+        self.per_minute.or_else(|| usual_per_minute(self.name())).map(Rate::per_minute)
     }
 
     /// The name of the tool.

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use adjutant_core::guard::policy::{AgentSpec, Autonomy};
+use adjutant_core::guard::rate::Rate;
 use adjutant_core::guard::scope::{FolderEntry, ScopeSpec};
 use adjutant_core::id::{AgentId, ApprovalId, ChatId, NotebookId, RunId, UserId, WorkspaceId};
+use adjutant_core::limits;
 use adjutant_core::run::command::Decide;
 use adjutant_core::run::event::{Actor, ApprovalAsked, Decision, GrantScope};
 use adjutant_models::{Model, ModelError};
@@ -40,6 +42,7 @@ pub struct AgentBuilder {
     key: Option<[u8; 32]>,
     approver: Option<Approver>,
     observer: Option<Observer>,
+    user_rate: Option<Rate>,
     env: Env,
 }
 
@@ -70,6 +73,7 @@ impl Agent {
             key: None,
             approver: None,
             observer: None,
+            user_rate: Some(Rate::per_minute(limits::USER_CALLS_PER_MINUTE)),
             env: Env::system(),
         }
     }
@@ -272,6 +276,12 @@ impl AgentBuilder {
         self
     }
 
+    /// How many tool calls all runs together may make in a minute; 600 unless said here. None is no limit.
+    pub fn calls_per_minute(mut self, calls: Option<u32>) -> Self {
+        self.user_rate = calls.map(Rate::per_minute);
+        self
+    }
+
     /// Time and chance, for tests that must come out the same each time.
     pub fn env(mut self, env: Env) -> Self {
         self.env = env;
@@ -306,6 +316,7 @@ impl AgentBuilder {
             tools: self.tools,
             notebooks: data.join("notebooks"),
             default_model: EMBEDDED_MODEL.to_owned(),
+            user_rate: self.user_rate,
         };
         let engine = Engine::new(parts)?;
         let (workspace, user) = tenant(&engine).await?;

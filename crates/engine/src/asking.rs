@@ -9,7 +9,8 @@ use adjutant_core::limits;
 use adjutant_core::message::{Message, ModelAnswer, ModelRequest, RawCall};
 use adjutant_core::money::{MicroUsd, TokenUsage};
 use adjutant_core::run::event::{
-    Base, CallProposed, Errored, ModelAnswered, ModelFailed, ModelRequested, Said, Thought, ThoughtForm,
+    Base, CallProposed, Errored, ModelAnswered, ModelFailed, ModelRequested, PauseReason, Paused, Said, Thought,
+    ThoughtForm,
 };
 use adjutant_core::run::state::State;
 use adjutant_core::run::transcript;
@@ -22,6 +23,7 @@ use crate::driver::{Driver, Hold};
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::log::{Flushed, RunLog, texts};
+use crate::rates;
 
 /// Runs a transcript is built on at the most, so that a chain of forks cannot be followed for ever.
 const BASES: usize = 10_000;
@@ -31,6 +33,11 @@ const BYTES_PER_TOKEN: u64 = 4;
 impl Driver {
     /// Announces a model call, makes it, and records what came of it.
     pub(crate) async fn ask_model(&mut self, turn: u32, attempt: u32) -> Result<Flushed, EngineError> {
+        if let Some(limited) = self.log.limited.remove(&None) {
+            // The run holds, costs a row, and goes on by itself.
+            self.log.push(Paused { reason: PauseReason::Rate, until: Some(limited.until), by: None })?;
+            return Ok(Flushed::Written);
+        }
         let Some(request) = self.request(turn, attempt).await? else { return Ok(Flushed::Written) };
         let flushed = self.flush(Hold::Keep).await?;
         if flushed != Flushed::Written || self.state().cancel.is_some() {
@@ -73,13 +80,11 @@ impl Driver {
                 return Ok(None);
             }
         };
-        self.log.push(ModelRequested {
-            turn,
-            attempt,
-            model: request.model.clone(),
-            request: request.hash(),
-            dropped,
-        })?;
+        let agent = self.known_agent().await?;
+        let requested =
+            ModelRequested { turn, attempt, model: request.model.clone(), request: request.hash(), dropped };
+        let taking = rates::of_request(agent.id, &agent.config, self.now());
+        self.log.push_taking(requested, Some(taking))?;
         let loaded = texts(self.engine.store(), self.log.workspace, &request.missing()).await?;
         request.fill(&loaded);
         Ok(Some(request))

@@ -128,7 +128,7 @@ impl Driver {
             Step::Judge(calls) => self.judge(&calls).await?,
             Step::Expire(approvals) => self.expire(&approvals)?,
             Step::Settle(settlements) => self.settle(settlements)?,
-            Step::Start(calls) => self.start(&calls).await?,
+            Step::Start(calls) => self.start_judged(&calls).await?,
             Step::Await(calls) => self.await_calls(&calls).await?,
             Step::Cancel => self.cancel().await?,
             Step::Finish(finish) => self.finish(finish).await?,
@@ -248,7 +248,9 @@ impl Driver {
             match self.announcement(id) {
                 Some(started) => {
                     self.keep_before(&started, &world).await;
-                    self.log.push(started)?;
+                    let taking = self.taking(&agent, &started);
+                    self.mark_intended(&started);
+                    self.log.push_taking(started, taking)?;
                 }
                 None => self.end_without_tool(id)?,
             }
@@ -300,6 +302,7 @@ impl Driver {
     }
 
     async fn wait(&mut self, until: Option<Time>) -> Result<Next, EngineError> {
+        self.toolbox.age();
         let rest = until.map(|until| until.since(self.now()));
         let Some(rest) = rest.filter(|rest| *rest <= SIT_OUT) else {
             return Ok(match self.flush(Hold::Release).await? {
@@ -357,6 +360,7 @@ impl Driver {
         if !self.log.is_flushed() {
             return self.flush(Hold::Keep).await;
         }
+        self.toolbox.age();
         let commanded = Arc::clone(&self.notify);
         let ended = tokio::select! {
             biased;

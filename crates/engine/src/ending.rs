@@ -84,7 +84,7 @@ impl Driver {
                 (said.and_then(|said| said.result.clone()).unwrap_or_else(confirmed), false)
             }
             (Some(mut work), Some(recovery)) => match tokio::time::timeout_at(until, work.ended()).await {
-                Ok(ended) if !ended.is_in_doubt() => return self.record_final(call.id, ended),
+                Ok(ended) if !ended.is_in_doubt() => return self.record_final(call.id, ended).await,
                 Ok(_) | Err(_) => match self.found_out(&call.id, recovery, how).await? {
                     Found::Recorded => return Ok(()),
                     Found::Said(output) => (output, true),
@@ -105,7 +105,7 @@ impl Driver {
         let probe = if recovery == Recovery::Reconcile { self.probe(id).await? } else { Probe::Unknown };
         Ok(match probe {
             Probe::Happened(outcome) => {
-                self.record_final(id.clone(), WorkEnded::seen(outcome, recovery))?;
+                self.record_final(id.clone(), WorkEnded::seen(outcome, recovery)).await?;
                 Found::Recorded
             }
             Probe::NotHappened => Found::Said(format!("The run was {how} before this had any effect.").into()),

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use adjutant_core::guard::arguments::Schema;
 use adjutant_core::guard::policy::AgentConfig;
+use adjutant_core::guard::rate::Rate;
 use adjutant_core::guard::rule::Rules;
 use adjutant_core::guard::scope::Scope;
 use adjutant_core::id::{AgentId, NodeId, NotebookId, RunId, WorkspaceId};
@@ -37,6 +38,8 @@ pub struct Parts {
     pub notebooks: PathBuf,
     /// The model of agents that say `default`.
     pub default_model: String,
+    /// Tool calls of one person's runs, over all agents and tools; none is no limit.
+    pub user_rate: Option<Rate>,
 }
 
 /// One handle on everything that makes runs happen.
@@ -144,6 +147,10 @@ impl Engine {
     #[must_use]
     pub fn default_model(&self) -> &str {
         &self.0.parts.default_model
+    }
+
+    pub(crate) fn user_rate(&self) -> Option<Rate> {
+        self.0.parts.user_rate
     }
 
     pub(crate) fn lease(&self) -> &Lease {

@@ -9,6 +9,8 @@ use adjutant_core::run::event::BadEvent;
 use adjutant_core::run::state::Impossible;
 use adjutant_store::StoreError;
 
+use crate::rates::seconds;
+
 /// Why the engine did not do what was asked. Unless it says otherwise, nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
@@ -46,6 +48,14 @@ pub enum EngineError {
     /// The agent is switched off.
     #[error("the agent `{0}` is not active")]
     AgentInactive(String),
+    /// The agent has made its model calls of this hour.
+    #[error("the agent `{agent}` has used up its model calls of this hour; there is room again in {} s", seconds(*.wait))]
+    RateLimited {
+        /// The agent.
+        agent: String,
+        /// How long until there is room.
+        wait: Duration,
+    },
     /// What was given cannot be used.
     #[error("{0}")]
     Invalid(String),

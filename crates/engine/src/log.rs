@@ -1,21 +1,23 @@
 //! A run's log in memory: what is durable, what is about to be written, and the state they fold to.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use adjutant_core::content::{Content, Hash};
-use adjutant_core::id::{RunId, WorkspaceId};
+use adjutant_core::guard::rate::{Taking, UsedUp};
+use adjutant_core::id::{CallId, NotebookId, RunId, WorkspaceId};
 use adjutant_core::run::chain::{Entry, Head, StreamId};
 use adjutant_core::run::event::{Class, Event};
 use adjutant_core::run::state::State;
 use adjutant_core::time::Time;
-use adjutant_store::row::{Append, Block, RuleRow, RunChange, Writer};
+use adjutant_store::row::{Append, Block, MarkRow, RuleRow, RunChange, Writer};
 use adjutant_store::{Store, StoreError};
 
 use crate::audit::run_rows;
 use crate::env::Env;
 use crate::error::EngineError;
 use crate::projection;
+use crate::rates::Limited;
 use crate::service::rules;
 
 /// Events read from the store at a time.
@@ -68,6 +70,10 @@ pub(crate) struct RunLog {
     blocks: HashMap<Hash, Vec<u8>>,
     /// What was kept and is durable: it is not written again.
     kept: HashSet<Hash>,
+    /// Contents of files to mark with the next append.
+    marks: BTreeSet<MarkRow>,
+    /// What found no room in its rate, by its call; none stands for the model call.
+    pub(crate) limited: BTreeMap<Option<CallId>, Limited>,
 }
 
 /// An event that is about to be written. It is encoded once: an append that is tried again must be the same to the last
@@ -76,6 +82,8 @@ struct Pending {
     event: Event,
     at: Time,
     body: Vec<u8>,
+    /// What it takes from rates.
+    taking: Option<Taking>,
 }
 
 impl RunLog {
@@ -96,6 +104,8 @@ impl RunLog {
             pending: Vec::new(),
             blocks: HashMap::new(),
             kept: HashSet::new(),
+            marks: BTreeSet::new(),
+            limited: BTreeMap::new(),
         };
         log.catch_up().await?;
         log.load_texts().await?;
@@ -144,13 +154,22 @@ impl RunLog {
         self.push_at(event.into(), at)
     }
 
+    /// The same for an event that takes from rates: it is written only if there is room.
+    pub(crate) fn push_taking(&mut self, event: impl Into<Event>, taking: Option<Taking>) -> Result<(), EngineError> {
+        self.push(event)?;
+        if let Some(pending) = self.pending.last_mut() {
+            pending.taking = taking;
+        }
+        Ok(())
+    }
+
     fn push_at(&mut self, event: Event, at: Time) -> Result<(), EngineError> {
         let seq = self.head.seq + self.pending.len() as u64 + 1;
         self.state.apply(&event, seq, at).map_err(|bad| EngineError::impossible(self.run, &bad))?;
         let body = event
             .encode(self.env.random())
             .map_err(|bad| EngineError::BadLog { run: self.run, why: bad.to_string() })?;
-        self.pending.push(Pending { event, at, body });
+        self.pending.push(Pending { event, at, body, taking: None });
         Ok(())
     }
 
@@ -160,6 +179,11 @@ impl RunLog {
         if !self.kept.contains(&hash) {
             self.blocks.insert(hash, bytes);
         }
+    }
+
+    /// Marks a content of a file with the next append. One that is marked and never written does no harm.
+    pub(crate) fn mark(&mut self, notebook: NotebookId, path: String, hash: Hash) {
+        self.marks.insert(MarkRow { notebook, path, hash });
     }
 
     /// Whether everything is durable.
@@ -185,6 +209,8 @@ impl RunLog {
             calls: projection::call_rows(&self.state, self.pending.iter().map(|pending| &pending.event)),
             rules: self.rules_to_write()?,
             audit: run_rows(&self.state, self.numbered()),
+            marks: self.marks.iter().cloned().collect(),
+            takings: self.pending.iter().filter_map(|pending| pending.taking.clone()).collect(),
             entries,
         };
         // Nothing that is pending is forgotten before it is known to be durable.
@@ -194,6 +220,14 @@ impl RunLog {
                 Ok(Flushed::Written)
             }
             Err(StoreError::Stale { fenced }) => self.after_stale(expected, fenced).await,
+            Err(StoreError::UsedUp(refused)) => {
+                let now = self.env.now();
+                let limited = refused.iter().filter_map(|used| Some((self.taker(used)?, Limited::new(used, now))));
+                let limited = limited.collect();
+                self.start_over().await?;
+                self.limited = limited;
+                Ok(Flushed::Rebased)
+            }
             Err(other) => Err(other.into()),
         }
     }
@@ -201,6 +235,7 @@ impl RunLog {
     fn written(&mut self, head: Head) {
         self.head = head;
         self.pending.clear();
+        self.marks.clear();
         self.kept.extend(self.blocks.drain().map(|(hash, _)| hash));
     }
 
@@ -219,15 +254,32 @@ impl RunLog {
         if fenced {
             return Ok(Flushed::Fenced);
         }
+        self.start_over().await?;
+        Ok(Flushed::Rebased)
+    }
+
+    /// Whose event a refused taking belongs to.
+    fn taker(&self, used: &UsedUp) -> Option<Option<CallId>> {
+        let taking = self.pending.iter().filter(|pending| pending.taking.is_some()).nth(used.taking)?;
+        match &taking.event {
+            Event::CallStarted(body) => Some(Some(body.call.clone())),
+            Event::ModelRequested(_) => Some(None),
+            _ => None,
+        }
+    }
+
+    /// Reads the log afresh and keeps what happened meanwhile; what was concluded has to be concluded again.
+    async fn start_over(&mut self) -> Result<(), EngineError> {
         let mut fresh = Self::load(&self.store, &self.env, self.workspace, self.run).await?;
         fresh.blocks = std::mem::take(&mut self.blocks);
+        fresh.marks = std::mem::take(&mut self.marks);
         for Pending { event, at, .. } in std::mem::take(&mut self.pending) {
             if event.class() == Class::Fact {
                 fresh.push_if_it_fits(event, at)?;
             }
         }
         *self = fresh;
-        Ok(Flushed::Rebased)
+        Ok(())
     }
 
     /// Adds a fact after a lost race. One that cannot follow any more is in the log in another form: an append of ours that
@@ -250,7 +302,7 @@ impl RunLog {
     fn entries(&self) -> Vec<Entry> {
         let mut head = self.head;
         let mut entries = Vec::with_capacity(self.pending.len());
-        for Pending { event, at, body } in &self.pending {
+        for Pending { event, at, body, .. } in &self.pending {
             let entry = Entry::next(StreamId::Run(self.run), head, event.kind(), *at, body.clone());
             head = entry.head();
             entries.push(entry);

@@ -30,7 +30,7 @@ impl Driver {
             }
             ToolOutcome::InDoubt { .. } if ended.recovery != Recovery::Pure => self.recover(&[call]).await,
             ToolOutcome::Done(_) | ToolOutcome::Failed { .. } | ToolOutcome::InDoubt { .. } => {
-                self.record_final(call, ended)?;
+                self.record_final(call, ended).await?;
                 Ok(Flushed::Written)
             }
         }
@@ -41,7 +41,7 @@ impl Driver {
     async fn start_again(&mut self, call: CallId, ended: WorkEnded) -> Result<Flushed, EngineError> {
         loop {
             if self.state().cancel.is_some() || self.state().error.is_some() {
-                self.record_final(call, ended)?;
+                self.record_final(call, ended).await?;
                 return Ok(Flushed::Written);
             }
             match self.start(std::slice::from_ref(&call)).await? {
@@ -52,7 +52,7 @@ impl Driver {
     }
 
     /// Records how a call ended.
-    pub(crate) fn record_final(&mut self, call: CallId, ended: WorkEnded) -> Result<(), EngineError> {
+    pub(crate) async fn record_final(&mut self, call: CallId, ended: WorkEnded) -> Result<(), EngineError> {
         let name = self.state().call(&call).map(|call| call.tool.clone()).unwrap_or_default();
         let declared = self.engine.tools().get(&name).map_or(Labels::NONE, |tool| tool.spec().labels);
         let WorkEnded { outcome, ms, .. } = ended;
@@ -63,7 +63,9 @@ impl Driver {
                 for bytes in keep {
                     self.log.keep(bytes);
                 }
-                (labels.join(declared), resources)
+                let labels = labels.join(declared).join(self.read_labels(&call).await);
+                self.mark_made(labels, &resources);
+                (labels, resources)
             }
             ToolOutcome::Failed { .. } | ToolOutcome::InDoubt { .. } => (Labels::NONE, Vec::new()),
         };
@@ -90,11 +92,11 @@ impl Driver {
                 Recovery::Pure | Recovery::Idempotent if !worn_out => again.push(id.clone()),
                 Recovery::Pure => {
                     let outcome = ToolOutcome::failed("The process ended each time this was tried. It was given up.");
-                    self.record_final(id.clone(), WorkEnded::seen(outcome, Recovery::Pure))?;
+                    self.record_final(id.clone(), WorkEnded::seen(outcome, Recovery::Pure)).await?;
                 }
                 Recovery::Reconcile => match self.probe(id).await? {
                     Probe::Happened(outcome) => {
-                        self.record_final(id.clone(), WorkEnded::seen(outcome, Recovery::Reconcile))?
+                        self.record_final(id.clone(), WorkEnded::seen(outcome, Recovery::Reconcile)).await?
                     }
                     Probe::NotHappened if !worn_out => again.push(id.clone()),
                     Probe::NotHappened | Probe::Unknown => self.doubt(id)?,
@@ -125,7 +127,7 @@ impl Driver {
                 (Decision::Deny, Some(Recovery::Idempotent | Recovery::AskHuman)) => self.doubt(&id)?,
                 (Decision::Deny, Some(Recovery::Pure | Recovery::Reconcile) | None) => {
                     let outcome = ToolOutcome::failed(verdict.for_model());
-                    self.record_final(id, WorkEnded::seen(outcome, Recovery::Pure))?;
+                    self.record_final(id, WorkEnded::seen(outcome, Recovery::Pure)).await?;
                 }
             }
         }

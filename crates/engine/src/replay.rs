@@ -26,8 +26,8 @@ use crate::error::EngineError;
 use crate::log::{Recorded, RunLog};
 
 /// Verdicts that were not the guard's alone: limits of the turn, a target that changed, an equal call.
-pub(crate) const NOT_THE_GUARDS: [&str; 6] =
-    ["calls_per_turn", "cut_off", "max_tool_calls", "same_call", "target_changed", "not_possible"];
+pub(crate) const NOT_THE_GUARDS: [&str; 7] =
+    ["rate", "calls_per_turn", "cut_off", "max_tool_calls", "same_call", "target_changed", "not_possible"];
 
 /// What a replay found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

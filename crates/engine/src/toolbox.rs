@@ -1,6 +1,6 @@
 //! Judging and running tool calls: the surroundings a tool sees, the guard's question, and the task a call runs in.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use adjutant_core::limits;
 use adjutant_core::message::FinishReason;
 use adjutant_core::run::event::{ApprovalAsked, ApprovalKind, CallJudged, CallStarted, Effects, GrantScope};
 use adjutant_core::run::state::{Call, State};
-use adjutant_core::tool::{Prepared, Recovery, ToolOutcome, Touch};
+use adjutant_core::tool::{Prepared, Recovery, ToolOutcome};
 use adjutant_models::retry::backoff;
 use adjutant_tools::{Tool, World};
 use futures::future::{FutureExt, select_all};
@@ -38,6 +38,20 @@ const LOOK: Duration = Duration::from_secs(30);
 #[derive(Default)]
 pub(crate) struct Toolbox {
     agent: Option<CurrentAgent>,
+    /// The calls that were judged since anybody last waited.
+    fresh: BTreeSet<CallId>,
+}
+
+impl Toolbox {
+    /// Whether a call was judged just now.
+    pub(crate) fn is_fresh(&self, call: &CallId) -> bool {
+        self.fresh.contains(call)
+    }
+
+    /// Time goes by: what was judged has to be judged again before it is started.
+    pub(crate) fn age(&mut self) {
+        self.fresh.clear();
+    }
 }
 
 /// A call that runs.
@@ -191,6 +205,8 @@ impl Driver {
             let kept = prepared.map(|prepared| Prepared { diff: None, ..prepared });
             let asked = asks.then(|| self.question_for(&agent, &call, &verdict, kept.as_ref(), diff)).flatten();
             let touches = self.touches(&call);
+            self.log.limited.remove(&Some(id.clone()));
+            self.toolbox.fresh.insert(id.clone());
             self.log.push(CallJudged {
                 call: id.clone(),
                 verdict,
@@ -211,7 +227,7 @@ impl Driver {
         world: &World,
         call: &Call,
     ) -> (Verdict, Option<Prepared>) {
-        if let Some(refused) = no_room(self.state(), call) {
+        if let Some(refused) = no_room(self.state(), call).or_else(|| self.too_often(call)) {
             return (refused, None);
         }
         let tool = self.engine.tools().get(&call.tool);
@@ -277,12 +293,6 @@ impl Driver {
         let chat = self.state().start.as_ref().map(|start| start.chat);
         // A log without a start drives nothing; the id only has to be one that no rule names.
         Caller { agent, chat: chat.unwrap_or_else(|| self.engine.env().id()), run: self.log.run, now: self.now() }
-    }
-
-    fn touches(&self, call: &Call) -> Vec<Touch> {
-        let tool = self.engine.tools().get(&call.tool);
-        let arguments = arguments::parse(&call.arguments.text());
-        tool.zip(arguments.ok()).map(|(tool, arguments)| touches(tool.spec(), &arguments)).unwrap_or_default()
     }
 
     /// An earlier call of the turn that asks for the very same thing.

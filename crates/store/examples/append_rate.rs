@@ -211,6 +211,8 @@ fn append(workspace: WorkspaceId, stream: StreamId, expected: Head, entry: Entry
         calls: vec![],
         rules: vec![],
         audit: vec![],
+        marks: vec![],
+        takings: vec![],
     }
 }
 

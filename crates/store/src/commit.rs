@@ -11,10 +11,11 @@ use crate::db::{Db, Dialect, Tx};
 use crate::fault;
 use crate::postgres;
 use crate::prepare::{Guard, Prepared};
+use crate::rates;
 use crate::row::{Change, Writer};
 use crate::statements::{
-    APPROVALS, AUDIT, BLOCKS, CALLS, EVENTS, MOVE_TIP, NEW_STREAM, OLD_STREAM, REFS, RESULTS, RULES, STAND, START,
-    SUPERSEDE, UPDATE, UPDATE_AND_RELEASE,
+    APPROVALS, AUDIT, BLOCKS, CALLS, EVENTS, MARKS, MOVE_TIP, NEW_STREAM, OLD_STREAM, REFS, RESULTS, RULES, STAND,
+    START, SUPERSEDE, UPDATE, UPDATE_AND_RELEASE,
 };
 use crate::value::{Args, args};
 
@@ -86,6 +87,7 @@ async fn write(tx: &mut Tx, batch: &[Prepared], me: &str, mode: Mode) -> Result<
     tx.run_set(&RESULTS, &written(|append| &append.results)).await?;
     tx.run_set(&RULES, &written(|append| &append.rules)).await?;
     tx.run_set(&AUDIT, &written(|append| &append.audit)).await?;
+    tx.run_set(&MARKS, &written(|append| &append.marks)).await?;
 
     let winners = || batch.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_ok()).map(|(append, _)| append);
     let mut changes: Vec<Change> = winners().map(|append| Change::of(append.writer, append.stream)).collect();
@@ -100,7 +102,7 @@ async fn write(tx: &mut Tx, batch: &[Prepared], me: &str, mode: Mode) -> Result<
     Ok(Some(Committed { verdicts, changes }))
 }
 
-type Verdicts = [Result<(), StoreError>];
+pub(crate) type Verdicts = [Result<(), StoreError>];
 
 async fn start(tx: &mut Tx, batch: &[Prepared], verdicts: &mut Verdicts) -> Result<(), StoreError> {
     let mut chats: HashMap<ChatId, usize> = HashMap::new();
@@ -161,6 +163,7 @@ async fn update(tx: &mut Tx, batch: &[Prepared], verdicts: &mut Verdicts, mode: 
     updates.sort_unstable();
     if mode == Mode::Careful {
         judge(tx, batch, &updates, verdicts).await?;
+        rates::take(tx, batch, verdicts).await?;
     }
     let (mut keep, mut release) = (Vec::new(), Vec::new());
     for (_, at) in updates.iter().filter(|(_, at)| verdicts[*at].is_ok()) {
@@ -171,7 +174,14 @@ async fn update(tx: &mut Tx, batch: &[Prepared], verdicts: &mut Verdicts, mode: 
         }
     }
     let moved = tx.run_set(&UPDATE, &keep).await? + tx.run_set(&UPDATE_AND_RELEASE, &release).await?;
-    Ok(moved == (keep.len() + release.len()) as u64)
+    if moved != (keep.len() + release.len()) as u64 {
+        return Ok(false);
+    }
+    // Always after the runs are held: whoever takes them in the other order would wait for whoever does not.
+    if mode == Mode::Hopeful {
+        rates::take(tx, batch, verdicts).await?;
+    }
+    Ok(mode == Mode::Careful || updates.iter().all(|(_, at)| verdicts[*at].is_ok()))
 }
 
 /// Reads where the runs stand, and says which appends pass and why the others do not.

@@ -4,6 +4,8 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
+use adjutant_core::guard::rate::UsedUp;
+
 /// What caused a [`StoreError`], kept for the log. Shared because one failed transaction answers many callers.
 pub type Source = Arc<dyn Error + Send + Sync>;
 
@@ -19,6 +21,9 @@ pub enum StoreError {
     /// A constraint refuses it: a second result of a call, a name that is taken. Nothing was written.
     #[error("{0}")]
     Conflict(String),
+    /// Calls do not fit their rates: leave them out, or wait. Nothing was written, and nothing was taken.
+    #[error("{} used up", if .0.len() == 1 { "an allowance is" } else { "allowances are" })]
+    UsedUp(Vec<UsedUp>),
     /// The thing (or the workspace it should be in) does not exist.
     #[error("not found")]
     NotFound,
@@ -174,6 +179,7 @@ mod tests {
         match error {
             StoreError::Stale { .. } => "stale",
             StoreError::Conflict(_) => "conflict",
+            StoreError::UsedUp(_) => "used up",
             StoreError::NotFound => "not found",
             StoreError::Unavailable(_) => "unavailable",
             StoreError::Corrupt(_) => "corrupt",

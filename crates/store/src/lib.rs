@@ -50,6 +50,7 @@ mod people;
 mod postgres;
 mod prepare;
 mod queue;
+mod rates;
 mod replies;
 pub mod row;
 mod rules;

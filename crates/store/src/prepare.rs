@@ -1,10 +1,11 @@
 //! An append on its way to the writer: checked, sealed and turned into rows, in the caller's own task, so that the one
 //! writer has nothing left to do but write.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use adjutant_core::content::Hash;
+use adjutant_core::guard::rate::Taking;
 use adjutant_core::id::{ChatId, RunId};
 use adjutant_core::run::chain::{Head, StreamId};
 
@@ -32,6 +33,8 @@ pub(crate) struct Prepared {
     pub(crate) results: Vec<Args>,
     pub(crate) rules: Vec<Args>,
     pub(crate) audit: Vec<Args>,
+    pub(crate) marks: Vec<Args>,
+    pub(crate) takings: Vec<Taking>,
     /// Whether somebody may now have to drive the run who did not before.
     pub(crate) due: bool,
     /// About how much it writes.
@@ -79,7 +82,9 @@ pub(crate) fn check(append: &Append) -> Result<Head, StoreError> {
         (StreamId::Workspace(_) | StreamId::System, None) => !append.entries.is_empty(),
         (StreamId::Run(_), None) | (StreamId::Workspace(_) | StreamId::System, Some(_)) => false,
     };
-    let own = append.approvals.iter().all(|row| row.workspace == append.workspace)
+    let goes_on = matches!(append.run, Some(RunChange::Update { .. }));
+    let own = (goes_on || append.takings.is_empty())
+        && append.approvals.iter().all(|row| row.workspace == append.workspace)
         && append.rules.iter().all(|row| row.workspace == append.workspace)
         && append.calls.iter().all(|row| row.workspace == append.workspace && StreamId::Run(row.run) == append.stream)
         && append.audit.iter().all(|row| row.stream == append.stream);
@@ -127,6 +132,8 @@ pub(crate) fn prepare(append: Append, scope: Scope, sealer: &Sealer) -> Result<P
     let calls = calls.values().map(|row| call_args(row)).collect();
     let rules = append.rules.iter().map(|row| rule_args(row, sealer)).collect::<Result<_, _>>()?;
     let audit = append.audit.iter().map(|row| audit_args(scope, row)).collect();
+    let marks: BTreeSet<_> = append.marks.iter().collect();
+    let marks = marks.iter().map(|row| args![&place, row.notebook, &row.path, row.hash]).collect();
     let keys = Keys { place, log, stream, expected, head };
     let guard = guard(&keys, append.writer, append.run, sealer)?;
     let writer = append.writer;
@@ -145,6 +152,8 @@ pub(crate) fn prepare(append: Append, scope: Scope, sealer: &Sealer) -> Result<P
         results,
         rules,
         audit,
+        marks,
+        takings: append.takings,
         due,
         bytes,
     })

@@ -2,11 +2,13 @@
 
 mod audit;
 mod change;
+mod guard;
 
 use std::collections::BTreeMap;
 
 use adjutant_core::content::Hash;
-use adjutant_core::id::{AgentId, ApprovalId, CallId, ChatId, NodeId, NotebookId, RuleId, RunId, UserId, WorkspaceId};
+use adjutant_core::guard::rate::Taking;
+use adjutant_core::id::{AgentId, ApprovalId, CallId, ChatId, NodeId, NotebookId, RunId, UserId, WorkspaceId};
 use adjutant_core::money::{MicroUsd, TokenUsage};
 use adjutant_core::run::chain::{Entry, Head, StreamId};
 use adjutant_core::time::Time;
@@ -17,6 +19,7 @@ pub use crate::people::{LoginRow, MemberRow, MembershipRow};
 pub use crate::replies::Reply;
 pub use audit::{AuditFilter, AuditPlace, AuditRow};
 pub use change::Change;
+pub use guard::{MarkRow, RuleRow};
 
 /// Who appends. Owners carry the epoch of their claim and are refused once it is stale (fencing); commands come from any
 /// node and carry none.
@@ -58,6 +61,10 @@ pub struct Append {
     pub rules: Vec<RuleRow>,
     /// What an audit reads of these events.
     pub audit: Vec<AuditRow>,
+    /// Contents of files that count as untrusted from now on.
+    pub marks: Vec<MarkRow>,
+    /// What its calls take from rates. If one of them does not fit, nothing is written; only a run that goes on takes.
+    pub takings: Vec<Taking>,
 }
 
 /// The run's row after an append.
@@ -189,23 +196,6 @@ pub struct ApprovalRow {
     pub decided_at: Option<Time>,
     /// The whole card: JSON, sealed at rest.
     pub card: String,
-}
-
-/// A standing rule.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RuleRow {
-    /// The rule.
-    pub id: RuleId,
-    /// Its tenant.
-    pub workspace: WorkspaceId,
-    /// The agent it is about; every agent when none.
-    pub agent: Option<AgentId>,
-    /// The run it is about; every run when none.
-    pub run: Option<RunId>,
-    /// When it ends; never when none.
-    pub expires_at: Option<Time>,
-    /// The whole rule: JSON, sealed at rest.
-    pub body: String,
 }
 
 /// One tool call of a run.

@@ -240,3 +240,24 @@ pub(crate) static AUDIT: LazyLock<SetSql> = LazyLock::new(|| {
     ];
     SetSql::insert("audit", &columns, "ON CONFLICT DO NOTHING")
 });
+
+/// What is kept under keys, held until the transaction ends. On PostgreSQL a key that is new is made first: two nodes that
+/// see none would both begin afresh.
+pub(crate) static HOLD_RATES: LazyLock<SetSql> = LazyLock::new(|| {
+    SetSql::by_dialect(
+        &[("key", Text)],
+        "SELECT rates.key, rates.scheduled FROM {rows} JOIN rates ON rates.key = v.key",
+        "INSERT INTO rates (key, scheduled) SELECT v.key, 0 FROM {rows} ORDER BY v.key \
+         ON CONFLICT (key) DO UPDATE SET scheduled = rates.scheduled RETURNING key, scheduled",
+    )
+});
+
+pub(crate) static KEEP_RATES: LazyLock<SetSql> = LazyLock::new(|| {
+    let conflict = "ON CONFLICT (key) DO UPDATE SET scheduled = excluded.scheduled";
+    SetSql::insert("rates", &[("key", Text), ("scheduled", Int)], conflict)
+});
+
+pub(crate) static MARKS: LazyLock<SetSql> = LazyLock::new(|| {
+    let columns = [("workspace", Text), ("notebook", Text), ("path", Text), ("hash", Bytes)];
+    SetSql::insert("file_marks", &columns, "ON CONFLICT DO NOTHING")
+});

@@ -10,8 +10,19 @@ use toml::de::{DeTable, DeValue};
 use crate::suggest;
 
 /// The keys that stand at the top.
-pub(crate) const KEYS: [&str; 8] =
-    ["listen", "public_url", "data", "database_url", "default_model", "encrypt", "durability", "log"];
+pub(crate) const KEYS: [&str; 9] = [
+    "listen",
+    "public_url",
+    "data",
+    "database_url",
+    "default_model",
+    "encrypt",
+    "durability",
+    "log",
+    "user_calls_per_minute",
+];
+/// Those of them that may be written as numbers.
+const NUMBERS: [&str; 1] = ["user_calls_per_minute"];
 const PROVIDERS: &str = "providers";
 const PROVIDER_KEYS: [&str; 4] = ["kind", "base_url", "api_key_env", "script"];
 
@@ -98,6 +109,7 @@ impl Reader<'_> {
         let text = match value.get_ref() {
             DeValue::String(text) => text.to_string(),
             DeValue::Boolean(word) => word.to_string(),
+            DeValue::Integer(number) if NUMBERS.contains(&name) => number.to_string(),
             DeValue::Integer(_) | DeValue::Float(_) | DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => {
                 self.problem(at, &format!("`{name}` has to be a text or true or false"));
                 return None;

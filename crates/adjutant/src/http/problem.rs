@@ -169,6 +169,13 @@ impl From<EngineError> for Problem {
                         "switch it on (POST /api/v1/agents/{slug}/activate?active=true), or choose another agent"
                     ))
             }
+            EngineError::RateLimited { agent, wait } => {
+                let what =
+                    format!("The agent `{agent}` has used up its model calls of this hour. Nothing was started.");
+                Self::new(Kind::RateLimited, what)
+                    .hint("wait, or let an admin raise max_requests_per_hour of the agent")
+                    .retry_after(seconds(wait))
+            }
             EngineError::Invalid(why) => Self::invalid(format!("{} Nothing was done.", sentence(&why))),
             EngineError::InvalidAgent(problems) => {
                 let start = Self::invalid("The agent cannot be saved; it stays as it was.");
@@ -226,6 +233,9 @@ impl From<StoreError> for Problem {
             }
             StoreError::Conflict(_) => {
                 Self::new(Kind::Conflict, "Something of this name is there already. Nothing was written.")
+            }
+            StoreError::UsedUp(_) => {
+                Self::new(Kind::RateLimited, "That was done too often. Nothing was written.").retry_after(1)
             }
             StoreError::NotFound => Self::not_found("thing", "of this name"),
             StoreError::Unavailable(_) => {

@@ -9,9 +9,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::canonical;
 use crate::content::Hash;
+use crate::guard::rate::Rate;
 use crate::guard::scope::{Caps, FolderEntry, Operation, Scope, ScopeSpec};
 use crate::limits;
-use crate::tool::{Category, Level};
+use crate::tool::{Category, Level, ToolSpec};
 
 pub use crate::guard::words::{is_slug, parse_seconds, slug_of};
 
@@ -95,6 +96,10 @@ pub struct AgentSpec {
     pub max_tool_calls: Option<u32>,
     /// Output tokens of one model call.
     pub max_tokens_per_request: Option<u32>,
+    /// Model calls in one hour, over all its runs.
+    pub max_requests_per_hour: Option<u32>,
+    /// Calls a minute of single tools, by name; lower than what the tool allows, never higher.
+    pub tool_limits: Option<BTreeMap<String, u32>>,
     /// How long an approval waits, such as `24h`.
     pub approval_expires_in: Option<String>,
     /// Whether it may run.
@@ -159,6 +164,10 @@ pub struct AgentConfig {
     pub max_tool_calls: u32,
     /// Output tokens of one model call.
     pub max_tokens_per_request: u32,
+    /// Model calls in one hour, over all its runs.
+    pub max_requests_per_hour: u32,
+    /// Calls a minute of single tools, by name.
+    pub tool_limits: BTreeMap<String, u32>,
     /// How long an approval waits, in seconds.
     pub approval_expires_secs: u64,
     /// Whether it may run.
@@ -184,6 +193,7 @@ impl AgentSpec {
     /// Everything that is wrong, not only the first thing.
     pub fn complete(self) -> Result<AgentConfig, Vec<AgentProblem>> {
         let mut problems = Problems::default();
+        let limits = Limits::of(&self);
         let slug = self.slug.unwrap_or_else(|| slug_of(&self.name));
         let named = !self.name.trim().is_empty() && self.name.chars().count() <= 100;
         problems.check(named, "name", "give 1 to 100 characters");
@@ -201,16 +211,10 @@ impl AgentSpec {
             "approval_expires_in",
             "use 1m to 30d, such as 24h",
         );
-        let limits = Limits::new(self.max_turns, self.max_tool_calls, self.max_tokens_per_request);
         limits.check(&mut problems);
         problems.check(self.temperature.is_none_or(|heat| (0.0..=2.0).contains(&heat)), "temperature", "use 0 to 2");
         let model = self.model.unwrap_or_else(|| "default".to_owned());
         problems.check(model == "default" || model.contains('/'), "model", "write provider/model, or default");
-        problems.check(
-            self.metadata.as_ref().is_none_or(|fields| fields.len() <= 16),
-            "metadata",
-            "use at most 16 keys",
-        );
         let mut config = AgentConfig {
             name: self.name,
             slug,
@@ -237,6 +241,8 @@ impl AgentSpec {
             max_turns: limits.turns,
             max_tool_calls: limits.calls,
             max_tokens_per_request: limits.tokens,
+            max_requests_per_hour: limits.requests,
+            tool_limits: self.tool_limits.unwrap_or_default(),
             approval_expires_secs: expiry.unwrap_or_default(),
             is_active: self.is_active.unwrap_or(true),
             metadata: self.metadata.unwrap_or_default(),
@@ -251,14 +257,22 @@ struct Limits {
     turns: u32,
     calls: u32,
     tokens: u32,
+    requests: u32,
+    /// The lowest of the rates that the agent gives to tools.
+    lowest_rate: Option<u32>,
+    /// How many free fields it has.
+    fields: usize,
 }
 
 impl Limits {
-    fn new(turns: Option<u32>, calls: Option<u32>, tokens: Option<u32>) -> Self {
+    fn of(spec: &AgentSpec) -> Self {
         Self {
-            turns: turns.unwrap_or(limits::TURNS),
-            calls: calls.unwrap_or(limits::TOOL_CALLS),
-            tokens: tokens.unwrap_or(limits::OUTPUT_TOKENS),
+            turns: spec.max_turns.unwrap_or(limits::TURNS),
+            calls: spec.max_tool_calls.unwrap_or(limits::TOOL_CALLS),
+            tokens: spec.max_tokens_per_request.unwrap_or(limits::OUTPUT_TOKENS),
+            requests: spec.max_requests_per_hour.unwrap_or(limits::REQUESTS_PER_HOUR),
+            lowest_rate: spec.tool_limits.iter().flat_map(BTreeMap::values).min().copied(),
+            fields: spec.metadata.as_ref().map_or(0, BTreeMap::len),
         }
     }
 
@@ -266,6 +280,9 @@ impl Limits {
         problems.check((1..=limits::TURNS_CEILING).contains(&self.turns), "max_turns", "use 1 to 200");
         problems.check((1..=limits::TOOL_CALLS_CEILING).contains(&self.calls), "max_tool_calls", "use 1 to 1000");
         problems.check(self.tokens > 0, "max_tokens_per_request", "use 1 or more");
+        problems.check(self.requests > 0, "max_requests_per_hour", "use 1 or more");
+        problems.check(self.lowest_rate != Some(0), "tool_limits", "use 1 or more calls a minute");
+        problems.check(self.fields <= 16, "metadata", "use at most 16 keys");
     }
 }
 
@@ -330,6 +347,13 @@ impl AgentConfig {
     #[must_use]
     pub fn grants_tool(&self, name: &str, toolset: &str) -> bool {
         !self.denied_tools.contains(name) && (self.tools.contains(name) || self.toolsets.contains(toolset))
+    }
+
+    /// How often a tool may be called: as often as the tool allows, or less.
+    #[must_use]
+    pub fn tool_rate(&self, spec: &ToolSpec) -> Option<Rate> {
+        let own = self.tool_limits.get(spec.name()).copied().map(Rate::per_minute);
+        own.into_iter().chain(spec.rate()).min_by_key(|rate| rate.calls)
     }
 
     /// The hash that says which policy a call was judged under.

@@ -1,6 +1,7 @@
 //! Rates: GCRA (the "virtual scheduling" form of the leaky bucket). One number per key says when the next call would be on
 //! schedule; a burst of the whole allowance is free, more than it waits. There is no minute that can be straddled.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -60,6 +61,82 @@ impl Rate {
     }
 }
 
+/// Calls a minute of tools that are dear or dangerous by their nature, unless they say something else themselves.
+const USUAL: [(&str, u32); 6] = [
+    ("execute_javascript", 10),
+    ("execute_python", 10),
+    ("execute_shell", 5),
+    ("compile_code", 5),
+    ("package_manager", 3),
+    ("search_web", 20),
+];
+
+/// The calls a minute that a tool of this name usually gets.
+#[must_use]
+pub fn usual_per_minute(tool: &str) -> Option<u32> {
+    USUAL.iter().find(|(name, _)| *name == tool).map(|(_, calls)| *calls)
+}
+
+/// One call against one rate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Take {
+    /// What is counted: the same key is the same allowance, on every node.
+    pub key: String,
+    /// The allowance.
+    pub rate: Rate,
+}
+
+/// What one call takes: all of it, or nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Taking {
+    /// When.
+    pub at: Time,
+    /// From which allowances.
+    pub takes: Vec<Take>,
+}
+
+/// Why a call was not taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UsedUp {
+    /// Which of the takings, by its place.
+    pub taking: usize,
+    /// The allowance that is used up.
+    pub key: String,
+    /// How long until there is room for one more.
+    pub wait: Duration,
+}
+
+/// What is kept under each key.
+pub type Kept = BTreeMap<String, u64>;
+
+/// Takes calls in order, each as a whole. If all of them fit, says what is to be kept; otherwise says which do not fit, as
+/// if those were left out, and nothing is to be kept.
+///
+/// # Errors
+/// The takings that do not fit.
+pub fn take_all(kept: &Kept, takings: &[Taking]) -> Result<Kept, Vec<UsedUp>> {
+    let mut after = kept.clone();
+    let mut refused = Vec::new();
+    for (index, taking) in takings.iter().enumerate() {
+        match taking.on(&after) {
+            Ok(next) => after = next,
+            Err((key, wait)) => refused.push(UsedUp { taking: index, key, wait }),
+        }
+    }
+    if refused.is_empty() { Ok(after) } else { Err(refused) }
+}
+
+impl Taking {
+    fn on(&self, kept: &Kept) -> Result<Kept, (String, Duration)> {
+        let mut after = kept.clone();
+        for Take { key, rate } in &self.takes {
+            let next = rate.take(after.get(key).copied(), self.at).map_err(|wait| (key.clone(), wait))?;
+            after.insert(key.clone(), next);
+        }
+        Ok(after)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -97,6 +174,19 @@ mod tests {
     #[test]
     fn a_rate_of_nothing_lets_nothing_through() {
         assert!(Rate::per_minute(0).take(None, Time::from_millis(1_000_000)).is_err());
+    }
+
+    #[test]
+    fn calls_are_taken_in_order_and_one_that_does_not_fit_spends_nothing() {
+        let at = Time::from_millis(1_000_000);
+        let take = |key: &str, calls| Take { key: key.to_owned(), rate: Rate::per_minute(calls) };
+        let one = Taking { at, takes: vec![take("tool", 2), take("user", 3)] };
+        let other = Taking { at, takes: vec![take("user", 3)] };
+        let refused = take_all(&Kept::new(), &[one.clone(), one.clone(), one.clone(), other.clone(), other.clone()]);
+        let refused: Vec<_> = refused.unwrap_err().into_iter().map(|used| (used.taking, used.key)).collect();
+        assert_eq!(refused, [(2, "tool".to_owned()), (4, "user".to_owned())], "what was refused took no room");
+        let kept = take_all(&Kept::new(), &[one.clone(), one.clone(), other]).unwrap();
+        assert_eq!(take_all(&kept, &[one]).unwrap_err()[0].wait, Duration::from_secs(30));
     }
 
     proptest! {

@@ -74,6 +74,8 @@ async fn engine(data: &Path, postgres: Option<&str>) -> Outcome<Engine> {
         tools: Registry::builtin(),
         notebooks: data.join("notebooks"),
         default_model: "demo/guide".to_owned(),
+        // What is measured is the work, not the waiting.
+        user_rate: None,
     })?)
 }
 

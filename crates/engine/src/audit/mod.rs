@@ -121,6 +121,8 @@ impl Engine {
                 approvals: Vec::new(),
                 calls: Vec::new(),
                 rules: Vec::new(),
+                marks: Vec::new(),
+                takings: Vec::new(),
                 audit: audit_row(stream, entry.seq, now, event).into_iter().collect(),
                 entries: vec![entry],
             };

@@ -230,6 +230,7 @@ impl Engine {
     async fn begin(&self, plan: Plan<'_>) -> Result<RunId, EngineError> {
         let (run, now) = (self.env().id::<RunId>(), self.env().now());
         let config = &plan.agent.config;
+        self.check_requests(plan.agent, now).await?;
         let zone = self.store().workspace(plan.workspace).await?.map_or_else(|| "UTC".to_owned(), |row| row.time_zone);
         let tools = self.granted_tools(config);
         let prompt = prompt::compose(config, &tools, now, &zone);
@@ -312,6 +313,8 @@ impl Engine {
             calls: Vec::new(),
             rules: Vec::new(),
             audit: run_rows(&state, [(1, now, started)]),
+            marks: Vec::new(),
+            takings: Vec::new(),
         };
         self.store().append(append).await?;
         Ok(run)

@@ -21,6 +21,7 @@ async fn engine(data: &TempDir) -> Engine {
         tools: Registry::builtin(),
         notebooks: data.path().join("notebooks"),
         default_model: "demo/guide".to_owned(),
+        user_rate: None,
     })
     .unwrap()
 }

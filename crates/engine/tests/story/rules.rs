@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use adjutant_core::audit::{AuditEvent, Deed};
 use adjutant_core::guard::judge::Decision as Word;
 use adjutant_core::guard::policy::AgentSpec;
 use adjutant_core::guard::rule::{Example, Match, Origin};
@@ -9,7 +10,7 @@ use adjutant_core::id::ApprovalId;
 use adjutant_core::run::command::{Decide, Refusal};
 use adjutant_core::run::event::{Actor, Decision, GrantScope};
 use adjutant_core::run::status::Status;
-use adjutant_engine::{Agent, EngineError, NewRule};
+use adjutant_engine::{Agent, AuditLog, EngineError, NewRule};
 
 use super::{Clock, Stage};
 
@@ -141,6 +142,12 @@ async fn a_rule_that_comes_between_an_approval_and_its_call_stops_the_call() {
     let asked = agent.run("/x/a.md").await.unwrap();
     says_yes(&agent, asked.pending_approvals[0], GrantScope::Always, None).await.unwrap();
     let rule = agent.engine().add_rule(agent.workspace(), agent.user(), deny("write_file", "/x")).await.unwrap();
+    let log = agent.engine().audit_log(AuditLog::Workspace(agent.workspace())).await.unwrap();
+    let acts = log.iter().filter_map(|item| match item.event.as_ref()? {
+        AuditEvent::Act(act) => Some((act.deed, act.summary.as_str())),
+        _ => None,
+    });
+    assert!(acts.into_iter().any(|act| act == (Deed::RuleSaved, "deny write_file in /x")), "{log:?}");
     let report = agent.resume(asked.id).await.unwrap();
     assert_eq!(report.actions[0].rule.as_deref(), Some(format!("rule {}", rule.id).as_str()), "{report:#?}");
     assert_eq!((report.actions[0].attempts, stage.read("/x/a.md")), (0, "old".to_owned()));

@@ -327,22 +327,28 @@ CREATE TABLE kv (
 
 -- What a person said once and for longer. `body` is the whole rule, sealed; the columns are what it is found by.
 CREATE TABLE rules (
-    workspace TEXT NOT NULL REFERENCES workspaces (id),
-    id TEXT NOT NULL,
-    agent TEXT,
-    run TEXT,
+    workspace TEXT COLLATE "C" NOT NULL REFERENCES workspaces (id),
+    id TEXT COLLATE "C" NOT NULL,
+    agent TEXT COLLATE "C",
+    run TEXT COLLATE "C",
     expires_at BIGINT,
     body BYTEA NOT NULL,
     PRIMARY KEY (workspace, id)
 );
 
--- Files that an agent wrote while it had read untrusted content.
+-- When the next call under each key would be on schedule, in microseconds: one number for all nodes.
+CREATE TABLE rates (
+    key TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    scheduled BIGINT NOT NULL
+);
+
+-- Contents of files that an agent wrote while it had read untrusted content.
 CREATE TABLE file_marks (
     workspace TEXT COLLATE "C" NOT NULL,
     notebook TEXT COLLATE "C" NOT NULL,
     path TEXT COLLATE "C" NOT NULL,
     hash BYTEA NOT NULL,
-    PRIMARY KEY (workspace, notebook, path)
+    PRIMARY KEY (workspace, notebook, path, hash)
 );
 
 -- The search index: what it knows of each file, and its text.

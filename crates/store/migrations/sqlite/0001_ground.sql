@@ -336,13 +336,19 @@ CREATE TABLE rules (
     PRIMARY KEY (workspace, id)
 ) STRICT;
 
--- Files that an agent wrote while it had read untrusted content.
+-- When the next call under each key would be on schedule, in microseconds: one number for all nodes.
+CREATE TABLE rates (
+    key TEXT NOT NULL PRIMARY KEY,
+    scheduled INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Contents of files that an agent wrote while it had read untrusted content.
 CREATE TABLE file_marks (
     workspace TEXT NOT NULL,
     notebook TEXT NOT NULL,
     path TEXT NOT NULL,
     hash BLOB NOT NULL,
-    PRIMARY KEY (workspace, notebook, path)
+    PRIMARY KEY (workspace, notebook, path, hash)
 ) STRICT, WITHOUT ROWID;
 
 -- What the search index knows of each file; the text itself is in files_text under the same number.

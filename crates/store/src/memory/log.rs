@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use adjutant_core::content::Hash;
+use adjutant_core::guard::rate::take_all;
 use adjutant_core::id::WorkspaceId;
 use adjutant_core::run::chain::{Entry, Head, StreamId};
 
@@ -128,7 +129,12 @@ impl Commit {
         let Self { append, scope, head, due, point } = self;
         let written = {
             let mut state = lock(&shared.state);
-            guard(&state, scope, &append).map(|()| write(&mut state, scope, head, append))
+            let taken = guard(&state, scope, &append)
+                .and_then(|()| take_all(&state.rates, &append.takings).map_err(StoreError::UsedUp));
+            taken.map(|rates| {
+                state.rates = rates;
+                write(&mut state, scope, head, append);
+            })
         };
         let answer = written.map(|()| head);
         (config.seen)(&point, &answer);
@@ -198,6 +204,7 @@ fn write(state: &mut State, scope: Scope, head: Head, append: Append) {
     for row in append.calls {
         state.calls.insert((row.run, row.call.clone()), CallRow { ended: None, ..row });
     }
+    state.marks.extend(append.marks.into_iter().map(|row| (append.workspace, row)));
     for row in append.rules {
         state.rules.entry((row.workspace, row.id)).or_insert(row);
     }

@@ -14,14 +14,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use adjutant_core::content::Hash;
+use adjutant_core::guard::rate::Kept;
 use adjutant_core::id::{AgentId, ApprovalId, CallId, ChatId, NodeId, NotebookId, RuleId, RunId, UserId, WorkspaceId};
 use adjutant_core::run::chain::{Entry, Head, StreamId};
 use adjutant_core::time::Time;
 use tokio::sync::broadcast;
 
 use crate::row::{
-    AgentRow, ApprovalRow, AuditRow, CallEnd, CallRow, Change, ChatRow, IndexedFile, NotebookRow, RuleRow, RunRow,
-    UserRow, WorkspaceRow,
+    AgentRow, ApprovalRow, AuditRow, CallEnd, CallRow, Change, ChatRow, IndexedFile, MarkRow, NotebookRow, RuleRow,
+    RunRow, UserRow, WorkspaceRow,
 };
 use crate::seal::Scope;
 
@@ -65,8 +66,9 @@ struct State {
     audit: BTreeMap<(Scope, (Time, String, u64)), AuditRow>,
     nodes: BTreeMap<NodeId, Time>,
     kv: BTreeMap<(WorkspaceId, AgentId, String), String>,
+    rates: Kept,
     rules: BTreeMap<(WorkspaceId, RuleId), RuleRow>,
-    marks: BTreeMap<(WorkspaceId, NotebookId, String), Hash>,
+    marks: BTreeSet<(WorkspaceId, MarkRow)>,
     instance: BTreeMap<String, Vec<u8>>,
     files: BTreeMap<(WorkspaceId, NotebookId, String), IndexedFile>,
 }

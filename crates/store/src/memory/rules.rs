@@ -1,4 +1,4 @@
-//! Standing rules in memory.
+//! Standing rules and rates in memory.
 
 use adjutant_core::id::{AgentId, RuleId, WorkspaceId};
 use adjutant_core::time::Time;
@@ -18,6 +18,10 @@ impl Memory {
         }
         state.rules.insert((row.workspace, row.id), row.clone());
         Ok(())
+    }
+
+    pub(crate) fn scheduled(&self, key: &str) -> Result<Option<u64>, StoreError> {
+        Ok(self.state().rates.get(key).copied())
     }
 
     pub(crate) fn rule(&self, workspace: WorkspaceId, id: RuleId) -> Result<Option<RuleRow>, StoreError> {

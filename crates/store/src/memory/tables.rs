@@ -1,10 +1,9 @@
 //! The plain tables in memory: tenants, chats, agents, values, marks.
 
-use adjutant_core::content::Hash;
 use adjutant_core::id::{AgentId, ChatId, NotebookId, WorkspaceId};
 
 use super::{Memory, State};
-use crate::row::{AgentRow, ChatFilter, ChatRow, NotebookRow, UserRow, WorkspaceRow};
+use crate::row::{AgentRow, ChatFilter, ChatRow, MarkRow, NotebookRow, UserRow, WorkspaceRow};
 use crate::{Health, StoreError};
 
 fn taken(what: &str) -> StoreError {
@@ -236,33 +235,27 @@ impl Memory {
         Ok(mine.take(limit as usize).map(|(key, value)| (key.2.clone(), value.clone())).collect())
     }
 
-    pub(crate) fn mark_file(
+    pub(crate) fn marks(
         &self,
         workspace: WorkspaceId,
         notebook: NotebookId,
         path: &str,
-        hash: Hash,
-    ) -> Result<(), StoreError> {
-        self.state().marks.insert((workspace, notebook, path.to_owned()), hash);
-        Ok(())
+    ) -> Result<Vec<MarkRow>, StoreError> {
+        let folder = crate::marks::below(path).0;
+        let wanted = |row: &MarkRow| row.notebook == notebook && (row.path == path || row.path.starts_with(&folder));
+        let state = self.state();
+        let mine = state.marks.iter().filter(|(of, row)| *of == workspace && wanted(row));
+        Ok(mine.map(|(_, row)| row.clone()).collect())
     }
 
-    pub(crate) fn file_marks(
-        &self,
-        workspace: WorkspaceId,
-        notebook: NotebookId,
-        path: &str,
-    ) -> Result<Option<Hash>, StoreError> {
-        Ok(self.state().marks.get(&(workspace, notebook, path.to_owned())).copied())
-    }
-
-    pub(crate) fn clear_mark(
+    pub(crate) fn clear_marks(
         &self,
         workspace: WorkspaceId,
         notebook: NotebookId,
         path: &str,
     ) -> Result<(), StoreError> {
-        self.state().marks.remove(&(workspace, notebook, path.to_owned()));
+        let kept = |of: WorkspaceId, row: &MarkRow| of != workspace || row.notebook != notebook || row.path != path;
+        self.state().marks.retain(|(of, row)| kept(*of, row));
         Ok(())
     }
 

@@ -229,6 +229,8 @@ pub(crate) fn add(workspace: WorkspaceId, stream: StreamId, expected: Head, text
         calls: vec![],
         rules: vec![],
         audit: vec![],
+        marks: vec![],
+        takings: vec![],
     }
 }
 

@@ -19,6 +19,7 @@ mod log;
 mod nodes;
 mod open;
 mod queue;
+mod rates;
 mod rules;
 mod search;
 mod start;

@@ -2,7 +2,7 @@
 
 use adjutant_core::content::Hash;
 use adjutant_store::StoreError;
-use adjutant_store::row::{ChatFilter, ChatRow, NotebookRow, UserRow, WorkspaceRow};
+use adjutant_store::row::{ChatFilter, ChatRow, MarkRow, NotebookRow, UserRow, WorkspaceRow};
 
 use crate::fixture::*;
 use crate::world::World;
@@ -98,15 +98,32 @@ stories! {
         assert_eq!(store.meta_get("signing_key").await.unwrap().as_deref(), Some(&b"\0third\xff"[..]));
     }
 
-    async fn a_mark_is_about_one_content_of_one_file(world: &World) {
+    async fn a_mark_is_about_one_content_of_one_file_and_is_written_with_its_event(world: &World) {
         let home = Home::new(&world.store).await;
+        let run = home.started(&world.store).await;
         let (store, ws, book) = (&world.store, home.workspace, notebook_id());
-        store.mark_file(ws, book, "/a.md", Hash::of(b"1")).await.unwrap();
-        store.mark_file(ws, book, "/a.md", Hash::of(b"2")).await.unwrap();
-        assert_eq!(store.file_marks(ws, book, "/a.md").await.unwrap(), Some(Hash::of(b"2")));
-        assert_eq!(store.file_marks(ws, notebook_id(), "/a.md").await.unwrap(), None);
-        store.clear_mark(ws, book, "/a.md").await.unwrap();
-        assert_eq!(store.file_marks(ws, book, "/a.md").await.unwrap(), None);
+        let mark = |path: &str, content: &str| {
+            MarkRow { notebook: book, path: path.into(), hash: Hash::of(content.as_bytes()) }
+        };
+        let all = [mark("/a.md", "1"), mark("/a.md", "2"), mark("/x/b.md", "3"), mark("/x0.md", "4")];
+        let mut append = run.say(&["call started"]);
+        append.marks = [&all[..], &[mark("/a.md", "1")]].concat();
+        let stale = append.clone();
+        store.append(append).await.unwrap();
+        let found = async |path: &str| {
+            let mut found = store.marks(ws, book, path).await.unwrap();
+            found.sort_by(|one, two| (&one.path, one.hash.0).cmp(&(&two.path, two.hash.0)));
+            found.into_iter().map(|row| row.path).collect::<Vec<_>>()
+        };
+        assert_eq!(found("/a.md").await, ["/a.md", "/a.md"]);
+        assert_eq!(found("/x").await, ["/x/b.md"]);
+        assert_eq!(found("/").await, ["/a.md", "/a.md", "/x/b.md", "/x0.md"]);
+        assert!(store.marks(ws, notebook_id(), "/a.md").await.unwrap().is_empty());
+        assert!(store.marks(Home::new(store).await.workspace, book, "/").await.unwrap().is_empty());
+        store.clear_marks(ws, book, "/a.md").await.unwrap();
+        assert_eq!(found("/").await, ["/x/b.md", "/x0.md"]);
+        assert!(is_stale(&store.append(stale).await));
+        assert_eq!(found("/").await, ["/x/b.md", "/x0.md"], "whoever loses a race marks nothing");
     }
 
     async fn a_healthy_store_says_so(world: &World) {

@@ -1,0 +1,95 @@
+//! Files that a run wrote after it had read untrusted content: marked before they are written, and noticed when they are
+//! read (rule I1). The mark is about the content, so a member who changes the file ends it.
+
+use adjutant_core::content::Hash;
+use adjutant_core::guard::arguments;
+use adjutant_core::guard::judge::touches;
+use adjutant_core::guard::path::NotePath;
+use adjutant_core::id::CallId;
+use adjutant_core::label::Labels;
+use adjutant_core::run::event::CallStarted;
+use adjutant_core::run::state::Call;
+use adjutant_core::tool::{Category, Resource, Touch};
+
+use crate::driver::Driver;
+use crate::error::EngineError;
+
+impl Driver {
+    /// Marks what a call is meant to leave behind, in the very append that announces it: nobody can read it unmarked.
+    pub(crate) fn mark_intended(&mut self, started: &CallStarted) {
+        if self.state().labels.untrusted {
+            let intended = started.intended.iter().flat_map(|target| &target.0);
+            let contents: Vec<_> = intended.filter_map(|(path, hash)| Some((path.clone(), (*hash)?))).collect();
+            self.mark(contents);
+        }
+    }
+
+    /// Marks what a call left behind: what its tool did not say beforehand is marked with its result.
+    pub(crate) fn mark_made(&mut self, labels: Labels, resources: &[Resource]) {
+        if self.state().labels.join(labels).untrusted {
+            let files = resources.iter().filter(|made| made.kind == "file");
+            self.mark(files.filter_map(|made| Some((made.path.clone(), made.after?))).collect());
+        }
+    }
+
+    fn mark(&mut self, contents: Vec<(String, Hash)>) {
+        let Some(notebook) = self.state().start.as_ref().and_then(|start| start.notebook) else { return };
+        for (path, hash) in contents.into_iter().filter(|(path, _)| path.starts_with('/')) {
+            self.log.mark(notebook, path, hash);
+        }
+    }
+
+    /// What reading files adds: untrusted, if the content of one of them is marked. What cannot be found out counts as
+    /// marked, because a run may always be more careful than it has to be.
+    pub(crate) async fn read_labels(&self, call: &CallId) -> Labels {
+        if self.state().labels.untrusted {
+            return Labels::NONE;
+        }
+        match self.has_read_marked(call).await {
+            Ok(false) => Labels::NONE,
+            Ok(true) => Labels::UNTRUSTED,
+            Err(error) => {
+                tracing::warn!(run = %self.log.run, %error, "marks cannot be read; what was read counts as untrusted");
+                Labels::UNTRUSTED
+            }
+        }
+    }
+
+    async fn has_read_marked(&self, id: &CallId) -> Result<bool, EngineError> {
+        let Some(notebook) = self.state().start.as_ref().and_then(|start| start.notebook) else { return Ok(false) };
+        let Some(call) = self.state().call(id) else { return Ok(false) };
+        let reads = |tool: &std::sync::Arc<dyn adjutant_tools::Tool>| tool.spec().category == Category::FileRead;
+        if !self.engine.tools().get(&call.tool).is_some_and(reads) {
+            return Ok(false);
+        }
+        let mut paths: Vec<_> = self.touches(call).into_iter().map(|touch| touch.path).collect();
+        if paths.is_empty() {
+            // A search names no path: it looks through everything.
+            paths.push("/".to_owned());
+        }
+        for path in paths {
+            let marks = self.engine.store().marks(self.log.workspace, notebook, &path).await?;
+            if marks.is_empty() {
+                continue;
+            }
+            let files = self.engine.notebook(self.log.workspace, notebook).await?.files;
+            let there = move |path: &str, hash| {
+                let state = NotePath::parse(path).ok().and_then(|path| files.state(&path).ok());
+                state.is_some_and(|state| state.hash() == Some(hash))
+            };
+            let found = tokio::task::spawn_blocking(move || marks.iter().any(|mark| there(&mark.path, mark.hash)));
+            // A look that failed found nothing out.
+            if found.await.unwrap_or(true) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The paths that a call reads or changes.
+    pub(crate) fn touches(&self, call: &Call) -> Vec<Touch> {
+        let tool = self.engine.tools().get(&call.tool);
+        let arguments = arguments::parse(&call.arguments.text());
+        tool.zip(arguments.ok()).map(|(tool, arguments)| touches(tool.spec(), &arguments)).unwrap_or_default()
+    }
+}
