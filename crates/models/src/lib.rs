@@ -2,14 +2,18 @@
 //! recorded). This crate calls providers and nothing else: it stores nothing, runs no tool, reads no file and no
 //! environment, and never builds an HTTP client of its own.
 
+pub mod catalog;
+pub mod chain;
 pub mod demo;
 mod error;
+mod health;
 mod protocol;
 mod recorded;
 mod registry;
 pub mod retry;
+pub mod router;
 pub mod scripted;
-mod tokens;
+pub mod tokens;
 mod vendor;
 mod view;
 mod wire;
@@ -22,6 +26,7 @@ use async_trait::async_trait;
 use tokio::sync::mpsc;
 
 pub use error::{Detail, ModelError};
+pub use health::Health;
 pub use protocol::Protocol;
 pub use recorded::{Recorded, Recording};
 pub use registry::{Models, ProviderConfig, ProviderKind};

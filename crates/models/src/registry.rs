@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::catalog::Catalog;
 use crate::demo::Demo;
+use crate::health::{Health, Watched};
 use crate::wire::provider::RemoteConfig;
 use crate::wire::{Clock, Provider, Remote};
 use crate::{Model, ModelError, Scripted};
@@ -47,6 +49,7 @@ pub struct Models {
     entries: BTreeMap<String, Entry>,
     client: reqwest::Client,
     clock: Clock,
+    health: Health,
 }
 
 impl Models {
@@ -69,7 +72,7 @@ impl Models {
                 return Err(ModelError::broken(format!("provider `{name}` is there twice")));
             }
         }
-        Ok(Self { entries, client, clock: Arc::new(jiff::Timestamp::now) })
+        Ok(Self { entries, client, clock: Arc::new(jiff::Timestamp::now), health: Health::default() })
     }
 
     /// Only the built-in provider.
@@ -77,7 +80,7 @@ impl Models {
     pub fn built_in(client: reqwest::Client) -> Self {
         let demo = Entry::Demo(Arc::new(Demo::default()));
         let clock: Clock = Arc::new(jiff::Timestamp::now);
-        Self { entries: BTreeMap::from([(DEMO.to_owned(), demo)]), client, clock }
+        Self { entries: BTreeMap::from([(DEMO.to_owned(), demo)]), client, clock, health: Health::default() }
     }
 
     /// Finds the model of this name: the provider before the first slash, its own name for the model after it.
@@ -96,9 +99,28 @@ impl Models {
             Some(Entry::Demo(_)) => Err(unknown(format!(", the built-in one is `{DEMO}/{GUIDE}`"))),
             Some(Entry::Remote(provider)) => {
                 let (client, clock) = (self.client.clone(), Arc::clone(&self.clock));
-                Ok(Arc::new(Remote::new(Arc::clone(provider), client, clock, rest.to_owned(), true)))
+                let facts = Catalog::built_in().get(provider.vendor.kind, rest);
+                let takes_temperature = facts.is_none_or(|facts| !facts.abilities.fixed_temperature);
+                let name = provider.name.clone();
+                let remote = Remote::new(Arc::clone(provider), client, clock, rest.to_owned(), takes_temperature);
+                Ok(Arc::new(Watched::new(Arc::new(remote), self.health.clone(), name, model.to_owned())))
             }
             Some(Entry::Scripted(scripted)) => Ok(Arc::clone(scripted) as Arc<dyn Model>),
+        }
+    }
+
+    /// How the providers are doing.
+    #[must_use]
+    pub const fn health(&self) -> &Health {
+        &self.health
+    }
+
+    /// The kind of a provider, for what the catalog knows about its models; none for those that are built in.
+    #[must_use]
+    pub fn kind(&self, provider: &str) -> Option<&'static str> {
+        match self.entries.get(provider)? {
+            Entry::Remote(provider) => Some(provider.vendor.kind),
+            Entry::Demo(_) | Entry::Scripted(_) => None,
         }
     }
 

@@ -1,0 +1,179 @@
+//! What is known about models: windows, abilities and prices. The built-in table is a file of this crate; a document in the
+//! form of models.dev can be laid over it. What is not known is unknown, never nothing.
+
+mod import;
+mod parse;
+mod price;
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+pub use self::import::BadDocument;
+pub use self::price::{Cost, PriceTier, Prices, Rate};
+use crate::vendor::Vendor;
+
+/// The table that comes with the program.
+const TABLE: &str = include_str!("../../catalog.txt");
+/// The grade of a model nobody graded.
+const MIDDLE_GRADE: u8 = 5;
+
+/// What a model can do beyond text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each ability is there or not, whatever the others are")]
+pub struct Abilities {
+    /// It calls tools.
+    pub tools: bool,
+    /// It sees images.
+    pub images: bool,
+    /// It reads documents.
+    pub documents: bool,
+    /// It hears.
+    pub audio: bool,
+    /// It sees films.
+    pub video: bool,
+    /// It reasons before it answers.
+    pub reasoning: bool,
+    /// It can be held to a schema.
+    pub structured: bool,
+    /// It refuses to be given a temperature.
+    pub fixed_temperature: bool,
+    /// It makes vectors and does not talk.
+    pub embeds: bool,
+}
+
+/// What is known about one model of one provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelFacts {
+    /// The kind of provider.
+    pub provider: String,
+    /// The provider's name for the model.
+    pub model: String,
+    /// Tokens of question and answer together.
+    pub window: Option<u64>,
+    /// Tokens of an answer at the most.
+    pub longest_output: Option<u64>,
+    /// What it can do.
+    pub abilities: Abilities,
+    /// What it costs.
+    pub prices: Prices,
+    /// A rough grade from 1 to 10, our own judgement.
+    pub grade: u8,
+    /// The state its prices are of.
+    pub version: String,
+}
+
+impl ModelFacts {
+    /// `provider/model`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{}/{}", self.provider, self.model)
+    }
+
+    /// Whether answers come in pieces: all do that talk.
+    #[must_use]
+    pub const fn streams(&self) -> bool {
+        !self.abilities.embeds
+    }
+
+    /// What a use of this model costs, if its prices are known.
+    #[must_use]
+    pub fn cost(&self, usage: &adjutant_core::money::TokenUsage) -> Option<Cost> {
+        let amount = self.prices.cost(usage)?;
+        Some(Cost { amount, version: self.version.clone() })
+    }
+}
+
+/// Why no model was found.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotFound {
+    /// Nobody has it.
+    #[error("model `{0}` is not in the catalog")]
+    Unknown(String),
+    /// Several providers have one of this name.
+    #[error("model `{name}` is offered by several providers: {}", candidates.join(", "))]
+    Ambiguous {
+        /// What was asked for.
+        name: String,
+        /// What it may mean, sorted.
+        candidates: Vec<String>,
+    },
+}
+
+/// What is known about models.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Catalog {
+    version: String,
+    models: BTreeMap<(String, String), ModelFacts>,
+}
+
+static BUILT_IN: LazyLock<Catalog> = LazyLock::new(|| parse::table(TABLE).unwrap_or_default());
+
+impl Catalog {
+    /// The table that comes with the program.
+    #[must_use]
+    pub fn built_in() -> &'static Self {
+        &BUILT_IN
+    }
+
+    /// Which state of the world the table is of.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// All models, by provider and name.
+    pub fn models(&self) -> impl Iterator<Item = &ModelFacts> {
+        self.models.values()
+    }
+
+    /// The model of this provider with this name.
+    #[must_use]
+    pub fn get(&self, provider: &str, model: &str) -> Option<&ModelFacts> {
+        let provider = Vendor::of(provider).map_or(provider, |vendor| vendor.kind);
+        // The responses protocol is another door to the same models.
+        let provider = if provider == "openai-responses" { "openai" } else { provider };
+        self.models.get(&(provider.to_owned(), model.to_owned()))
+    }
+
+    /// The model a person means: `provider/model`, or its bare name where one provider of those allowed has it.
+    ///
+    /// # Errors
+    /// When nobody has it, or several do: then with what it may mean.
+    pub fn find(&self, name: &str, allowed: impl Fn(&str) -> bool) -> Result<&ModelFacts, NotFound> {
+        let exact = name.split_once('/').and_then(|(provider, model)| self.get(provider, model));
+        if let Some(facts) = exact.filter(|facts| allowed(&facts.provider)) {
+            return Ok(facts);
+        }
+        let is_meant = |facts: &&ModelFacts| {
+            let short = facts.model.rsplit_once('/').map_or(facts.model.as_str(), |(_, short)| short);
+            (facts.model == name || short == name) && allowed(&facts.provider)
+        };
+        let mut found = self.models().filter(is_meant);
+        match (found.next(), found.next()) {
+            (None, _) => Err(NotFound::Unknown(name.to_owned())),
+            (Some(facts), None) => Ok(facts),
+            (Some(first), Some(second)) => {
+                let candidates = [first, second].into_iter().chain(found).map(ModelFacts::name).collect();
+                Err(NotFound::Ambiguous { name: name.to_owned(), candidates })
+            }
+        }
+    }
+
+    /// Lays a document in the form of models.dev over this table: what it says about a model replaces what was known.
+    ///
+    /// # Errors
+    /// When the document is not of that form; then nothing is taken from it.
+    pub fn import(&mut self, document: &[u8], version: &str) -> Result<usize, BadDocument> {
+        let found = import::read(document, version)?;
+        let count = found.len();
+        for mut facts in found {
+            let key = (facts.provider.clone(), facts.model.clone());
+            facts.grade = self.models.get(&key).map_or(MIDDLE_GRADE, |known| known.grade);
+            self.models.insert(key, facts);
+        }
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests;

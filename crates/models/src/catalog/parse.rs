@@ -1,0 +1,102 @@
+//! Reads the built-in table. Strict: a line that is not understood makes the whole table unreadable, which a test would show.
+
+use super::price::{PriceTier, Prices, Rate};
+use super::{Abilities, Catalog, MIDDLE_GRADE, ModelFacts};
+
+/// Reads the table.
+///
+/// # Errors
+/// The first line that is not understood.
+pub(super) fn table(text: &str) -> Result<Catalog, String> {
+    let mut catalog = Catalog::default();
+    let mut provider = None;
+    let mut last = None;
+    for (number, line) in text.lines().enumerate() {
+        let line = line.trim();
+        let bad = || format!("line {}: {line}", number + 1);
+        let words: Vec<_> = line.split_ascii_whitespace().collect();
+        match words[..] {
+            [] => {}
+            [first, ..] if first.starts_with('#') => {}
+            ["version", version] => version.clone_into(&mut catalog.version),
+            ["provider", name] => provider = Some(name.to_owned()),
+            ["over", over, ref prices @ ..] => {
+                let over = over.parse().map_err(|_| bad())?;
+                let tier = tier(prices).ok_or_else(bad)?;
+                let facts = last.as_ref().and_then(|key| catalog.models.get_mut(key)).ok_or_else(bad)?;
+                facts.prices.over.push((over, tier));
+            }
+            [model, window, output, abilities, ref rest @ ..] if rest.len() >= 4 => {
+                let (prices, extra) = rest.split_at(4);
+                let facts = ModelFacts {
+                    provider: provider.clone().ok_or_else(bad)?,
+                    model: model.to_owned(),
+                    window: count(window).ok_or_else(bad)?,
+                    longest_output: count(output).ok_or_else(bad)?,
+                    abilities: able(abilities).ok_or_else(bad)?,
+                    prices: Prices { base: tier(prices).ok_or_else(bad)?, over: Vec::new() },
+                    grade: MIDDLE_GRADE,
+                    version: catalog.version.clone(),
+                };
+                let facts = with_extra(facts, extra).ok_or_else(bad)?;
+                let key = (facts.provider.clone(), facts.model.clone());
+                if catalog.models.insert(key.clone(), facts).is_some() {
+                    return Err(bad());
+                }
+                last = Some(key);
+            }
+            [..] => return Err(bad()),
+        }
+    }
+    Ok(catalog)
+}
+
+fn count(word: &str) -> Option<Option<u64>> {
+    if word == "-" { Some(None) } else { word.parse().ok().map(Some) }
+}
+
+fn rate(word: &str) -> Option<Option<Rate>> {
+    if word == "-" { Some(None) } else { Rate::parse(word).map(Some) }
+}
+
+fn tier(words: &[&str]) -> Option<PriceTier> {
+    let [input, cached, cache_write, output] = words else { return None };
+    Some(PriceTier {
+        input: rate(input)?,
+        cached: rate(cached)?,
+        cache_write: rate(cache_write)?,
+        output: rate(output)?,
+        reasoning: None,
+    })
+}
+
+fn with_extra(mut facts: ModelFacts, words: &[&str]) -> Option<ModelFacts> {
+    for pair in words.chunks(2) {
+        match pair {
+            ["smart", grade] => facts.grade = grade.parse().ok().filter(|grade| (1..=10).contains(grade))?,
+            ["reasoning", price] => facts.prices.base.reasoning = rate(price)?,
+            _ => return None,
+        }
+    }
+    Some(facts)
+}
+
+fn able(word: &str) -> Option<Abilities> {
+    let mut abilities = Abilities::default();
+    for letter in word.chars().filter(|letter| *letter != '-') {
+        let ability = match letter {
+            't' => &mut abilities.tools,
+            'i' => &mut abilities.images,
+            'p' => &mut abilities.documents,
+            'a' => &mut abilities.audio,
+            'v' => &mut abilities.video,
+            'r' => &mut abilities.reasoning,
+            's' => &mut abilities.structured,
+            'n' => &mut abilities.fixed_temperature,
+            'e' => &mut abilities.embeds,
+            _ => return None,
+        };
+        *ability = true;
+    }
+    Some(abilities)
+}

@@ -1,0 +1,304 @@
+//! How providers are doing, known to all runs of a process: how many calls each may have at once, whether it is left alone
+//! for a while after it failed, and how fast it has been. Nothing here is kept over a restart.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use adjutant_core::message::{Delta, ModelAnswer, ModelRequest};
+use async_trait::async_trait;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout};
+
+use crate::{DeltaSink, Model, ModelError};
+
+/// Calls a provider may have at once.
+const CALLS_AT_ONCE: usize = 64;
+/// How long a call waits for its turn.
+const TURN_PATIENCE: Duration = Duration::from_secs(60);
+/// Failures in a row after which a provider is left alone.
+const FAILURES: u32 = 5;
+/// For how long at first; it doubles while the provider keeps failing.
+const REST_FIRST: Duration = Duration::from_secs(30);
+/// For how long at the most, whoever says so.
+const REST_MOST: Duration = Duration::from_secs(300);
+/// The part of a measurement in the running average, as one over this.
+const WEIGHT: u32 = 4;
+
+/// How providers are doing. Cheap to clone; clones know the same.
+#[derive(Debug, Clone, Default)]
+pub struct Health(Arc<Mutex<HashMap<String, State>>>);
+
+#[derive(Debug)]
+struct State {
+    turns: Arc<Semaphore>,
+    failures: u32,
+    rests: u32,
+    rests_until: Option<Instant>,
+    /// Somebody looks whether it is well again; all others keep waiting.
+    probed: bool,
+    first_piece: Option<Duration>,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            turns: Arc::new(Semaphore::new(CALLS_AT_ONCE)),
+            failures: 0,
+            rests: 0,
+            rests_until: None,
+            probed: false,
+            first_piece: None,
+        }
+    }
+}
+
+/// The right to one call of a provider. Dropping it without a word (a cancelled call) says nothing about the provider.
+#[derive(Debug)]
+struct Turn {
+    health: Health,
+    provider: String,
+    probes: bool,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Health {
+    /// How long a provider is still left alone.
+    #[must_use]
+    pub fn resting(&self, provider: &str) -> Option<Duration> {
+        let until = self.lock().get(provider)?.rests_until?;
+        Some(until.saturating_duration_since(Instant::now())).filter(|left| !left.is_zero())
+    }
+
+    /// How long it took a model lately until the first piece of its answer.
+    #[must_use]
+    pub fn first_piece(&self, model: &str) -> Option<Duration> {
+        self.lock().get(model)?.first_piece
+    }
+
+    async fn turn(&self, provider: &str) -> Result<Turn, ModelError> {
+        let turns = Arc::clone(&self.lock().entry(provider.to_owned()).or_default().turns);
+        let busy = |wait| ModelError::Overloaded { retry_after: Some(wait), status: None };
+        let permit = timeout(TURN_PATIENCE, turns.acquire_owned()).await.map_err(|_| busy(Duration::from_secs(1)))?;
+        let permit = permit.map_err(|_| busy(Duration::from_secs(1)))?;
+        let mut states = self.lock();
+        let state = states.entry(provider.to_owned()).or_default();
+        let probes = match state.rests_until {
+            None => false,
+            Some(until) if until > Instant::now() => return Err(busy(until - Instant::now())),
+            Some(_) if state.probed => return Err(busy(Duration::from_secs(1))),
+            Some(_) => true,
+        };
+        state.probed |= probes;
+        drop(states);
+        Ok(Turn { health: self.clone(), provider: provider.to_owned(), probes, _permit: permit })
+    }
+
+    fn succeeded(&self, provider: &str) {
+        let mut states = self.lock();
+        let state = states.entry(provider.to_owned()).or_default();
+        (state.failures, state.rests, state.rests_until) = (0, 0, None);
+    }
+
+    fn failed(&self, provider: &str, error: &ModelError) {
+        // What is wrong with a request or a key says nothing about the provider's health.
+        if !error.retryable() {
+            return;
+        }
+        let mut states = self.lock();
+        let state = states.entry(provider.to_owned()).or_default();
+        state.failures = state.failures.saturating_add(1);
+        let was_resting = state.rests_until.is_some();
+        let rest = if state.failures >= FAILURES || was_resting {
+            let rest = REST_FIRST.saturating_mul(1 << state.rests.min(8)).min(REST_MOST);
+            state.rests = state.rests.saturating_add(1);
+            Some(rest)
+        } else {
+            None
+        };
+        let asked_for = error.retry_after().map(|wait| wait.min(REST_MOST));
+        if let Some(rest) = rest.max(asked_for) {
+            state.rests_until = state.rests_until.max(Some(Instant::now() + rest));
+        }
+    }
+
+    fn measured(&self, model: &str, first_piece: Duration) {
+        let mut states = self.lock();
+        let known = &mut states.entry(model.to_owned()).or_default().first_piece;
+        *known = Some(known.map_or(first_piece, |before| (before * (WEIGHT - 1) + first_piece) / WEIGHT));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, State>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if self.probes
+            && let Some(state) = self.health.lock().get_mut(&self.provider)
+        {
+            state.probed = false;
+        }
+    }
+}
+
+/// A model whose calls take turns and whose failures are remembered.
+pub(crate) struct Watched {
+    inner: Arc<dyn Model>,
+    health: Health,
+    provider: String,
+    name: String,
+}
+
+impl Watched {
+    /// Watches over a model of a provider; `name` is its full name.
+    pub(crate) const fn new(inner: Arc<dyn Model>, health: Health, provider: String, name: String) -> Self {
+        Self { inner, health, provider, name }
+    }
+}
+
+#[async_trait]
+impl Model for Watched {
+    async fn answer(&self, request: &ModelRequest, deltas: &DeltaSink) -> Result<ModelAnswer, ModelError> {
+        let turn = self.health.turn(&self.provider).await?;
+        let began = Instant::now();
+        let first = Arc::new(Mutex::new(None));
+        let (heard, hand_on) = (Arc::clone(&first), deltas.clone());
+        let timed = DeltaSink::new(move |delta| {
+            heard.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| began.elapsed());
+            match delta {
+                Delta::Text(piece) => hand_on.text(&piece),
+                Delta::Thinking(piece) => hand_on.thinking(&piece),
+            }
+        });
+        let answer = self.inner.answer(request, &timed).await;
+        match &answer {
+            Ok(_) => {
+                self.health.succeeded(&self.provider);
+                let first = *first.lock().unwrap_or_else(PoisonError::into_inner);
+                self.health.measured(&self.name, first.unwrap_or_else(|| began.elapsed()));
+            }
+            Err(error) => self.health.failed(&self.provider, error),
+        }
+        drop(turn);
+        answer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::view::tests::{answer, request};
+
+    /// A model that fails so many times, then answers after a while.
+    struct Faulty {
+        failures: AtomicUsize,
+        error: ModelError,
+        calls: AtomicUsize,
+        at_once: AtomicUsize,
+        most_at_once: AtomicUsize,
+    }
+
+    impl Faulty {
+        fn new(failures: usize, error: ModelError) -> Arc<Self> {
+            let zero = || AtomicUsize::new(0);
+            let failures = AtomicUsize::new(failures);
+            Arc::new(Self { failures, error, calls: zero(), at_once: zero(), most_at_once: zero() })
+        }
+    }
+
+    #[async_trait]
+    impl Model for Faulty {
+        async fn answer(&self, _: &ModelRequest, deltas: &DeltaSink) -> Result<ModelAnswer, ModelError> {
+            self.calls.fetch_add(1, Ordering::SeqCst);
+            let now = self.at_once.fetch_add(1, Ordering::SeqCst) + 1;
+            self.most_at_once.fetch_max(now, Ordering::SeqCst);
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            deltas.text("piece");
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            self.at_once.fetch_sub(1, Ordering::SeqCst);
+            let left = self.failures.try_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+            if left.is_ok() { Err(self.error.clone()) } else { Ok(answer("fine")) }
+        }
+    }
+
+    fn watched(model: &Arc<Faulty>, health: &Health) -> Watched {
+        let inner = Arc::clone(model) as Arc<dyn Model>;
+        Watched::new(inner, health.clone(), "p".to_owned(), "p/m".to_owned())
+    }
+
+    const DOWN: ModelError = ModelError::Overloaded { retry_after: None, status: Some(503) };
+
+    #[tokio::test(start_paused = true)]
+    async fn a_provider_that_keeps_failing_is_left_alone_by_all_and_then_tried_by_one() {
+        let health = Health::default();
+        let model = Faulty::new(6, DOWN);
+        let ask = async || watched(&model, &health).answer(&request(&["hi"]), &DeltaSink::none()).await;
+        for _ in 0..5 {
+            assert!(ask().await.is_err());
+        }
+        assert_eq!(health.resting("p"), Some(REST_FIRST));
+        let error = ask().await.unwrap_err();
+        assert_eq!((error.class(), error.retry_after()), ("overloaded", Some(REST_FIRST)));
+        assert_eq!(model.calls.load(Ordering::SeqCst), 5, "nobody called it");
+
+        tokio::time::advance(REST_FIRST).await;
+        let (first, second) = tokio::join!(ask(), ask());
+        assert!(first.is_err() && second.is_err());
+        assert_eq!(model.calls.load(Ordering::SeqCst), 6, "one looked");
+        assert_eq!(health.resting("p"), Some(REST_FIRST * 2), "and it is left alone for longer");
+        tokio::time::advance(REST_FIRST * 2).await;
+        assert!(ask().await.is_ok());
+        assert_eq!(health.resting("p"), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_provider_that_names_a_time_is_left_alone_at_once_but_not_for_ever() {
+        let health = Health::default();
+        let wait = Some(Duration::from_secs(7));
+        let limited = Faulty::new(1, ModelError::RateLimited { retry_after: wait, status: Some(429) });
+        assert!(watched(&limited, &health).answer(&request(&["hi"]), &DeltaSink::none()).await.is_err());
+        assert_eq!(health.resting("p"), wait);
+        let health = Health::default();
+        let day = Some(Duration::from_secs(86_400));
+        let limited = Faulty::new(1, ModelError::RateLimited { retry_after: day, status: Some(429) });
+        assert!(watched(&limited, &health).answer(&request(&["hi"]), &DeltaSink::none()).await.is_err());
+        assert_eq!(health.resting("p"), Some(REST_MOST));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_bad_request_says_nothing_about_the_provider() {
+        let health = Health::default();
+        let model = Faulty::new(9, ModelError::NoCredit { status: None });
+        for _ in 0..9 {
+            assert!(watched(&model, &health).answer(&request(&["hi"]), &DeltaSink::none()).await.is_err());
+        }
+        assert_eq!(health.resting("p"), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn calls_take_turns_and_a_dropped_one_gives_its_turn_back() {
+        let health = Health::default();
+        let model = Faulty::new(0, DOWN);
+        let one = async || watched(&model, &health).answer(&request(&["hi"]), &DeltaSink::none()).await;
+        let all = futures::future::join_all((0..CALLS_AT_ONCE + 10).map(|_| one())).await;
+        assert!(all.iter().all(Result::is_ok));
+        assert_eq!(model.most_at_once.load(Ordering::SeqCst), CALLS_AT_ONCE);
+        let dropped = futures::future::join_all((0..CALLS_AT_ONCE).map(|_| one()));
+        assert!(timeout(Duration::from_secs(1), dropped).await.is_err());
+        assert!(one().await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_time_to_the_first_piece_is_measured() {
+        let health = Health::default();
+        let model = Faulty::new(0, DOWN);
+        watched(&model, &health).answer(&request(&["hi"]), &DeltaSink::none()).await.unwrap();
+        assert_eq!(health.first_piece("p/m"), Some(Duration::from_secs(2)));
+        health.measured("p/m", Duration::from_secs(6));
+        assert_eq!(health.first_piece("p/m"), Some(Duration::from_secs(3)));
+    }
+}
