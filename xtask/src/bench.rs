@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 /// What is measured, as package and example.
-const PARTS: [(&str, &str); 2] = [("adjutant-store", "append_rate"), ("adjutant-engine", "bench")];
+const PARTS: [(&str, &str); 3] =
+    [("adjutant-store", "append_rate"), ("adjutant-engine", "guard"), ("adjutant-engine", "bench")];
 
 /// Runs every part; arguments after the chore's name go to each of them.
 pub(crate) fn run(repository: &Path, arguments: &[String]) -> anyhow::Result<ExitCode> {

@@ -4,6 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use adjutant_core::content::Content;
+use adjutant_core::guard::{arguments, meta};
 use adjutant_core::id::CallId;
 use adjutant_core::limits;
 use adjutant_core::message::{Message, ModelAnswer, ModelRequest, RawCall};
@@ -148,7 +149,8 @@ impl Driver {
         })?;
         for call in answer.calls {
             let id = self.call_id(&call);
-            self.log.push(CallProposed { turn, call: id, tool: call.name, arguments: Content::new(call.arguments) })?;
+            let (tool, arguments) = meant(call);
+            self.log.push(CallProposed { turn, call: id, tool, arguments: Content::new(arguments) })?;
         }
         Ok(())
     }
@@ -175,6 +177,18 @@ impl Driver {
         }
         Ok(())
     }
+}
+
+/// The tool that a call is really for: `use_tool` is recorded, judged and run as the tool it names (guard T1). What cannot be
+/// read as such a call stays what it is, and the guard refuses it.
+fn meant(call: RawCall) -> (String, String) {
+    if call.name == meta::USE_TOOL
+        && let Ok(outer) = arguments::parse(&call.arguments)
+        && let Some((tool, inner)) = meta::inner(&outer)
+    {
+        return (tool.to_owned(), inner.to_string());
+    }
+    (call.name, call.arguments)
 }
 
 /// Waits for an answer as long as any model may take. A model that panics has failed: it must not take the run with it.

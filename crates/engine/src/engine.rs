@@ -13,7 +13,7 @@ use adjutant_core::guard::scope::Scope;
 use adjutant_core::id::{AgentId, NodeId, NotebookId, RunId, WorkspaceId};
 use adjutant_models::{Model, ModelError};
 use adjutant_store::Store;
-use adjutant_tools::{Notebook, Registry};
+use adjutant_tools::{Catalog, Notebook, Registry};
 use tokio::sync::Notify;
 
 use crate::env::Env;
@@ -49,6 +49,7 @@ pub struct Engine(Arc<Inner>);
 struct Inner {
     parts: Parts,
     schemas: BTreeMap<String, Schema>,
+    catalog: Arc<Registry>,
     node: NodeId,
     feed: Feed,
     lease: Lease,
@@ -104,10 +105,12 @@ impl Engine {
             })?;
             schemas.insert(definition.name.clone(), schema);
         }
+        let catalog = Arc::new(parts.tools.clone());
         let node = parts.env.id();
         Ok(Self(Arc::new(Inner {
             parts,
             schemas,
+            catalog,
             node,
             feed: Feed::default(),
             lease: Lease::default(),
@@ -135,6 +138,11 @@ impl Engine {
     #[must_use]
     pub fn tools(&self) -> &Registry {
         &self.0.parts.tools
+    }
+
+    /// The tools, as one agent sees them.
+    pub(crate) fn catalog(&self, agent: &CurrentAgent) -> Catalog {
+        Catalog::new(Arc::clone(&self.0.catalog), Arc::clone(&agent.config))
     }
 
     /// This process among those that share the store.

@@ -168,6 +168,7 @@ impl Driver {
             scope: Arc::clone(&agent.scope),
             kv: handles::keys(self.engine.store(), workspace, agent.id),
             index: handles::index(self.engine.store(), workspace, notebook_id),
+            catalog: self.engine.catalog(agent),
             now: self.now(),
             zone,
         })

@@ -102,7 +102,7 @@ mod tests {
     #[tokio::test]
     async fn a_permit_for_another_tool_opens_nothing() {
         let stage = Stage::with(&[("/a.md", "x")]);
-        for tool in Registry::builtin().iter() {
+        for tool in Registry::builtin().iter().filter(|tool| tool.spec().name() != "use_tool") {
             let permit = Permit::for_test("another_tool", json!({"path": "/a.md", "key": "k"}), Target::default());
             let answer = message(tool.run(permit, &stage.world).await);
             assert!(answer.starts_with("The permit is for another_tool, not for "), "{answer}");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::tool::Tool;
-use crate::{files, kv};
+use crate::{files, kv, meta};
 
 /// The tools of an instance, by name.
 #[derive(Clone, Default)]
@@ -66,6 +66,9 @@ fn builtin() -> Vec<Arc<dyn Tool>> {
         Arc::new(kv::KvGet::new()),
         Arc::new(kv::KvList::new()),
         Arc::new(kv::KvSet::new()),
+        Arc::new(meta::GetToolHelp::new()),
+        Arc::new(meta::SearchTools::new()),
+        Arc::new(meta::UseTool::new()),
     ]
 }
 
@@ -92,7 +95,8 @@ mod tests {
         ];
         assert_eq!(registry.names_of_toolset("files"), files);
         assert_eq!(registry.names_of_toolset("kv"), ["kv_delete", "kv_get", "kv_list", "kv_set"]);
-        assert_eq!(registry.iter().count(), 12);
+        assert_eq!(registry.names_of_toolset("meta"), ["get_tool_help", "search_tools", "use_tool"]);
+        assert_eq!(registry.iter().count(), 15);
         assert!(registry.get("read_file").is_some() && registry.get("Read_File").is_none());
     }
 
@@ -107,7 +111,8 @@ mod tests {
                 (false, _) => Recovery::Reconcile,
             };
             assert_eq!(spec.recovery, expected, "{}", spec.name());
-            assert_eq!(spec.labels.covers(Labels::PRIVATE), reads, "{}", spec.name());
+            let about_tools = *spec.toolset == *"meta";
+            assert_eq!(spec.labels.covers(Labels::PRIVATE), reads && !about_tools, "{}", spec.name());
             assert!(!spec.egress && spec.per_minute.is_none(), "{}", spec.name());
             for argument in spec.paths.keys() {
                 assert_eq!(spec.definition.schema["properties"][&**argument]["type"], "string", "{}", spec.name());

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use adjutant_core::guard::permit::Permit;
+use adjutant_core::guard::policy::AgentSpec;
 use adjutant_core::guard::scope::{Caps, Scope, ScopeSpec};
 use adjutant_core::time::Time;
 use adjutant_core::tool::{Done, Prepared, Probe, ToolOutcome};
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::memory::{MemoryIndex, MemoryKv};
-use crate::{Notebook, Registry, World};
+use crate::{Catalog, Notebook, Registry, World};
 
 /// A notebook, a scope and the built-in tools.
 pub(crate) struct Stage {
@@ -39,6 +40,7 @@ impl Stage {
             scope: compiled(scope, Caps::ALL),
             kv: Arc::new(MemoryKv::default()),
             index: Arc::new(MemoryIndex::default()),
+            catalog: catalog(AgentSpec { name: "a".to_owned(), ..AgentSpec::default() }),
             now: "2026-01-30T10:00:00Z".parse().unwrap(),
             zone: TimeZone::UTC,
         };
@@ -52,6 +54,11 @@ impl Stage {
     /// Another scope for the same notebook.
     pub(crate) fn rescope(&mut self, scope: Value, caps: Caps) {
         self.world.scope = compiled(scope, caps);
+    }
+
+    /// Another agent, for tools about tools.
+    pub(crate) fn grant(&mut self, agent: AgentSpec) {
+        self.world.catalog = catalog(agent);
     }
 
     /// Where a path of the notebook is on the host.
@@ -117,6 +124,10 @@ pub(crate) fn message(outcome: ToolOutcome) -> String {
         ToolOutcome::Failed { message, .. } => message,
         other => panic!("not a failure: {other:?}"),
     }
+}
+
+fn catalog(agent: AgentSpec) -> Catalog {
+    Catalog::new(Arc::new(Registry::builtin()), Arc::new(agent.complete().unwrap()))
 }
 
 fn compiled(scope: Value, caps: Caps) -> Arc<Scope> {

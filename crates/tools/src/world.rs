@@ -5,12 +5,17 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use adjutant_core::guard::judge::is_shown;
+use adjutant_core::guard::meta;
+use adjutant_core::guard::policy::AgentConfig;
 use adjutant_core::guard::scope::Scope;
 use adjutant_core::time::Time;
+use adjutant_core::tool::ToolSpec;
 use async_trait::async_trait;
 use jiff::tz::TimeZone;
 
 use crate::notebook::Notebook;
+use crate::registry::Registry;
 
 /// The surroundings of one call.
 #[derive(Clone)]
@@ -23,10 +28,33 @@ pub struct World {
     pub kv: Arc<dyn KvHandle>,
     /// The search index of the notebook.
     pub index: Arc<dyn IndexHandle>,
+    /// The tools the agent has, for tools about tools.
+    pub catalog: Catalog,
     /// The moment of the call.
     pub now: Time,
     /// The zone in which the workspace counts its days.
     pub zone: TimeZone,
+}
+
+/// The tools of an instance, as one agent sees them.
+#[derive(Debug, Clone)]
+pub struct Catalog {
+    tools: Arc<Registry>,
+    agent: Arc<AgentConfig>,
+}
+
+impl Catalog {
+    /// What this agent sees of these tools.
+    #[must_use]
+    pub const fn new(tools: Arc<Registry>, agent: Arc<AgentConfig>) -> Self {
+        Self { tools, agent }
+    }
+
+    /// What the agent was granted and may use, but tools about tools, by name.
+    pub fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
+        let specs = self.tools.iter().map(|tool| tool.spec());
+        specs.filter(|spec| is_shown(&self.agent, spec) && !meta::is_meta(spec.name()))
+    }
 }
 
 impl fmt::Debug for World {

@@ -87,3 +87,37 @@ fn import_asks_and_without_anybody_to_ask_it_refuses() {
     assert_eq!(house.adjutant(&["agents", "import", file, "--yes"]).code, Some(0));
     assert_eq!(slugs(&house)[1], ("writer".to_owned(), true));
 }
+
+#[test]
+fn can_says_the_verdict_the_rule_and_what_would_change_it() {
+    let house = House::new();
+    let asks = house.document(&["agents", "can", "guide", "write", "/todo.md"]);
+    assert_eq!((asks["verdict"].as_str(), asks["tool"].as_str()), (Some("ask"), Some("write_file")));
+    let free = house.document(&["agents", "can", "guide", "read", "/todo.md"]);
+    assert_eq!(free["verdict"], "allow");
+    let refused = house.adjutant(&["agents", "can", "guide", "delete", "/todo.md"]);
+    assert_eq!(refused.code, Some(6), "{refused}");
+    assert!(refused.out.contains("no: ") && refused.out.contains("can_delete"), "{refused}");
+    let outside = house.adjutant(&["agents", "can", "guide", "read", "/../x"]);
+    assert_eq!(outside.code, Some(6), "{outside}");
+    let call = house.document(&["agents", "can", "guide", "kv_set", "{\"key\": \"a\", \"value\": \"b\"}"]);
+    assert_eq!(call["verdict"], "ask");
+    let reserved = house.adjutant(&["agents", "can", "guide", "kv_set", "{\"key\": \"policy\", \"value\": \"b\"}"]);
+    assert!(reserved.out.contains("T9"), "{reserved}");
+    assert_eq!(house.adjutant(&["agents", "can", "guide", "fly", "/x"]).code, Some(2));
+}
+
+#[test]
+fn reach_counts_by_verb_and_names_what_lies_just_outside() {
+    let house = House::new();
+    put(&house, "gardener.md", &WRITER.replace("folders: [/]", "folders: [{path: /projects, operations: [read]}]"));
+    let all = house.document(&["agents", "reach", "guide"]);
+    assert_eq!((all["reach"]["read"]["count"].as_u64(), all["reach"]["delete"]["count"].as_u64()), (Some(6), Some(0)));
+    assert_eq!(all["reach"]["write"]["first"]["verdict"], "ask");
+    let some = house.document(&["agents", "reach", "gardener"]);
+    assert_eq!(some["reach"]["read"]["samples"], serde_json::json!(["/projects/garden.md"]));
+    assert_eq!(some["reach"]["write"]["count"], 0, "the entry leaves writing out");
+    assert_eq!(some["just_outside"]["count"], 5);
+    let text = house.adjutant(&["agents", "reach", "gardener"]);
+    assert!(text.out.contains("just outside: 5 things") && text.out.contains("/todo.md"), "{text}");
+}

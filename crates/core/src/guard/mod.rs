@@ -22,4 +22,5 @@ pub mod redact;
 pub mod rule;
 pub mod scope;
 mod spec;
+pub mod survey;
 mod words;

@@ -1,6 +1,8 @@
 //! The scope of an agent (P9-P16): what of a notebook it reaches and what it may do there. Answers for paths only; that
 //! the thing opened is the thing judged (P8) is the file layer's promise.
 
+mod reach;
+
 use serde::{Deserialize, Serialize};
 
 use super::operation::Operations;

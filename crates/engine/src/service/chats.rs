@@ -67,7 +67,7 @@ impl Engine {
     }
 
     /// The notebook that was asked for, if the scope allows it; else the oldest that it allows; else none.
-    async fn choose_notebook(
+    pub(super) async fn choose_notebook(
         &self,
         workspace: WorkspaceId,
         agent: &CurrentAgent,

@@ -6,6 +6,7 @@ mod approvals;
 mod chats;
 mod erase;
 mod home;
+mod reach;
 mod report;
 pub(crate) mod rules;
 mod runs;
@@ -17,6 +18,7 @@ pub use access::{
 };
 pub use erase::{EraseReport, EraseWhat};
 pub use home::Home;
+pub use reach::{Can, ReachReport, Wish};
 pub use report::{ActionReport, ModelCallReport, RunReport};
 pub use rules::NewRule;
 pub use runs::RunRef;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use adjutant_core::content::Content;
 use adjutant_core::guard::judge::is_shown;
+use adjutant_core::guard::meta;
 use adjutant_core::id::{AgentId, ChatId, NotebookId, RunId, UserId, WorkspaceId};
 use adjutant_core::label::Labels;
 use adjutant_core::limits;
@@ -324,10 +325,13 @@ impl Engine {
         &self,
         config: &adjutant_core::guard::policy::AgentConfig,
     ) -> Vec<adjutant_core::tool::ToolDefinition> {
+        let finds = config.grants_tool(meta::USE_TOOL, "meta");
         self.tools()
             .iter()
             .map(|tool| tool.spec())
             .filter(|spec| is_shown(config, spec))
+            // An agent with `use_tool` reads a few definitions and finds the others, unless it was given them by name.
+            .filter(|spec| !finds || *spec.toolset == *"meta" || config.tools.contains(spec.name()))
             .map(|spec| spec.definition.clone())
             .collect()
     }

@@ -7,6 +7,7 @@ mod branches;
 mod home;
 mod labels;
 mod limits;
+mod meta;
 mod races;
 mod rates;
 mod rules;

@@ -1,6 +1,8 @@
 //! `agents`: see, check and import them.
 
+mod can;
 mod import;
+mod reach;
 mod validate;
 
 use adjutant_core::guard::policy::AgentConfig;
@@ -31,6 +33,10 @@ enum Command {
         /// Its short name or id
         name: String,
     },
+    /// Say whether an agent may do something, by which rule, and what would change it
+    Can(can::Args),
+    /// Say how much of a notebook an agent reaches, and what lies just outside
+    Reach(reach::Args),
     /// Check agent files; nothing is loaded
     Validate(validate::Args),
     /// Copy agent files into the data directory, after showing what each could touch
@@ -38,19 +44,31 @@ enum Command {
 }
 
 pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failure> {
-    let name = match args.command {
+    let looking = match args.command {
         Command::Validate(args) => return validate::execute(context, &args),
         Command::Import(args) => return import::execute(context, args).await,
-        Command::Ls => None,
-        Command::Show { name } => Some(name),
+        Command::Ls => Looking::All,
+        Command::Show { name } => Looking::One(name),
+        Command::Can(args) => Looking::Can(args),
+        Command::Reach(args) => Looking::Reach(args),
     };
     let instance = context.open("agents").await?;
-    let exit = match name {
-        None => ls(context, &instance).await,
-        Some(name) => show(context, &instance, &name).await,
+    let exit = match looking {
+        Looking::All => ls(context, &instance).await,
+        Looking::One(name) => show(context, &instance, &name).await,
+        Looking::Can(args) => can::execute(context, &instance, &args).await,
+        Looking::Reach(args) => reach::execute(context, &instance, &args).await,
     };
     instance.close().await;
     exit
+}
+
+/// What needs the instance open.
+enum Looking {
+    All,
+    One(String),
+    Can(can::Args),
+    Reach(reach::Args),
 }
 
 fn config_of(row: &AgentRow) -> Result<AgentConfig, Failure> {

@@ -254,10 +254,12 @@ fn word(value: &impl Serialize) -> String {
     serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
-/// Whether the agent is shown a tool: granted, and not out of reach by flag, level or category (rule G4).
+/// Whether the agent is shown a tool: granted, and not out of reach by flag, level or category (rule G4). What every agent may
+/// call is shown only to those it was given to.
 #[must_use]
 pub fn is_shown(agent: &AgentConfig, spec: &ToolSpec) -> bool {
     has(agent, spec)
+        && agent.grants_tool(spec.name(), &spec.toolset)
         && missing_flag(agent, spec).is_none()
         && spec.level <= agent.permission_level
         && agent.categories.contains(&spec.category)

@@ -1,0 +1,68 @@
+//! `agents can`: what the guard would say to one action of an agent, by which rule, and what would change it.
+
+use adjutant_core::guard::judge::Decision;
+use adjutant_core::guard::scope::Action;
+use adjutant_engine::{Can, Wish};
+use serde_json::{Value, json};
+
+use crate::cli::Context;
+use crate::cli::terminal::clean;
+use crate::failure::{Exit, Failure};
+use crate::instance::Instance;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "adjutant agents can guide write /todo.md\n\
+    adjutant agents can guide kv_set '{\"key\": \"colour\", \"value\": \"green\"}'")]
+pub(super) struct Args {
+    /// The agent's short name or id
+    agent: String,
+    /// read, list, write, create, delete, execute, move, copy; or the name of a tool
+    action: String,
+    /// The path; or the arguments of the tool as JSON
+    target: String,
+    /// The notebook, if not the one a run would get
+    #[arg(long, value_name = "NAME")]
+    notebook: Option<String>,
+}
+
+pub(super) async fn execute(context: &Context, instance: &Instance, args: &Args) -> Result<Exit, Failure> {
+    let wish = wish(&args.action, &args.target)?;
+    let row = instance.engine.find_agent(instance.home.workspace, &args.agent).await?;
+    let agent = instance.engine.current_agent(instance.home.workspace, row.id).await?;
+    let notebook = super::reach::notebook(instance, args.notebook.as_deref()).await?;
+    let can = instance.engine.can(instance.home.workspace, &agent, notebook, &wish).await?;
+    context.print(&document(&can), || {
+        let style = context.terminal.out;
+        let verdict = &can.verdict;
+        let word = match verdict.decision {
+            Decision::Allow => style.good("yes"),
+            Decision::Ask => style.bold("yes, after asking"),
+            Decision::Deny => style.bad("no"),
+        };
+        let mut lines = vec![format!("{word}: {}", clean(&verdict.reason)), format!("rule   {}", clean(&verdict.rule))];
+        lines.extend(can.tool.as_ref().map(|tool| format!("tool   {tool}")));
+        lines.extend(verdict.smallest_grant.as_ref().map(|grant| format!("grant  {}", clean(grant))));
+        lines
+    });
+    Ok(if can.verdict.decision == Decision::Deny { Exit::Rejected } else { Exit::Done })
+}
+
+fn wish(action: &str, target: &str) -> Result<Wish, Failure> {
+    if let Ok(action) = serde_json::from_value::<Action>(Value::String(action.to_owned())) {
+        return Ok(Wish::Path { action, path: target.to_owned() });
+    }
+    let arguments = adjutant_core::guard::arguments::parse(target).map_err(|bad| {
+        Failure::usage(format!("`{action}` is taken for a tool, and its arguments cannot be read: {bad}."))
+            .hint("write the arguments as JSON, or one of read, list, write, create, delete, execute, move, copy")
+    })?;
+    Ok(Wish::Call { tool: action.to_owned(), arguments })
+}
+
+/// The public form of an answer.
+pub(super) fn document(can: &Can) -> Value {
+    let verdict = &can.verdict;
+    json!({
+        "verdict": verdict.decision.word(), "rule": verdict.rule, "reason": verdict.reason,
+        "smallest_grant": verdict.smallest_grant, "tool": can.tool,
+    })
+}

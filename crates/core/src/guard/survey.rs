@@ -1,0 +1,174 @@
+//! A survey of a notebook: how much of it an agent reaches by each verb, with samples, and what lies just outside. Fed one
+//! entry at a time, so that a huge tree costs no memory.
+
+use serde::Serialize;
+
+use super::path::NotePath;
+use super::scope::{Action, Denied, Kind, Scope};
+
+/// Samples kept of each verb.
+pub const SAMPLES: usize = 5;
+/// Things just outside that are named.
+pub const OUTSIDE: usize = 10;
+
+/// How much is reached by one verb.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Verb {
+    /// How many things.
+    pub count: usize,
+    /// The first of them.
+    pub samples: Vec<String>,
+}
+
+/// Something the agent cannot reach that lies beside what it can.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Outside {
+    /// Its path.
+    pub path: String,
+    /// The deciding rule.
+    pub rule: &'static str,
+    /// Why.
+    pub reason: String,
+    /// The smallest change that would reach it; none if nothing would.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub smallest_grant: Option<String>,
+}
+
+/// What an agent reaches of a notebook.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Survey {
+    /// Files and folders that were looked at.
+    pub entries: usize,
+    /// Files it may read.
+    pub read: Verb,
+    /// Folders it may list.
+    pub list: Verb,
+    /// Files it may change.
+    pub write: Verb,
+    /// Folders it may create something in.
+    pub create: Verb,
+    /// Files it may delete.
+    pub delete: Verb,
+    /// Things just outside.
+    pub outside: usize,
+    /// The first of them.
+    pub just_outside: Vec<Outside>,
+    /// The folder looked at last, and whether anything beside what is in it is reached.
+    #[serde(skip)]
+    last: Option<(NotePath, bool)>,
+}
+
+impl Verb {
+    fn add(&mut self, reached: bool, path: &NotePath) {
+        if !reached {
+            return;
+        }
+        self.count += 1;
+        if self.samples.len() < SAMPLES {
+            self.samples.push(path.as_str().to_owned());
+        }
+    }
+}
+
+impl Survey {
+    /// Takes in one entry of the notebook.
+    pub fn add(&mut self, scope: &Scope, path: &NotePath, kind: Kind) {
+        let reach = scope.reach(path, kind);
+        self.entries += usize::from(!path.is_root());
+        match kind {
+            Kind::Dir => {
+                self.list.add(reach.read, path);
+                self.create.add(reach.create, path);
+            }
+            Kind::File => {
+                self.read.add(reach.read, path);
+                self.write.add(reach.write, path);
+                self.delete.add(reach.delete, path);
+            }
+            Kind::Other => {}
+        }
+        let reached = reach.read || reach.write || reach.create || reach.delete;
+        if !reached && !path.is_root() && self.is_beside(scope, path) {
+            self.outside += 1;
+            if self.just_outside.len() < OUTSIDE {
+                self.just_outside.extend(why(scope, path, kind));
+            }
+        }
+    }
+
+    /// Whether the folder of a path is the root or itself within reach: deeper things lie further outside.
+    fn is_beside(&mut self, scope: &Scope, path: &NotePath) -> bool {
+        let Some(folder) = path.parent() else { return false };
+        match &self.last {
+            Some((last, beside)) if *last == folder => *beside,
+            Some(_) | None => {
+                let beside = folder.is_root() || scope.reach(&folder, Kind::Dir).read;
+                self.last = Some((folder, beside));
+                beside
+            }
+        }
+    }
+}
+
+fn why(scope: &Scope, path: &NotePath, kind: Kind) -> Option<Outside> {
+    let action = if kind == Kind::Dir { Action::List } else { Action::Read };
+    let Denied { rule, reason, smallest_grant, .. } = scope.check(action, path, kind, true).err()?;
+    Some(Outside { path: path.as_str().to_owned(), rule, reason, smallest_grant })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::guard::scope::{Caps, ScopeSpec};
+
+    fn survey(spec: serde_json::Value, caps: Caps, tree: &[(&str, Kind)]) -> Survey {
+        let scope = Scope::compile(&serde_json::from_value::<ScopeSpec>(spec).unwrap(), caps);
+        let mut survey = Survey::default();
+        survey.add(&scope, &NotePath::root(), Kind::Dir);
+        for (path, kind) in tree {
+            survey.add(&scope, &NotePath::parse(path).unwrap(), *kind);
+        }
+        survey
+    }
+
+    const TREE: [(&str, Kind); 8] = [
+        ("/notes", Kind::Dir),
+        ("/secret", Kind::Dir),
+        ("/top.md", Kind::File),
+        ("/notes/a.md", Kind::File),
+        ("/notes/b.txt", Kind::File),
+        ("/notes/.env", Kind::File),
+        ("/notes/sub", Kind::Dir),
+        ("/secret/deep.md", Kind::File),
+    ];
+
+    #[test]
+    fn it_counts_by_verb_and_names_what_lies_just_outside() {
+        let caps = Caps { read: true, write: true, create: true, ..Caps::NONE };
+        let found = survey(json!({"folders": ["/notes"]}), caps, &TREE);
+        assert_eq!((found.entries, found.read.count, found.write.count, found.delete.count), (8, 2, 2, 0));
+        assert_eq!(found.list.samples, ["/notes", "/notes/sub"]);
+        assert_eq!(found.create.samples, ["/notes", "/notes/sub"]);
+        let outside: Vec<_> = found.just_outside.iter().map(|thing| (thing.path.as_str(), thing.rule)).collect();
+        assert_eq!(outside, [("/secret", "P11"), ("/top.md", "P11"), ("/notes/.env", "P12")]);
+        assert_eq!(found.just_outside[0].smallest_grant.as_deref(), Some("scope.folders: \"/secret\""));
+    }
+
+    #[test]
+    fn an_entry_narrowed_to_reading_writes_nothing() {
+        let found = survey(json!({"folders": [{"path": "/notes", "operations": ["read"]}]}), Caps::ALL, &TREE);
+        assert_eq!((found.read.count, found.write.count, found.create.count), (2, 0, 0));
+    }
+
+    #[test]
+    fn only_the_first_samples_are_kept() {
+        let many: Vec<String> = (0..20).map(|n| format!("/notes/{n}.md")).collect();
+        let tree: Vec<_> = many.iter().map(|path| (path.as_str(), Kind::File)).collect();
+        let found = survey(json!({"folders": ["/notes"]}), Caps::ALL, &tree);
+        assert_eq!((found.read.count, found.read.samples.len()), (20, SAMPLES));
+        let nothing = survey(json!({}), Caps::ALL, &tree);
+        assert_eq!((nothing.read.count, nothing.outside), (0, 0), "far outside");
+    }
+}

@@ -1,0 +1,130 @@
+//! Measures the guard: one verdict for an agent with many rules and folder patterns, and a survey of a large notebook.
+//! Asserts nothing: a figure is for a person to compare.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use adjutant_core::guard::judge::{Caller, Decision, Definition, Life, Outside, Question, judge};
+use adjutant_core::guard::path::NotePath;
+use adjutant_core::guard::policy::{AgentConfig, AgentSpec, Autonomy};
+use adjutant_core::guard::rule::{Match, Rule, Rules};
+use adjutant_core::guard::scope::{FolderEntry, Kind, ScopeSpec};
+use adjutant_core::guard::survey::Survey;
+use adjutant_core::id::{AgentId, ChatId, RuleId, RunId, UserId};
+use adjutant_core::label::Labels;
+use adjutant_core::limits;
+use adjutant_core::run::event::Effects;
+use adjutant_core::time::Time;
+use adjutant_engine::tools::notebook::Visit;
+use adjutant_engine::tools::{Notebook, Registry};
+use serde_json::json;
+
+const RULES: usize = 200;
+const PATTERNS: usize = 50;
+const VERDICTS: u32 = 20_000;
+const FOLDERS: usize = 100;
+const FILES: usize = 1000;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let agent = agent()?;
+    verdicts(&agent)?;
+    survey(&agent)
+}
+
+#[allow(clippy::print_stdout, reason = "a table for a person is what a bench is for")]
+fn say(line: &str) {
+    println!("{line}");
+}
+
+/// An agent whose last pattern is the one that fits.
+fn agent() -> Result<AgentConfig, Box<dyn std::error::Error>> {
+    let folders = (0..PATTERNS).map(|n| FolderEntry::from(format!("/folder-{n}/**/[a-z]*").as_str()));
+    let spec = AgentSpec {
+        name: "Bench".to_owned(),
+        scope: Some(ScopeSpec { folders: Some(folders.collect()), ..ScopeSpec::default() }),
+        can_write: Some(true),
+        autonomy: Some(Autonomy::Low),
+        ..AgentSpec::default()
+    };
+    spec.complete().map_err(|problems| format!("{problems:?}").into())
+}
+
+fn verdicts(agent: &AgentConfig) -> Result<(), Box<dyn std::error::Error>> {
+    let now = Time::from_millis(1);
+    let rule = |n: usize| Rule {
+        id: RuleId::new(now, [u8::try_from(n % 256).unwrap_or(0); 10]),
+        owner: UserId::new(now, [0; 10]),
+        agent: None,
+        chat: None,
+        run: None,
+        tool: "write_file".to_owned(),
+        when: Match { folders: vec![format!("/elsewhere-{n}/**/*.md")], ..Match::default() },
+        decision: Decision::Deny,
+        expires_at: None,
+        created_at: now,
+        note: String::new(),
+        origin: adjutant_core::guard::rule::Origin::default(),
+        must_allow: Vec::new(),
+        must_deny: Vec::new(),
+    };
+    let (rules, scope, tools) = (Rules::new((0..RULES).map(rule)), agent.compile_scope(), Registry::builtin());
+    let tool = tools.get("write_file").ok_or("there is no write_file")?;
+    let arguments = json!({"path": format!("/folder-{}/deep/er/note.md", PATTERNS - 1), "content": "text"});
+    let question = Question {
+        agent,
+        scope: &scope,
+        tool: "write_file",
+        spec: Some(tool.spec()),
+        arguments: Ok(&arguments),
+        prepared: None,
+        life: Life::Running,
+        definition: Definition::AsPinned,
+        outside: Outside::nothing(),
+        effects: Effects::Live,
+        notebook: true,
+        labels: Labels::NONE,
+        caller: Caller {
+            agent: AgentId::new(now, [0; 10]),
+            chat: ChatId::new(now, [0; 10]),
+            run: RunId::new(now, [0; 10]),
+            now,
+        },
+        rules: &rules,
+        answered: false,
+    };
+    let from = Instant::now();
+    for _ in 0..VERDICTS {
+        black_box(judge(black_box(&question)));
+    }
+    let each = from.elapsed() / VERDICTS;
+    say(&format!(
+        "verdict, {RULES} rules, {PATTERNS} patterns   {each:>10.1?}   ({})",
+        judge(&question).decision.word()
+    ));
+    Ok(())
+}
+
+fn survey(agent: &AgentConfig) -> Result<(), Box<dyn std::error::Error>> {
+    let place = tempfile::tempdir()?;
+    for folder in 0..FOLDERS {
+        let folder = place.path().join(format!("folder-{folder}"));
+        std::fs::create_dir(&folder)?;
+        for file in 0..FILES {
+            std::fs::File::create(folder.join(format!("note-{file}.md")))?;
+        }
+    }
+    let (notebook, scope) = (Notebook::open(place.path())?, agent.compile_scope());
+    let from = Instant::now();
+    let mut survey = Survey::default();
+    survey.add(&scope, &NotePath::root(), Kind::Dir);
+    notebook.walk(&NotePath::root(), limits::WALK_ENTRIES, &mut |entry| {
+        survey.add(&scope, &entry.path, entry.kind);
+        Visit::Enter
+    })?;
+    let took = from.elapsed();
+    say(&format!(
+        "reach, {} entries, {PATTERNS} patterns   {took:>10.1?}   ({} readable)",
+        survey.entries, survey.read.count
+    ));
+    Ok(())
+}

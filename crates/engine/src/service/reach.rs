@@ -1,0 +1,274 @@
+//! What an agent may do, asked beforehand: one action on one thing, and everything in a notebook. Answered by the guard that
+//! judges its calls; nothing is changed and nothing is recorded.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use adjutant_core::guard::judge::{Caller, Decision, Definition, Life, Outside, Question, Verdict, is_shown, judge};
+use adjutant_core::guard::meta;
+use adjutant_core::guard::path::NotePath;
+use adjutant_core::guard::scope::{Action, Denied, Kind};
+use adjutant_core::guard::survey::Survey;
+use adjutant_core::id::{NotebookId, WorkspaceId};
+use adjutant_core::label::Labels;
+use adjutant_core::limits;
+use adjutant_core::run::event::Effects;
+use adjutant_core::tool::{Effect, Prepared, Target, ToolSpec, folder_hash};
+use adjutant_tools::notebook::{Visit, Walked};
+use adjutant_tools::{FileError, Notebook};
+use serde_json::{Value, json};
+
+use crate::engine::{CurrentAgent, Engine};
+use crate::error::EngineError;
+
+/// What is asked about.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Wish {
+    /// An action on a path of the notebook.
+    Path {
+        /// What is done.
+        action: Action,
+        /// What it is done to.
+        path: String,
+    },
+    /// A call of a tool.
+    Call {
+        /// The tool.
+        tool: String,
+        /// Its arguments.
+        arguments: Value,
+    },
+}
+
+/// The answer to a wish.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Can {
+    /// What the guard says.
+    pub verdict: Verdict,
+    /// The tool it was asked for; none where no tool does this.
+    pub tool: Option<String>,
+}
+
+/// What an agent reaches of a notebook.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReachReport {
+    /// The notebook; none where the scope admits none.
+    pub notebook: Option<String>,
+    /// How much, with samples.
+    pub survey: Survey,
+    /// What the guard says to the first sample of each verb that has one.
+    pub verdicts: BTreeMap<&'static str, Can>,
+    /// Whether the notebook holds more than was looked at.
+    pub cut: bool,
+}
+
+impl Engine {
+    /// What the guard would say to an agent that wants something, with the deciding rule and the smallest grant.
+    ///
+    /// # Errors
+    /// When the agent or notebook cannot be opened.
+    pub async fn can(
+        &self,
+        workspace: WorkspaceId,
+        agent: &CurrentAgent,
+        notebook: Option<NotebookId>,
+        wish: &Wish,
+    ) -> Result<Can, EngineError> {
+        let open = self.open_for(workspace, agent, notebook).await?;
+        let files = open.map(|(_, files)| files);
+        match wish {
+            Wish::Call { tool, arguments } => Ok(self.can_call(agent, files, tool, arguments.clone()).await),
+            Wish::Path { action, path } => Ok(self.can_touch(agent, files, *action, path).await),
+        }
+    }
+
+    /// Everything an agent reaches of a notebook.
+    ///
+    /// # Errors
+    /// When the notebook cannot be opened or read.
+    pub async fn reach(
+        &self,
+        workspace: WorkspaceId,
+        agent: &CurrentAgent,
+        notebook: Option<NotebookId>,
+    ) -> Result<ReachReport, EngineError> {
+        let Some((slug, files)) = self.open_for(workspace, agent, notebook).await? else {
+            let survey = Survey::default();
+            return Ok(ReachReport { notebook: None, survey, verdicts: BTreeMap::new(), cut: false });
+        };
+        let scope = Arc::clone(&agent.scope);
+        let walked = files
+            .run(move |notebook| {
+                let mut survey = Survey::default();
+                survey.add(&scope, &NotePath::root(), Kind::Dir);
+                let ended = notebook.walk(&NotePath::root(), limits::WALK_ENTRIES, &mut |entry| {
+                    survey.add(&scope, &entry.path, entry.kind);
+                    Visit::Enter
+                })?;
+                Ok((survey, ended))
+            })
+            .await;
+        let (survey, ended) =
+            walked.map_err(|error| EngineError::Notebook { name: slug.clone(), why: error.to_string() })?;
+        let mut verdicts = BTreeMap::new();
+        for (verb, action, found) in [
+            ("read", Action::Read, &survey.read),
+            ("list", Action::List, &survey.list),
+            ("write", Action::Write, &survey.write),
+            ("delete", Action::Delete, &survey.delete),
+        ] {
+            if let Some(sample) = found.samples.first() {
+                verdicts.insert(verb, self.can_touch(agent, Some(Arc::clone(&files)), action, sample).await);
+            }
+        }
+        if let Some(folder) = survey.create.samples.first() {
+            let path = format!("{}/new.md", folder.trim_end_matches('/'));
+            verdicts.insert("create", self.can_touch(agent, Some(files), Action::Create, &path).await);
+        }
+        Ok(ReachReport { notebook: Some(slug), survey, verdicts, cut: ended == Walked::Cut })
+    }
+
+    async fn open_for(
+        &self,
+        workspace: WorkspaceId,
+        agent: &CurrentAgent,
+        notebook: Option<NotebookId>,
+    ) -> Result<Option<(String, Arc<Notebook>)>, EngineError> {
+        match self.choose_notebook(workspace, agent, notebook).await? {
+            Some(id) => {
+                let open = self.notebook(workspace, id).await?;
+                Ok(Some((open.slug, open.files)))
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// A path is asked about as the tool that would touch it: one the agent has, if there is one.
+    async fn can_touch(&self, agent: &CurrentAgent, files: Option<Arc<Notebook>>, action: Action, path: &str) -> Can {
+        let Some((spec, argument)) = self.tool_for(agent, action) else { return without_tool(agent, action, path) };
+        let arguments = json!({argument: path});
+        let can = self.can_call(agent, files.clone(), spec.name(), arguments).await;
+        let is_folder = action == Action::Delete && can.verdict.decision != Decision::Deny;
+        match (is_folder, files, NotePath::parse(path)) {
+            (true, Some(files), Ok(path)) => match below(agent, files, path).await {
+                Some(denied) => Can { verdict: refused(denied), ..can },
+                None => can,
+            },
+            (true | false, _, _) => can,
+        }
+    }
+
+    /// The tool that does an action to one path, and the name of that argument. One that the agent has comes first, and
+    /// the plainest of several.
+    fn tool_for(&self, agent: &CurrentAgent, action: Action) -> Option<(&ToolSpec, String)> {
+        let plain = |spec: &ToolSpec| match action {
+            Action::Read | Action::List | Action::Copy => spec.effect == Effect::Read,
+            Action::Write => spec.effect == Effect::Write,
+            Action::Create => spec.effect == Effect::Create,
+            Action::Delete | Action::Move => spec.effect == Effect::Delete,
+            Action::Execute => spec.effect == Effect::Execute,
+        };
+        let does = |spec: &&ToolSpec| plain(spec) && spec.paths.values().any(|does| *does == action);
+        let specs = || self.tools().iter().map(|tool| tool.spec()).filter(does);
+        let favourite = |spec: &&ToolSpec| spec.name().split_once('_').is_some_and(|(verb, _)| verb == word(action));
+        let held = || specs().filter(|spec| is_shown(&agent.config, spec));
+        let best = held().find(favourite).or_else(|| held().next());
+        let spec = best.or_else(|| specs().find(favourite)).or_else(|| specs().next())?;
+        let argument = spec.paths.iter().find(|(_, does)| **does == action)?.0;
+        Some((spec, argument.to_string()))
+    }
+
+    async fn can_call(&self, agent: &CurrentAgent, files: Option<Arc<Notebook>>, tool: &str, arguments: Value) -> Can {
+        let (tool, arguments) = match meta::inner(&arguments).filter(|_| tool == meta::USE_TOOL) {
+            Some((inner, inner_arguments)) => (inner.to_owned(), inner_arguments.clone()),
+            None => (tool.to_owned(), arguments),
+        };
+        let spec = self.tools().get(&tool).map(|tool| tool.spec());
+        let prepared = match (spec, &files) {
+            (Some(spec), Some(files)) => Some(seen(spec, &arguments, files).await),
+            (Some(_) | None, _) => None,
+        };
+        let now = self.env().now();
+        let verdict = judge(&Question {
+            agent: &agent.config,
+            scope: &agent.scope,
+            tool: &tool,
+            spec,
+            arguments: Ok(&arguments),
+            prepared: prepared.as_ref(),
+            life: Life::Running,
+            definition: Definition::AsPinned,
+            outside: Outside::nothing(),
+            effects: Effects::Live,
+            notebook: files.is_some(),
+            labels: Labels::NONE,
+            caller: Caller { agent: agent.id, chat: self.env().id(), run: self.env().id(), now },
+            rules: &agent.rules,
+            answered: false,
+        });
+        Can { verdict, tool: spec.map(|spec| spec.name().to_owned()) }
+    }
+}
+
+/// The word of an action.
+fn word(action: Action) -> &'static str {
+    match action {
+        Action::Read => "read",
+        Action::List => "list",
+        Action::Write => "write",
+        Action::Create => "create",
+        Action::Delete => "delete",
+        Action::Execute => "execute",
+        Action::Move => "move",
+        Action::Copy => "copy",
+    }
+}
+
+fn refused(denied: Denied) -> Verdict {
+    Verdict::deny(denied.rule, denied.reason, denied.smallest_grant)
+}
+
+/// No tool of this instance does it: the scope may have its own reason why not.
+fn without_tool(agent: &CurrentAgent, action: Action, path: &str) -> Can {
+    let verdict = match NotePath::parse(path) {
+        Err(bad) => Verdict::deny("invalid_path", bad.to_string(), None),
+        Ok(path) => match agent.scope.check(action, &path, Kind::File, true) {
+            Err(denied) => refused(denied),
+            Ok(()) => Verdict::deny("tool", format!("No tool of this instance can {} a file.", word(action)), None),
+        },
+    };
+    Can { verdict, tool: None }
+}
+
+/// What lies at the paths of a call now. What cannot be looked at counts as a file that is there.
+async fn seen(spec: &ToolSpec, arguments: &Value, files: &Arc<Notebook>) -> Prepared {
+    let mut target = BTreeMap::new();
+    for touch in adjutant_core::guard::judge::touches(spec, arguments) {
+        let Ok(path) = NotePath::parse(&touch.path) else { continue };
+        let looked = files.run(move |notebook| notebook.metadata(&path)).await;
+        let state = match looked {
+            Ok(entry) if entry.kind == Kind::Dir => Some(folder_hash()),
+            Err(FileError::NotFound) if spec.effect != Effect::Read => None,
+            Ok(_) | Err(_) => Some(adjutant_core::content::Hash::of(touch.path.as_bytes())),
+        };
+        target.insert(touch.path, state);
+    }
+    Prepared { target: Target(target), ..Prepared::default() }
+}
+
+/// The first thing below a folder that may not be deleted (P15).
+async fn below(agent: &CurrentAgent, files: Arc<Notebook>, path: NotePath) -> Option<Denied> {
+    let scope = Arc::clone(&agent.scope);
+    let found = files.run(move |notebook| {
+        if notebook.metadata(&path)?.kind != Kind::Dir {
+            return Ok(None);
+        }
+        let mut contents = Vec::new();
+        notebook.walk(&path, limits::WALK_ENTRIES, &mut |entry| {
+            contents.push((entry.path.clone(), entry.kind));
+            Visit::Enter
+        })?;
+        Ok(scope.check_delete_tree(&path, contents.iter().map(|(path, kind)| (path, *kind))).err())
+    });
+    found.await.ok().flatten()
+}
