@@ -14,6 +14,7 @@ mod health;
 mod leave;
 mod line;
 mod metrics;
+mod once;
 mod openapi;
 mod page;
 mod people;
@@ -69,7 +70,9 @@ pub(crate) fn router(server: Server) -> Router {
 
 /// The API and its description.
 fn parts(server: Server) -> (Router<Server>, utoipa::openapi::OpenApi) {
-    let closed = closed().route_layer(middleware::from_fn_with_state(server, door::require));
+    let closed = closed()
+        .route_layer(middleware::from_fn_with_state(server.clone(), once::once))
+        .route_layer(middleware::from_fn_with_state(server, door::require));
     let (router, document) =
         OpenApiRouter::with_openapi(openapi::base()).nest(API, session::open().merge(closed)).split_for_parts();
     (router, openapi::finish(document))

@@ -4,5 +4,6 @@ mod client;
 mod door;
 mod frame;
 mod inbox;
+mod once;
 mod runs;
 mod walk;

@@ -1,0 +1,150 @@
+//! `Idempotency-Key`: a POST that is sent again is answered again, and done once. A stream cannot be kept, so its second
+//! sender is shown the way to it.
+
+use adjutant_core::content::Hash;
+use adjutant_core::time::Time;
+use adjutant_engine::store::row::Reply;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+
+use super::ask::whole;
+use super::door::Signed;
+use super::problem::{Kind, Problem, TRACE};
+use super::server::Server;
+
+const KEY: HeaderName = HeaderName::from_static("idempotency-key");
+/// On an answer that was given before.
+const AGAIN: HeaderName = HeaderName::from_static("idempotency-replayed");
+/// How long an answer is kept.
+const KEPT_MILLIS: i64 = 24 * 60 * 60 * 1000;
+/// Letters of a key.
+const LONGEST: usize = 128;
+/// Bytes of an answer that is kept; a longer one is not, and its key stays taken.
+const REPLY_BYTES: usize = 4 * 1024 * 1024;
+
+/// An answer as it is kept.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    status: u16,
+    headers: Vec<(String, String)>,
+    body: String,
+}
+
+/// Answers a request with a key once. Behind the door: keys are a person's own.
+pub(super) async fn once(State(server): State<Server>, signed: Signed, request: Request, next: Next) -> Response {
+    let key = match key_of(request.method(), request.headers()) {
+        Ok(Some(key)) => key,
+        Ok(None) => return next.run(request).await,
+        Err(problem) => return problem.into_response(),
+    };
+    match answer(&server, &signed, &key, request, next).await {
+        Ok(response) => response,
+        Err(problem) => problem.into_response(),
+    }
+}
+
+fn key_of(method: &Method, headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let Some(value) = headers.get(KEY).filter(|_| *method == Method::POST) else { return Ok(None) };
+    let text = value.to_str().ok().filter(|text| (1..=LONGEST).contains(&text.len()) && !text.contains(' '));
+    let text = text.ok_or_else(|| {
+        Problem::invalid("The Idempotency-Key cannot be used. Nothing was done.")
+            .hint(format!("send 1 to {LONGEST} visible ASCII characters, such as a UUID"))
+    })?;
+    Ok(Some(text.to_owned()))
+}
+
+async fn answer(
+    server: &Server,
+    signed: &Signed,
+    key: &str,
+    request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
+    let (parts, body) = request.into_parts();
+    let body = whole(Request::new(body), server).await?;
+    let asked = fingerprint(&parts.method, &parts.uri.to_string(), &body);
+    let (user, store, now) = (signed.caller.user, server.engine.store(), server.engine.env().now());
+    let oldest = Time::from_millis(now.millis() - KEPT_MILLIS);
+    match store.take_key(user, key, asked, now, oldest).await? {
+        Reply::New => {}
+        Reply::Taken { request } | Reply::Answered { request, .. } if request != asked => {
+            return Err(Problem::new(
+                Kind::IdempotencyMismatch,
+                "This Idempotency-Key was sent with another request. Nothing was done.",
+            )
+            .hint("use a new key for a new request"));
+        }
+        Reply::Taken { .. } => {
+            let text =
+                "The first request with this Idempotency-Key is not answered yet. It was not done a second time.";
+            return Err(Problem::new(Kind::InFlight, text)
+                .hint("send it again in a moment; if the server stopped in between, look whether it was done"));
+        }
+        Reply::Answered { reply, .. } => return Ok(repeat(&reply)),
+    }
+    // A client that went away is the one that will send it again: what it asked for is finished, and answered then.
+    let (server, key) = (server.clone(), key.to_owned());
+    let work = async move {
+        let response = next.run(Request::from_parts(parts, Body::from(body))).await;
+        let (response, kept) = keep(response).await;
+        server.engine.store().keep_reply(user, &key, kept.as_deref()).await?;
+        Ok(response)
+    };
+    let trace = TRACE.try_with(Clone::clone).unwrap_or_default();
+    tokio::spawn(TRACE.scope(trace, work)).await.unwrap_or_else(|stopped| {
+        tracing::error!(%stopped, "a request was not finished");
+        Err(Problem::new(Kind::Internal, "The server failed. Whether anything was done is in its log."))
+    })
+}
+
+fn fingerprint(method: &Method, uri: &str, body: &Bytes) -> Hash {
+    let mut text = format!("{method} {uri}\n").into_bytes();
+    text.extend_from_slice(body);
+    Hash::of(&text)
+}
+
+/// An answer, and what is kept of it. Of a mistake of the server nothing is: sending it again is right then.
+async fn keep(response: Response) -> (Response, Option<Vec<u8>>) {
+    let (parts, body) = response.into_parts();
+    if parts.status.is_server_error() || parts.status == StatusCode::TOO_MANY_REQUESTS {
+        return (Response::from_parts(parts, body), None);
+    }
+    let header = |name: &HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok());
+    if header(&header::CONTENT_TYPE) == Some("text/event-stream") {
+        let location = header(&header::LOCATION).map(|run| format!("{run}/events")).unwrap_or_default();
+        let headers = vec![(header::LOCATION.to_string(), location)];
+        let kept = Kept { status: StatusCode::SEE_OTHER.as_u16(), headers, body: String::new() };
+        return (Response::from_parts(parts, body), serde_json::to_vec(&kept).ok());
+    }
+    let Ok(bytes) = to_bytes(body, REPLY_BYTES).await else {
+        let problem = Problem::new(Kind::Internal, "The answer is too long to be kept. The request was carried out.");
+        return (problem.into_response(), Some(Vec::new()));
+    };
+    let names = [header::CONTENT_TYPE, header::LOCATION, header::ETAG];
+    let headers = names.iter().filter_map(|name| Some((name.to_string(), header(name)?.to_owned()))).collect();
+    let body = String::from_utf8_lossy(&bytes).into_owned();
+    let kept = Kept { status: parts.status.as_u16(), headers, body };
+    (Response::from_parts(parts, Body::from(bytes)), serde_json::to_vec(&kept).ok())
+}
+
+fn repeat(reply: &[u8]) -> Response {
+    let Ok(kept) = serde_json::from_slice::<Kept>(reply) else {
+        let text = "The request was carried out before; its answer was too long to be kept.";
+        return Problem::new(Kind::Conflict, text).into_response();
+    };
+    let mut response = kept.body.into_response();
+    *response.status_mut() = StatusCode::from_u16(kept.status).unwrap_or(StatusCode::OK);
+    let headers = response.headers_mut();
+    headers.remove(header::CONTENT_TYPE);
+    for (name, value) in kept.headers {
+        if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), value.parse::<HeaderValue>()) {
+            headers.insert(name, value);
+        }
+    }
+    headers.insert(AGAIN, HeaderValue::from_static("true"));
+    response
+}

@@ -1,0 +1,63 @@
+//! Requests that are sent again.
+
+use serde_json::json;
+
+use super::client::{Client, Server};
+use crate::house::House;
+
+fn runs(client: &Client) -> usize {
+    client.get("/api/v1/runs").expect(200)["data"].as_array().unwrap().len()
+}
+
+#[test]
+fn a_request_with_a_key_is_done_once_and_answered_each_time() {
+    let server = Server::start(House::new());
+    let client = server.owner().with("idempotency-key", "one");
+    let body = json!({"agent_id": "guide", "input": "hello"});
+    let first = client.post("/api/v1/runs", body.clone());
+    let again = client.post("/api/v1/runs", body.clone());
+    assert_eq!((first.status, &first.text), (202, &again.text));
+    assert_eq!(again.status, 202);
+    assert_eq!(again.headers["location"], first.headers["location"]);
+    assert_eq!((first.headers.get("idempotency-replayed"), &*again.headers["idempotency-replayed"]), (None, "true"));
+    assert_eq!(runs(&server.owner()), 1);
+
+    server.owner().with("idempotency-key", "two").post("/api/v1/runs", body).expect(202);
+    assert_eq!(runs(&server.owner()), 2);
+}
+
+#[test]
+fn a_key_belongs_to_one_request_of_one_person() {
+    let server = Server::start(House::new());
+    let path = "/api/v1/runs";
+    let body = json!({"agent_id": "guide", "input": "hello"});
+    server.owner().with("idempotency-key", "one").post(path, body.clone()).expect(202);
+    let other = server.owner().with("idempotency-key", "one").post(path, json!({"agent_id": "guide", "input": "bye"}));
+    assert_eq!(other.expect(422)["code"], "idempotency_mismatch");
+    let ada = server.person("ada", "home", "write").with("idempotency-key", "one");
+    ada.post(path, body.clone()).expect(202);
+    assert_eq!(runs(&server.owner()), 2);
+    for bad in ["two words", &"k".repeat(129)] {
+        let refused = server.owner().with("idempotency-key", bad).post(path, body.clone()).expect(422);
+        assert_eq!(refused["code"], "validation_failed");
+    }
+    assert_eq!(runs(&server.owner()), 2);
+}
+
+#[test]
+fn a_refused_request_is_refused_again_and_a_stream_is_pointed_to() {
+    let server = Server::start(House::new());
+    let client = server.owner().with("idempotency-key", "one");
+    let missing = client.post("/api/v1/runs", json!({"agent_id": "nobody", "input": "hello"}));
+    let again = client.post("/api/v1/runs", json!({"agent_id": "nobody", "input": "hello"}));
+    assert_eq!((missing.status, again.status, &missing.text), (404, 404, &again.text));
+
+    let (client, body) =
+        (server.owner().with("idempotency-key", "two"), json!({"agent_id": "guide", "input": "hello"}));
+    let streamed = client.follow("POST", "/api/v1/runs", Some(&body));
+    let run = streamed.head.headers["location"].clone();
+    assert_eq!(streamed.last().unwrap().name, "interaction_complete");
+    let again = client.with("accept", "text/event-stream").post("/api/v1/runs", body);
+    assert_eq!((again.status, &again.headers["location"]), (303, &format!("{run}/events")));
+    assert_eq!(runs(&server.owner()), 1);
+}
