@@ -2,6 +2,7 @@
 //! environment; it opens no database and starts nothing.
 
 mod file;
+mod providers;
 mod reader;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 use secrecy::SecretString;
 
 use self::file::ConfigFile;
+pub(crate) use self::providers::{Kind, Proof, Provider};
 use self::reader::Reader;
 use crate::failure::Failure;
 
@@ -126,25 +128,6 @@ pub(crate) enum KeySource {
     File(PathBuf),
     /// In the data directory, made at the first start.
     Data,
-}
-
-/// A provider of models.
-#[derive(Debug, Clone)]
-pub(crate) struct Provider {
-    pub(crate) name: String,
-    pub(crate) kind: Kind,
-    pub(crate) origin: Origin,
-    /// Why it cannot be used now.
-    pub(crate) missing: Option<String>,
-}
-
-/// What a provider is.
-#[derive(Debug, Clone)]
-pub(crate) enum Kind {
-    /// Speaks the chat completions protocol.
-    OpenAi { base_url: Option<String>, key: Option<SecretString>, key_from: Option<String> },
-    /// Answers from a script.
-    Scripted(PathBuf),
 }
 
 /// The address that others know the server by.
@@ -371,24 +354,6 @@ impl fmt::Display for KeySource {
             Self::Value(_) => f.write_str("given (not shown)"),
             Self::File(path) => write!(f, "{}", path.display()),
             Self::Data => f.write_str("master.key in the data directory"),
-        }
-    }
-}
-
-impl fmt::Display for Provider {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.kind {
-            Kind::OpenAi { base_url, key_from, .. } => {
-                write!(f, "openai at {}", base_url.as_deref().unwrap_or("the well-known address"))?;
-                if let Some(name) = key_from {
-                    write!(f, ", key from {name}")?;
-                }
-            }
-            Kind::Scripted(path) => write!(f, "scripted by {}", path.display())?,
-        }
-        match &self.missing {
-            Some(why) => write!(f, " (off: {why})"),
-            None => Ok(()),
         }
     }
 }

@@ -1,15 +1,11 @@
 //! Settings out of their sources, the strongest first: a flag, a variable, the file. What is wrong is gathered, not thrown.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use secrecy::SecretString;
 
-use super::file::{ConfigFile, Written, WrittenProvider};
-use super::{Environment, KeySource, Kind, Origin, Provider, Setting};
-use crate::suggest;
-
-/// Detected, used as provider `openai`, never stored.
-const WELL_KNOWN_KEY: &str = "OPENAI_API_KEY";
+use super::file::{ConfigFile, Written};
+use super::{Environment, KeySource, Origin, Setting};
 
 /// Reads one setting after the other and keeps what is wrong with them.
 pub(super) struct Reader<'a> {
@@ -95,71 +91,5 @@ impl Reader<'_> {
             (None, Some(path)) => setting(KeySource::File(PathBuf::from(path)), file),
             (None, None) => Setting { value: KeySource::Data, origin: Origin::Default },
         })
-    }
-
-    pub(super) fn providers(&mut self) -> Vec<Provider> {
-        let file = self.file;
-        let mut providers: Vec<_> = file.providers.iter().filter_map(|written| self.provider(written)).collect();
-        if let Some(key) = self.env.get(WELL_KNOWN_KEY)
-            && !providers.iter().any(|provider| provider.name == "openai")
-        {
-            let key = Some(SecretString::from(key));
-            let kind = Kind::OpenAi { base_url: None, key, key_from: Some(WELL_KNOWN_KEY.to_owned()) };
-            let origin = Origin::Env(WELL_KNOWN_KEY.to_owned());
-            providers.push(Provider { name: "openai".to_owned(), kind, origin, missing: None });
-        }
-        providers
-    }
-
-    fn provider(&mut self, written: &WrittenProvider) -> Option<Provider> {
-        let origin = Origin::File(self.file.path.clone(), written.line);
-        let text = |key: &str| written.keys.get(key).map(|value| value.text.clone());
-        let kind = match text("kind").as_deref() {
-            Some("openai") => {
-                self.forbid(written, &["script"]);
-                let key_from = text("api_key_env");
-                let key = key_from.as_deref().and_then(|name| self.env.get(name)).map(SecretString::from);
-                let base_url = text("base_url");
-                if base_url.is_none() && key_from.is_none() {
-                    self.refuse(written, "it needs base_url, or api_key_env for the well-known address");
-                }
-                Kind::OpenAi { base_url, key, key_from }
-            }
-            Some("scripted") => {
-                self.forbid(written, &["base_url", "api_key_env"]);
-                let Some(script) = text("script") else {
-                    self.refuse(written, "it needs script = \"FILE\"");
-                    return None;
-                };
-                Kind::Scripted(self.file.path.parent().unwrap_or(Path::new("")).join(script))
-            }
-            Some(other) => {
-                self.refuse(
-                    written,
-                    &format!("unknown kind `{other}`, {}", suggest::advice(other, &["openai", "scripted"])),
-                );
-                return None;
-            }
-            None => {
-                self.refuse(written, "it needs kind = \"openai\" or \"scripted\"");
-                return None;
-            }
-        };
-        let missing = match &kind {
-            Kind::OpenAi { key: None, key_from: Some(name), .. } => Some(format!("the variable {name} is not set")),
-            Kind::OpenAi { .. } | Kind::Scripted(_) => None,
-        };
-        Some(Provider { name: written.name.clone(), kind, origin, missing })
-    }
-
-    fn refuse(&mut self, written: &WrittenProvider, why: &str) {
-        let (path, line, name) = (self.file.path.display(), written.line, &written.name);
-        self.problems.push(format!("{path}:{line}: provider `{name}`: {why}"));
-    }
-
-    fn forbid(&mut self, written: &WrittenProvider, keys: &[&str]) {
-        for key in keys.iter().filter(|key| written.keys.contains_key(**key)) {
-            self.refuse(written, &format!("`{key}` does not belong to its kind"));
-        }
     }
 }

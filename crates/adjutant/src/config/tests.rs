@@ -92,6 +92,33 @@ fn a_key_in_the_environment_becomes_a_provider_and_a_missing_one_is_named() {
 }
 
 #[test]
+fn every_vendor_is_a_kind_and_its_well_known_key_goes_to_its_own_address_only() {
+    let home = ("HOME", "/home/me");
+    let config =
+        Config::load(&Flags::default(), &env(&[home, ("ANTHROPIC_API_KEY", "k"), ("GROQ_API_KEY", "k")])).unwrap();
+    let names: Vec<_> = config.providers.iter().map(|provider| provider.name.as_str()).collect();
+    assert_eq!(names, ["anthropic", "groq"]);
+
+    let (_folder, flags) = with_file("[providers.claude]\nkind = \"anthropic\"\n");
+    let config = Config::load(&flags, &env(&[home])).unwrap();
+    let why = "neither api_key_env nor the variable ANTHROPIC_API_KEY is set";
+    assert_eq!(config.providers[0].missing.as_deref(), Some(why));
+    let config = Config::load(&flags, &env(&[home, ("ANTHROPIC_API_KEY", "k")])).unwrap();
+    assert_eq!(config.providers[0].to_string(), "anthropic at the well-known address, key from ANTHROPIC_API_KEY");
+
+    let text = "[providers.proxy]\nkind = \"anthropic\"\nbase_url = \"http://127.0.0.1:9/v1\"\n";
+    let (_folder, flags) = with_file(text);
+    let config = Config::load(&flags, &env(&[home, ("ANTHROPIC_API_KEY", "k")])).unwrap();
+    assert_eq!(config.providers[0].to_string(), "anthropic at http://127.0.0.1:9/v1");
+
+    let (_folder, flags) = with_file("[providers.cloud]\nkind = \"bedrock\"\n");
+    let keys = [home, ("AWS_REGION", "eu-west-1"), ("AWS_ACCESS_KEY_ID", "a"), ("AWS_SECRET_ACCESS_KEY", "secret")];
+    let config = Config::load(&flags, &env(&keys)).unwrap();
+    assert_eq!(config.providers[0].to_string(), "bedrock at the well-known address, key from AWS_ACCESS_KEY_ID");
+    assert!(!format!("{config:?}").contains("secret"));
+}
+
+#[test]
 fn a_configuration_file_that_was_named_has_to_be_there() {
     let flags = Flags { config: Some(PathBuf::from("/nowhere/config.toml")), ..Flags::default() };
     assert_eq!(problems(&flags, &[("HOME", "/home/me")]).len(), 1);

@@ -1,11 +1,13 @@
 //! The models of an instance, from what the configuration says. A provider without its key is left out, not guessed.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use adjutant_engine::models::{ApiKey, Credential, Models, ProviderConfig, ProviderKind, RemoteConfig, Vendor};
+use adjutant_engine::models::{ApiKey, Credential, Models, ProviderConfig, ProviderKind, RemoteConfig};
 use adjutant_engine::{ModelSource, provider_client};
+use secrecy::SecretString;
 
-use crate::config::{Kind, Provider};
+use crate::config::{Kind, Proof, Provider};
 use crate::failure::Failure;
 
 /// Makes the models of these providers, and the built-in one.
@@ -22,21 +24,29 @@ pub(crate) fn models(providers: &[Provider]) -> Result<ModelSource, Failure> {
 
 fn kind(provider: &Provider) -> Result<ProviderKind, Failure> {
     Ok(match &provider.kind {
-        Kind::OpenAi { base_url, key, .. } => {
-            let vendor = Vendor::of("openai").ok_or_else(|| Failure::other("There is no kind `openai`."))?;
-            let key = key.clone().map(|key| Credential::Key(ApiKey::for_its_address(key)));
-            let credential = key.unwrap_or(Credential::None);
-            ProviderKind::Remote(RemoteConfig { base_url: base_url.clone(), credential, ..RemoteConfig::new(vendor) })
-        }
-        Kind::Scripted(path) => {
-            let script = std::fs::read_to_string(path).map_err(|error| {
-                Failure::usage(format!(
-                    "The script of provider `{}` cannot be read: {}: {error}.",
-                    provider.name,
-                    path.display()
-                ))
-            })?;
-            ProviderKind::Scripted { script }
-        }
+        Kind::Remote(remote) => ProviderKind::Remote(RemoteConfig {
+            base_url: remote.base_url.clone(),
+            credential: credential(&provider.name, &remote.proof)?,
+            region: remote.region.clone(),
+            project: remote.project.clone(),
+            api_version: remote.api_version.clone(),
+            ..RemoteConfig::new(remote.vendor)
+        }),
+        Kind::Scripted(path) => ProviderKind::Scripted { script: read(&provider.name, "script", path)? },
+    })
+}
+
+fn credential(provider: &str, proof: &Proof) -> Result<Credential, Failure> {
+    Ok(match proof {
+        Proof::None => Credential::None,
+        Proof::Key { key, .. } => Credential::Key(ApiKey::for_its_address(key.clone())),
+        Proof::Aws(key) => Credential::Aws(key.clone()),
+        Proof::Google(file) => Credential::Google(SecretString::from(read(provider, "account", file)?)),
+    })
+}
+
+fn read(provider: &str, what: &str, path: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(path).map_err(|error| {
+        Failure::usage(format!("The {what} of provider `{provider}` cannot be read: {}: {error}.", path.display()))
     })
 }
