@@ -26,8 +26,8 @@ async fn main() -> Outcome {
     match &postgres {
         None => println("| PostgreSQL | | skipped: ADJUTANT_TEST_POSTGRES is not set | | | |"),
         Some(url) => {
+            let stage = Stage::postgres(url).await?;
             for at_once in [1, 16, 128] {
-                let stage = Stage::postgres(url).await?;
                 throughput("PostgreSQL", &stage, at_once, 2000 / scale).await?;
             }
         }

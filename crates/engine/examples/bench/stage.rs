@@ -2,16 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
+use adjutant_core::guard::policy::{AgentSpec, Autonomy};
+use adjutant_core::guard::scope::{FolderEntry, ScopeSpec};
 use adjutant_core::id::{AgentId, ChatId, RunId};
-use adjutant_core::run::event::Event;
+use adjutant_core::run::event::{Actor, Event};
 use adjutant_core::run::status::Status;
+use adjutant_core::time::Time;
 use adjutant_engine::models::{Model, Scripted};
 use adjutant_engine::store::{Durability, MasterKey, Sealing, Store};
 use adjutant_engine::tools::Registry;
-use adjutant_engine::{Engine, Env, FeedItem, Home, Parts, StartRun, Worker};
+use adjutant_engine::{Engine, Env, FeedItem, Home, Parts, Source, StartRun, Worker};
 use futures::stream::{FuturesUnordered, StreamExt};
 use tempfile::TempDir;
 
@@ -60,6 +63,25 @@ pub(crate) struct Stage {
     agent: AgentId,
 }
 
+/// A clock on which a second is a day, so that no rate of the agent is what is measured.
+struct Hurried;
+
+/// Where it began: the same for all stages, because they may share a database.
+static BEGAN: LazyLock<Time> = LazyLock::new(|| Env::system().now());
+
+impl Source for Hurried {
+    fn now(&self) -> Time {
+        let real = Env::system().now().since(*BEGAN).as_millis() as i64;
+        Time::from_millis(BEGAN.millis() + real * 86_400)
+    }
+
+    fn fill(&self, bytes: &mut [u8]) {
+        for chunk in bytes.chunks_mut(16) {
+            chunk.copy_from_slice(&Env::system().random::<16>()[..chunk.len()]);
+        }
+    }
+}
+
 async fn engine(data: &Path, postgres: Option<&str>) -> Outcome<Engine> {
     let sealing = Sealing::On(MasterKey::new([7; 32]));
     let store = match postgres {
@@ -69,7 +91,7 @@ async fn engine(data: &Path, postgres: Option<&str>) -> Outcome<Engine> {
     let model: Arc<dyn Model> = Arc::new(Scripted::parse(SCRIPT)?);
     Ok(Engine::new(Parts {
         store,
-        env: Env::system(),
+        env: Env::new(Arc::new(Hurried)),
         models: Arc::new(move |_: &str| Ok(Arc::clone(&model))),
         tools: Registry::builtin(),
         notebooks: data.join("notebooks"),
@@ -77,6 +99,25 @@ async fn engine(data: &Path, postgres: Option<&str>) -> Outcome<Engine> {
         // What is measured is the work, not the waiting.
         user_rate: None,
     })?)
+}
+
+/// Does everything by itself, but asks before it creates a file.
+fn agent() -> AgentSpec {
+    AgentSpec {
+        name: "Bench".to_owned(),
+        slug: Some("bench".to_owned()),
+        scope: Some(ScopeSpec {
+            notebooks: Some(vec!["*".to_owned()]),
+            folders: Some(vec![FolderEntry::Pattern("/".to_owned())]),
+            ..ScopeSpec::default()
+        }),
+        can_write: Some(true),
+        can_create: Some(true),
+        toolsets: Some(["files", "kv"].map(str::to_owned).into()),
+        autonomy: Some(Autonomy::Full),
+        requires_approval: Some(["create_file".to_owned()].into()),
+        ..AgentSpec::default()
+    }
 }
 
 impl Stage {
@@ -92,7 +133,10 @@ impl Stage {
         let data = TempDir::new()?;
         let engine = engine(data.path(), postgres.as_deref()).await?;
         let home = engine.home().await?;
-        let agent = engine.find_agent(home.workspace, "guide").await?.id;
+        let agent = match engine.find_agent(home.workspace, "bench").await {
+            Ok(agent) => agent.id,
+            Err(_) => engine.save_agent(home.workspace, Actor::User(home.user), agent(), 0).await?.id,
+        };
         let worker = Some(engine.start_worker().await?);
         Ok(Self { data, postgres, engine, worker, home, agent })
     }
