@@ -14,7 +14,7 @@ use crate::guard::scope::Action;
 use crate::label::Labels;
 use crate::limits;
 
-/// What kind of thing a tool touches (S2's list).
+/// What kind of thing a tool touches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Category {

@@ -11,6 +11,8 @@ pub struct RunFilter {
     pub chat: Option<ChatId>,
     /// Only in this status.
     pub status: Option<String>,
+    /// Only started by this.
+    pub trigger: Option<String>,
     /// Only what this person may see without being an admin: what they started, and shared chats.
     pub visible_to: Option<UserId>,
     /// Only older than this run (keyset cursor).

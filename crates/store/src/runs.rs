@@ -63,6 +63,7 @@ impl Store {
         wanted.equal("agent", filter.agent);
         wanted.equal("chat", filter.chat);
         wanted.equal("status", filter.status.as_deref());
+        wanted.equal("\"trigger\"", filter.trigger.as_deref());
         wanted.also("id <", filter.before);
         wanted.also(
             "(chat IN (SELECT id FROM chats WHERE workspace = $1 AND shared = 1) OR initiator =",

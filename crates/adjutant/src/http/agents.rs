@@ -1,7 +1,7 @@
 //! `/agents`: their configuration, version by version, and what they may do.
 
 use adjutant_core::guard::policy::{AgentConfig, AgentSpec};
-use adjutant_core::id::UserId;
+use adjutant_core::id::{AgentId, UserId};
 use adjutant_core::run::event::Actor;
 use adjutant_engine::store::row::AgentRow;
 use adjutant_engine::{EngineError, Right, Role};
@@ -50,6 +50,32 @@ pub(super) async fn find_agent(
         }
     }
     Err(Problem::not_found("agent", name))
+}
+
+/// The workspaces that a list reaches into, each with the agent it is narrowed to. Where there is no such agent there is
+/// nothing to list.
+///
+/// # Errors
+/// 404 for a workspace where they are nobody.
+pub(super) async fn listed(
+    server: &Server,
+    signed: &Signed,
+    workspace: Option<&str>,
+    agent: Option<&str>,
+) -> Result<Vec<(Access, Option<AgentId>)>, Problem> {
+    let mut listed = Vec::new();
+    for access in signed.workspaces(workspace)? {
+        let Some(name) = agent else {
+            listed.push((access, None));
+            continue;
+        };
+        match server.engine.find_agent(access.workspace, name).await {
+            Ok(row) => listed.push((access, Some(row.id))),
+            Err(EngineError::NotFound { .. }) => {}
+            Err(other) => return Err(other.into()),
+        }
+    }
+    Ok(listed)
 }
 
 /// An agent that the caller may change: their own, or any of the workspace for an admin.

@@ -19,6 +19,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::agents::listed;
 use super::ask::{Asked, Body, given, id};
 use super::door::{Access, Signed};
 use super::page::{Page, limit, page};
@@ -60,14 +61,8 @@ async fn list(
 ) -> Result<Json<Page>, Problem> {
     let most = limit(wanted.limit)?;
     let mut rows: Vec<ApprovalRow> = Vec::new();
-    for access in signed.workspaces(wanted.workspace_id.as_deref())? {
-        let agent = match &wanted.agent {
-            Some(name) => match server.engine.find_agent(access.workspace, name).await {
-                Ok(row) => Some(row.id),
-                Err(_) => continue,
-            },
-            None => None,
-        };
+    let places = listed(&server, &signed, wanted.workspace_id.as_deref(), wanted.agent.as_deref()).await?;
+    for (access, agent) in places {
         let filter = ApprovalFilter {
             status: wanted.status.clone(),
             run: given::<RunId>("run", wanted.run.as_deref())?,
@@ -116,7 +111,7 @@ async fn get(State(server): State<Server>, signed: Signed, Path(name): Path<Stri
     Ok(Json(shown(&server, access, &row, &state).await?))
 }
 
-/// A decision: in our form, in that of S3's `approved`, or of S0's `confirmed`.
+/// A decision: in our form, or as `approved` or `confirmed`, which older clients send.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct NewDecision {

@@ -15,7 +15,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::agents::find_agent;
+use super::agents::{find_agent, listed};
 use super::ask::{Asked, Body, given, id};
 use super::door::{Access, Signed};
 use super::page::{Page, limit, page};
@@ -82,14 +82,8 @@ async fn list(
 ) -> Result<Json<Page>, Problem> {
     let most = limit(wanted.limit)?;
     let mut rows: Vec<ChatRow> = Vec::new();
-    for access in signed.workspaces(wanted.workspace_id.as_deref())? {
-        let agent = match &wanted.agent {
-            Some(name) => match server.engine.find_agent(access.workspace, name).await {
-                Ok(row) => Some(row.id),
-                Err(_) => continue,
-            },
-            None => None,
-        };
+    let places = listed(&server, &signed, wanted.workspace_id.as_deref(), wanted.agent.as_deref()).await?;
+    for (access, agent) in places {
         let before = given::<ChatId>("cursor", wanted.cursor.as_deref())?;
         let filter = ChatFilter { agent, visible_to: access.visible_to(), before };
         rows.extend(server.engine.store().chats(access.workspace, &filter, most + 1).await?);

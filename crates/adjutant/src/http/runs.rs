@@ -18,7 +18,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::agents::find_agent;
+use super::agents::{find_agent, listed};
 use super::ask::{Asked, Body, given, id};
 use super::door::{Access, Signed};
 use super::frame::overloaded;
@@ -90,26 +90,18 @@ async fn list(
     let most = limit(wanted.limit)?;
     let mut rows: Vec<RunRow> = Vec::new();
     let mut names: BTreeMap<AgentId, String> = BTreeMap::new();
-    for access in signed.workspaces(wanted.workspace_id.as_deref())? {
-        let agent = match &wanted.agent {
-            // An agent of another workspace has no runs here.
-            Some(name) => match server.engine.find_agent(access.workspace, name).await {
-                Ok(row) => Some(row.id),
-                Err(_) => continue,
-            },
-            None => None,
-        };
+    let places = listed(&server, &signed, wanted.workspace_id.as_deref(), wanted.agent.as_deref()).await?;
+    for (access, agent) in places {
         let filter = RunFilter {
             agent,
             chat: given::<ChatId>("chat", wanted.chat.as_deref())?,
             status: wanted.status.clone(),
+            trigger: wanted.trigger.clone(),
             visible_to: access.visible_to(),
             before: given::<RunId>("cursor", wanted.cursor.as_deref())?,
             superseded: wanted.superseded.unwrap_or(false),
         };
-        let found = server.engine.store().runs(access.workspace, &filter, most + 1).await?;
-        let asked = |row: &RunRow| wanted.trigger.as_ref().is_none_or(|trigger| row.trigger == *trigger);
-        rows.extend(found.into_iter().filter(asked));
+        rows.extend(server.engine.store().runs(access.workspace, &filter, most + 1).await?);
         names.extend(server.engine.store().agents(access.workspace).await?.into_iter().map(|row| (row.id, row.slug)));
     }
     rows.sort_by_key(|row| std::cmp::Reverse(row.id));

@@ -82,7 +82,7 @@ const PATHS: [&str; 44] = [
     "/open/.hidden/note.md",
     "/open/file.md",
     "/open/door/keys.txt",
-    "/open/root/etc/hostname",
+    "/open/host/etc/hostname",
     "/open/near/c.md",
     "/open/up/secret/plan.md",
     "/open/dangling.md",

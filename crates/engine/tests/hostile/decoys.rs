@@ -48,7 +48,7 @@ impl Ground {
         for (link, target) in [
             ("file.md", "../secret/plan.md"),
             ("door", "../../outside"),
-            ("root", "/"),
+            ("host", "/"),
             ("near", "sub"),
             ("up", ".."),
             ("dangling.md", "../../outside/new.md"),

@@ -28,6 +28,7 @@ impl Memory {
                 && filter.agent.is_none_or(|agent| row.agent == agent)
                 && filter.chat.is_none_or(|chat| row.chat == chat)
                 && filter.status.as_ref().is_none_or(|status| row.state.status == *status)
+                && filter.trigger.as_ref().is_none_or(|trigger| row.trigger == *trigger)
                 && filter.before.is_none_or(|before| row.id < before)
                 && (filter.superseded || row.superseded_by.is_none())
         };

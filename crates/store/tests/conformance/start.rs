@@ -106,5 +106,8 @@ stories! {
         assert_eq!(list(RunFilter { status: Some("RUNNING".into()), ..RunFilter::default() }, 9).await, [1]);
         assert_eq!(list(RunFilter { agent: Some(home.agent), ..RunFilter::default() }, 9).await, [4, 3, 2, 1, 0]);
         assert_eq!(list(RunFilter { agent: Some(agent_id()), ..RunFilter::default() }, 9).await, [0; 0]);
+        let started_by = |trigger: &str| RunFilter { trigger: Some(trigger.into()), ..RunFilter::default() };
+        assert_eq!(list(started_by("message"), 9).await, [4, 3, 2, 1, 0]);
+        assert_eq!(list(started_by("schedule"), 9).await, [0; 0]);
     }
 }
