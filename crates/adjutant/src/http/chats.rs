@@ -118,7 +118,9 @@ async fn create(
     let notebook = notebook(&server, access, body.notebook_id.as_deref()).await?;
     let title = checked(body.title.as_deref().unwrap_or("New chat"))?;
     let chat = server.engine.create_chat(access.workspace, access.user, agent.id, notebook, title).await?;
-    Ok((StatusCode::CREATED, Json(shown(&chat))))
+    let body = shown(&chat);
+    server.news.chat(&chat, &body);
+    Ok((StatusCode::CREATED, Json(body)))
 }
 
 fn checked(title: &str) -> Result<String, Problem> {
@@ -189,7 +191,11 @@ async fn change(
     let title = body.title.as_deref().map(checked).transpose()?.unwrap_or(row.title.clone());
     let shared = body.is_shared.unwrap_or(row.shared);
     server.engine.store().change_chat(access.workspace, row.id, &title, shared).await?;
-    Ok(Json(shown(&ChatRow { title, shared, ..row })))
+    let (row, before) = (ChatRow { title, shared, ..row.clone() }, row);
+    let body = shown(&row);
+    // Whoever could see it until now hears of it, too.
+    server.news.chat(&ChatRow { shared: shared || before.shared, ..row }, &body);
+    Ok(Json(body))
 }
 
 /// A message.

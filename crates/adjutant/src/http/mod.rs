@@ -8,12 +8,14 @@ mod chats;
 mod docs;
 mod document;
 mod door;
+mod events;
 mod frame;
 mod guard;
 mod health;
 mod leave;
 mod line;
 mod metrics;
+mod news;
 mod once;
 mod openapi;
 mod page;
@@ -91,6 +93,7 @@ fn closed() -> OpenApiRouter<Server> {
         .merge(approvals::router())
         .merge(rules::router())
         .merge(tools::router())
+        .merge(events::router())
 }
 
 /// The description of the API.

@@ -62,6 +62,7 @@ struct Flaw {
         (name = "approvals", description = "What waits for a person"),
         (name = "rules", description = "Standing answers"),
         (name = "tools", description = "What agents can call"),
+        (name = "events", description = "What changes, as it happens"),
     )
 )]
 struct Base;

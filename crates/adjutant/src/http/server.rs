@@ -13,6 +13,7 @@ use tokio::sync::{Semaphore, watch};
 
 use super::line::Lines;
 use super::metrics::Metrics;
+use super::news::News;
 
 /// How long it is believed that somebody is who they were: well below the second within which a revocation must cut.
 const BELIEVED: Duration = Duration::from_millis(400);
@@ -32,6 +33,7 @@ pub(crate) struct Inner {
     pub(super) home: Home,
     pub(super) place: Place,
     pub(super) lines: Lines,
+    pub(super) news: News,
     pub(super) metrics: Metrics,
     pub(super) requests: Arc<Semaphore>,
     pub(super) streams: Arc<Semaphore>,
@@ -77,6 +79,7 @@ impl Server {
     ) -> Self {
         Self(Arc::new(Inner {
             lines: Lines::default(),
+            news: News::default(),
             engine,
             home,
             place,

@@ -13,29 +13,42 @@ use axum::body::{Body, Bytes};
 use axum::http::header::{self, HeaderName, HeaderValue};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use futures::{Stream, StreamExt};
+use serde_json::json;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::{OwnedSemaphorePermit, broadcast, watch};
 use tokio::time::Interval;
 
 use super::door::{Access, Signed};
+use super::events::topic;
 use super::frame::overloaded;
 use super::line::{Frame, frame};
+use super::news::event;
 use super::problem::Problem;
 use super::server::{Credential, Server};
 
 /// A comment this often keeps proxies from cutting a silent stream.
-const HEARTBEAT: Duration = Duration::from_secs(15);
+pub(super) const HEARTBEAT: Duration = Duration::from_secs(15);
 /// How often it is looked whether the reader may still read.
-const RECHECK: Duration = Duration::from_secs(1);
+pub(super) const RECHECK: Duration = Duration::from_secs(1);
 /// Events read from the log at a time.
 const PAGE: u64 = 256;
 /// Frames put together into one write at the most.
 const TOGETHER: usize = 64;
 
-const FIRST: &str = "retry: 2000\n\n";
-const BEAT: &str = ": still here\n\n";
-const CLOSING: &str = "retry: 1000\n: the server stops; come back with Last-Event-ID\n\n";
+pub(super) const FIRST: &str = "retry: 2000\n\n";
+pub(super) const BEAT: &str = ": still here\n\n";
+pub(super) const CLOSING: &str = "retry: 1000\n: the server stops; come back with Last-Event-ID\n\n";
 const TOO_SLOW: &str = ": you are too slow; come back with Last-Event-ID\n\n";
+
+/// What a reader is told beside the events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// It is a stream of its own: how to come back, and that it is still there.
+    Alone,
+    /// It is one of several in a stream, which says these things itself.
+    Among,
+}
 
 /// Streams a run from an event on. 204 when nothing will come any more.
 pub(super) async fn stream(
@@ -45,40 +58,40 @@ pub(super) async fn stream(
     run: RunId,
     after: u64,
 ) -> Result<Response, Problem> {
-    let seat = server.streams.clone().try_acquire_owned();
-    let seat = seat.map_err(|_| overloaded("Too many streams are open at the moment."))?;
-    let row = server.engine.run_row(access.workspace, run).await?;
-    if Status::parse(&row.state.status).is_some_and(Status::is_end) && after >= row.head.seq {
+    let seat = seat(server)?;
+    let Some(mut reader) = Reader::open(server, signed, access, run, after, Manner::Alone).await? else {
         return Ok(StatusCode::NO_CONTENT.into_response());
-    }
-    let receiver = server.lines.join(&server.engine, access.workspace, run, row.head.seq);
-    // Whatever the line told before we joined it is in the log by now.
-    let head = server.engine.run_row(access.workspace, run).await?.head.seq;
-    let reader = Reader {
-        server: server.clone(),
-        credential: signed.credential.clone(),
-        access,
-        run,
-        after,
-        head,
-        receiver,
-        ready: VecDeque::from([Bytes::from_static(FIRST.as_bytes())]),
-        over: false,
-        beat: every(HEARTBEAT),
-        recheck: every(RECHECK),
-        closing: server.closing.clone(),
-        _counted: Arc::clone(&server.metrics.streams).enter(),
-        _seat: seat,
     };
-    let body = Body::from_stream(futures::stream::unfold(reader, |mut reader| async move {
-        reader.next().await.map(|bytes| (Ok::<_, Infallible>(bytes), reader))
+    reader.ready.push_back(Bytes::from_static(FIRST.as_bytes()));
+    Ok(respond(server, seat, reader.frames()))
+}
+
+/// A place for one more stream.
+///
+/// # Errors
+/// 503 when there is none.
+pub(super) fn seat(server: &Server) -> Result<OwnedSemaphorePermit, Problem> {
+    let seat = server.streams.clone().try_acquire_owned();
+    seat.map_err(|_| overloaded("Too many streams are open at the moment."))
+}
+
+/// Answers with a stream of events.
+pub(super) fn respond(
+    server: &Server,
+    seat: OwnedSemaphorePermit,
+    frames: impl Stream<Item = Bytes> + Send + 'static,
+) -> Response {
+    let counted = Arc::clone(&server.metrics.streams).enter();
+    let body = Body::from_stream(frames.map(move |bytes| {
+        let _held = (&seat, &counted);
+        Ok::<_, Infallible>(bytes)
     }));
     let mut response = body.into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
-    Ok(response)
+    response
 }
 
 /// The number of the last event a reader has: the header of a browser that comes back, or `?after=`.
@@ -97,13 +110,15 @@ pub(super) fn wants_stream(headers: &HeaderMap) -> bool {
     accepted.flat_map(|line| line.split(',')).any(|kind| kind.trim().starts_with("text/event-stream"))
 }
 
-fn every(span: Duration) -> Interval {
+pub(super) fn every(span: Duration) -> Interval {
     let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + span, span);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     ticks
 }
 
-struct Reader {
+/// One reader of one run.
+pub(super) struct Reader {
+    manner: Manner,
     server: Server,
     credential: Credential,
     access: Access,
@@ -117,11 +132,47 @@ struct Reader {
     beat: Interval,
     recheck: Interval,
     closing: watch::Receiver<bool>,
-    _counted: super::metrics::Entered,
-    _seat: OwnedSemaphorePermit,
 }
 
 impl Reader {
+    /// Opens a run for reading from an event on; none when nothing will come any more.
+    pub(super) async fn open(
+        server: &Server,
+        signed: &Signed,
+        access: Access,
+        run: RunId,
+        after: u64,
+        manner: Manner,
+    ) -> Result<Option<Self>, Problem> {
+        let row = server.engine.run_row(access.workspace, run).await?;
+        if Status::parse(&row.state.status).is_some_and(Status::is_end) && after >= row.head.seq {
+            return Ok(None);
+        }
+        let receiver = server.lines.join(&server.engine, access.workspace, run, row.head.seq);
+        // Whatever the line told before we joined it is in the log by now.
+        let head = server.engine.run_row(access.workspace, run).await?.head.seq;
+        Ok(Some(Self {
+            manner,
+            server: server.clone(),
+            credential: signed.credential.clone(),
+            access,
+            run,
+            after,
+            head,
+            receiver,
+            ready: VecDeque::new(),
+            over: false,
+            beat: every(HEARTBEAT),
+            recheck: every(RECHECK),
+            closing: server.closing.clone(),
+        }))
+    }
+
+    /// What it is told, piece by piece.
+    pub(super) fn frames(self) -> impl Stream<Item = Bytes> + Send + 'static {
+        futures::stream::unfold(self, |mut reader| async move { reader.next().await.map(|bytes| (bytes, reader)) })
+    }
+
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             if let Some(bytes) = self.ready.pop_front() {
@@ -139,25 +190,42 @@ impl Reader {
             }
             let closing = *self.closing.borrow_and_update();
             if closing {
-                self.end(CLOSING);
+                self.end(match self.manner {
+                    Manner::Alone => Bytes::from_static(CLOSING.as_bytes()),
+                    Manner::Among => return None,
+                });
                 continue;
             }
             tokio::select! {
                 told = self.receiver.recv() => match told {
                     Ok(frame) => self.take(frame),
-                    Err(RecvError::Lagged(_)) => self.end(TOO_SLOW),
+                    Err(RecvError::Lagged(_)) => {
+                        let words = self.too_slow();
+                        self.end(words);
+                    }
                     Err(RecvError::Closed) => self.over = true,
                 },
                 _ = self.recheck.tick() => self.over |= !self.may_read().await,
-                _ = self.beat.tick() => self.ready.push_back(Bytes::from_static(BEAT.as_bytes())),
+                _ = self.beat.tick() => {
+                    if self.manner == Manner::Alone {
+                        self.ready.push_back(Bytes::from_static(BEAT.as_bytes()));
+                    }
+                }
                 _ = self.closing.changed() => {}
             }
         }
     }
 
-    fn end(&mut self, words: &'static str) {
-        self.ready.push_back(Bytes::from_static(words.as_bytes()));
+    fn end(&mut self, words: Bytes) {
+        self.ready.push_back(words);
         self.over = true;
+    }
+
+    fn too_slow(&self) -> Bytes {
+        match self.manner {
+            Manner::Alone => Bytes::from_static(TOO_SLOW.as_bytes()),
+            Manner::Among => event("reread", &json!({"reason": "too_slow", "topics": [topic(self.run, self.after)]})),
+        }
     }
 
     /// Reads the next page of the log.
@@ -191,7 +259,7 @@ impl Reader {
                 // What was missed is in the log: the reader comes back for it.
                 Err(TryRecvError::Lagged(_)) => {
                     self.over = true;
-                    bytes.push(Bytes::from_static(TOO_SLOW.as_bytes()));
+                    bytes.push(self.too_slow());
                     None
                 }
                 Err(TryRecvError::Empty | TryRecvError::Closed) => None,

@@ -2,6 +2,7 @@
 
 mod client;
 mod door;
+mod events;
 mod frame;
 mod inbox;
 mod once;

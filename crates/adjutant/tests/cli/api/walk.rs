@@ -120,7 +120,8 @@ fn nobody_gets_nowhere() {
 }
 
 /// Lists and searches over all that is theirs: they answer, with nothing of others.
-const THEIR_OWN: [(&str, &str); 15] = [
+const THEIR_OWN: [(&str, &str); 16] = [
+    ("get", "/events"),
     ("get", "/rules"),
     ("post", "/rules"),
     ("get", "/me"),
