@@ -4,6 +4,7 @@
 use adjutant_core::run::command::Refusal;
 use adjutant_engine::EngineError;
 use adjutant_engine::store::StoreError;
+use adjutant_engine::tools::FileError;
 use serde_json::{Value, json};
 
 /// What the shell is told: one number per reaction.
@@ -162,9 +163,14 @@ impl From<EngineError> for Failure {
                 format!("The notebook `{name}` cannot be opened: {why}. Nothing was read or written there."),
             )
             .hint("put its folder back where it was (adjutant doctor names it), then try again"),
+            EngineError::File { path, why } => left(&path, &why),
             EngineError::Store(error) => error.into(),
         }
     }
+}
+
+fn left(path: &str, why: &FileError) -> Failure {
+    Failure::new(Exit::Other, "file", format!("{path} was left as it is: {why}."))
 }
 
 fn not_found(what: &str, name: &str) -> Failure {

@@ -8,6 +8,7 @@ use adjutant_core::run::command::Refusal;
 use adjutant_core::run::event::BadEvent;
 use adjutant_core::run::state::Impossible;
 use adjutant_store::StoreError;
+use adjutant_tools::FileError;
 
 use crate::rates::seconds;
 
@@ -86,6 +87,14 @@ pub enum EngineError {
         name: String,
         /// Why.
         why: String,
+    },
+    /// A file of a notebook could not be read or changed.
+    #[error("{path}: {why}")]
+    File {
+        /// Its path in the notebook.
+        path: String,
+        /// Why.
+        why: FileError,
     },
     /// The store said no.
     #[error(transparent)]

@@ -46,8 +46,9 @@ pub use log::Recorded;
 pub use projection::{Card, RunSummary};
 pub use replay::{Divergence, Replay};
 pub use service::{
-    ActionReport, Caller, Can, EraseReport, EraseWhat, Fork, Home, Invited, Membership, ModelCallReport, NewRule,
-    Password, ReachReport, Right, Rights, Role, RunRef, RunReport, Secret, SignIn, StartRun, TokenAsk, UndoMode,
-    UndoOutcome, UndoReport, UndoneFile, UnknownWord, Via, Wish,
+    ActionReport, Caller, Can, EraseReport, EraseWhat, Fork, Home, Invited, Meant, Membership, ModelCallReport,
+    NewRule, NoteAuthor, NoteChange, NoteHistory, NotePlace, NotesFound, Password, ReachReport, Right, Rights, Role,
+    RunRef, RunReport, SavedNote, Secret, SignIn, StartRun, TokenAsk, UndoMode, UndoOutcome, UndoReport, UndoneFile,
+    UnknownWord, Via, Wish,
 };
 pub use worker::{Attendance, Worker};

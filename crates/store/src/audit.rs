@@ -114,6 +114,7 @@ fn select(scope: Scope, filter: &AuditFilter, limit: u32) -> (String, Args) {
         ("agent =", filter.agent.map(Arg::from)),
         ("run =", filter.run.map(Arg::from)),
         ("tool =", filter.tool.as_deref().map(Arg::from)),
+        ("target =", filter.target.as_deref().map(Arg::from)),
         ("verdict =", filter.verdict.as_deref().map(Arg::from)),
         ("is_error =", filter.is_error.map(Arg::from)),
         ("time >=", filter.since.map(Arg::from)),

@@ -9,9 +9,11 @@ mod docs;
 mod document;
 mod door;
 mod events;
+mod files;
 mod frame;
 mod guard;
 mod health;
+mod history;
 mod leave;
 mod line;
 mod metrics;
@@ -94,6 +96,8 @@ fn closed() -> OpenApiRouter<Server> {
         .merge(rules::router())
         .merge(tools::router())
         .merge(events::router())
+        .merge(files::router())
+        .merge(history::router())
 }
 
 /// The description of the API.

@@ -56,6 +56,7 @@ struct Flaw {
         (name = "people", description = "Yourself, others, and tokens"),
         (name = "workspaces", description = "Tenants and their members"),
         (name = "notebooks", description = "Folder trees of files"),
+        (name = "files", description = "What is in a notebook"),
         (name = "agents", description = "Versioned configurations"),
         (name = "chats", description = "Threads of runs"),
         (name = "runs", description = "Executions and their events"),
@@ -87,6 +88,9 @@ pub(super) fn finish(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi:
         .description("A problem: what happened, what was not done, what to do next")
         .content("application/problem+json", problem)
         .build();
+    // What stands for several parts of a path in the router is one parameter for everybody else.
+    let paths = std::mem::take(&mut document.paths.paths);
+    document.paths.paths = paths.into_iter().map(|(path, item)| (path.replace("{*", "{"), item)).collect();
     for item in document.paths.paths.values_mut() {
         let operations = [&mut item.get, &mut item.put, &mut item.post, &mut item.delete, &mut item.patch];
         for operation in operations.into_iter().flatten() {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use adjutant_core::run::command::Refusal;
 use adjutant_engine::EngineError;
 use adjutant_engine::store::StoreError;
+use adjutant_engine::tools::FileError;
 use axum::http::header::{self, HeaderValue};
 use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -198,7 +199,37 @@ impl From<EngineError> for Problem {
                 let text = format!("The notebook `{name}` cannot be opened. Nothing was read or written there.");
                 Self::new(Kind::Unavailable, text).hint("the operator finds the reason with: adjutant doctor")
             }
+            EngineError::File { path, why } => file(&path, &why),
             EngineError::Store(error) => error.into(),
+        }
+    }
+}
+
+/// Why a file was not read or changed.
+fn file(path: &str, why: &FileError) -> Problem {
+    let detail = format!("`{}` was left as it is: {why}.", shortened(path));
+    match why {
+        FileError::NotFound => Problem::not_found("file", path),
+        FileError::Changed => {
+            Problem::new(Kind::StaleVersion, detail).hint("read it again, then send your change with its new ETag")
+        }
+        FileError::Exists => Problem::new(Kind::StaleVersion, detail)
+            .hint("choose another path, or read what is there and send your change with its ETag"),
+        FileError::IsFolder | FileError::NotAFolder | FileError::NotEmpty => Problem::new(Kind::Conflict, detail),
+        FileError::TooLarge { .. } => Problem::new(Kind::TooLarge, detail),
+        FileError::NotAFile
+        | FileError::Symlink
+        | FileError::Escapes
+        | FileError::NotText
+        | FileError::Reserved
+        | FileError::Denied => Problem::forbidden(detail),
+        FileError::Full | FileError::ReadOnly => {
+            Problem::new(Kind::Unavailable, detail).hint("the operator has to make room, or make the folder writable")
+        }
+        FileError::Unconfirmed(_) | FileError::Lost | FileError::Io(_) => {
+            tracing::error!(path, %why, "a file could not be used");
+            Problem::new(Kind::Unavailable, format!("`{}` could not be used.", shortened(path)))
+                .hint("read it again; the operator finds the reason in the log")
         }
     }
 }

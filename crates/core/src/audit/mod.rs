@@ -68,6 +68,14 @@ deeds! {
     TokenRevoked "token_revoked";
     /// A setting was changed.
     SettingChanged "setting_changed";
+    /// A person is about to make or change a file.
+    FileSaved "file_saved";
+    /// A person is about to delete a file or folder.
+    FileDeleted "file_deleted";
+    /// A person is about to move a file.
+    FileMoved "file_moved";
+    /// A change of a file that was recorded was not made after all.
+    FileKept "file_kept";
 }
 
 /// Something that somebody did to the instance or a workspace: who, what, and to what.

@@ -10,6 +10,7 @@ mod whole;
 pub use entry::{AuditEntry, Redaction};
 pub(crate) use rows::{audit_row, run_rows};
 pub use search::{AuditPage, PageOf};
+pub(crate) use search::{cursor_of, read_cursor};
 pub use verify::{AuditProblem, AuditVerified};
 pub use whole::{RunBodies, is_whole_export, verify_whole_export};
 
@@ -19,7 +20,7 @@ use adjutant_core::run::chain::{Entry, Head, StreamId};
 use adjutant_core::run::event::BadEvent;
 use adjutant_core::time::Time;
 use adjutant_store::StoreError;
-use adjutant_store::row::{Append, Writer};
+use adjutant_store::row::{Append, Block, Writer};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -78,7 +79,15 @@ impl Engine {
             // It is tried again with the next act; what is to be recorded now does not wait for it.
             tracing::warn!(%error, "the days that are over could not be closed");
         }
-        self.append_audit(log, &AuditEvent::Act(act)).await
+        self.append_audit(log, &AuditEvent::Act(act), Vec::new()).await
+    }
+
+    /// Records an act together with contents that it refers to.
+    ///
+    /// # Errors
+    /// As [`Self::audit`].
+    pub(crate) async fn audit_with(&self, log: AuditLog, act: Act, blocks: Vec<Block>) -> Result<Head, EngineError> {
+        self.append_audit(log, &AuditEvent::Act(act), blocks).await
     }
 
     /// Everything in an audit log.
@@ -102,7 +111,12 @@ impl Engine {
         }
     }
 
-    pub(crate) async fn append_audit(&self, log: AuditLog, event: &AuditEvent) -> Result<Head, EngineError> {
+    pub(crate) async fn append_audit(
+        &self,
+        log: AuditLog,
+        event: &AuditEvent,
+        blocks: Vec<Block>,
+    ) -> Result<Head, EngineError> {
         let stream = log.stream();
         // One at a time here, so that only other nodes can be faster.
         let _turn = self.audit_turn().await;
@@ -116,7 +130,7 @@ impl Engine {
                 stream,
                 expected: head,
                 writer: Writer::Command,
-                blocks: Vec::new(),
+                blocks: blocks.clone(),
                 run: None,
                 approvals: Vec::new(),
                 calls: Vec::new(),

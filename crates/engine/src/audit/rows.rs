@@ -97,7 +97,8 @@ pub(crate) fn audit_row(stream: StreamId, seq: u64, time: Time, event: &AuditEve
     };
     match event {
         AuditEvent::Act(act) => {
-            Some(AuditRow { actor: act.by.as_ref().map(actor), agent: act.agent, run: act.run, ..row })
+            let target = act.detail.get("path").and_then(|path| path.as_str()).map(str::to_owned);
+            Some(AuditRow { actor: act.by.as_ref().map(actor), agent: act.agent, run: act.run, target, ..row })
         }
         AuditEvent::Day(_) => Some(row),
         AuditEvent::Heads(_) => None,

@@ -65,7 +65,7 @@ impl Engine {
                     data.push(entry);
                 }
                 if data.len() == page.limit || scanned == SCAN {
-                    return Ok(AuditPage { data, next_cursor: Some(cursor(place)), has_more: true });
+                    return Ok(AuditPage { data, next_cursor: Some(cursor_of(place)), has_more: true });
                 }
             }
             if last {
@@ -127,6 +127,7 @@ impl Engine {
             agent,
             run,
             tool: wanted.tool.clone(),
+            target: None,
             verdict: wanted.verdict.clone(),
             is_error: wanted.failed,
             since: wanted.since,
@@ -153,11 +154,11 @@ impl Engine {
     }
 }
 
-fn cursor(place: AuditPlace) -> String {
+pub(crate) fn cursor_of(place: AuditPlace) -> String {
     format!("{}.{}.{}", place.time.millis(), place.stream, place.seq)
 }
 
-fn read_cursor(text: &str) -> Result<AuditPlace, EngineError> {
+pub(crate) fn read_cursor(text: &str) -> Result<AuditPlace, EngineError> {
     let mut parts = text.split('.');
     let place = || {
         Some(AuditPlace {

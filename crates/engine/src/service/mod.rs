@@ -6,6 +6,7 @@ mod approvals;
 mod chats;
 mod erase;
 mod home;
+mod notes;
 mod reach;
 mod report;
 pub(crate) mod rules;
@@ -18,6 +19,7 @@ pub use access::{
 };
 pub use erase::{EraseReport, EraseWhat};
 pub use home::Home;
+pub use notes::{Meant, NoteAuthor, NoteChange, NoteHistory, NotePlace, NotesFound, SavedNote};
 pub use reach::{Can, ReachReport, Wish};
 pub use report::{ActionReport, ModelCallReport, RunReport};
 pub use rules::NewRule;

@@ -27,6 +27,7 @@ impl Memory {
             (filter.kinds.is_empty() || filter.kinds.contains(&row.kind))
                 && same(&filter.actor, &row.actor)
                 && same(&filter.tool, &row.tool)
+                && same(&filter.target, &row.target)
                 && same(&filter.verdict, &row.verdict)
                 && filter.agent.is_none_or(|agent| row.agent == Some(agent))
                 && filter.run.is_none_or(|run| row.run == Some(run))

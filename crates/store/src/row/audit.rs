@@ -63,6 +63,8 @@ pub struct AuditFilter {
     pub run: Option<RunId>,
     /// Only calls of this tool.
     pub tool: Option<String>,
+    /// Only what touches this path first.
+    pub target: Option<String>,
     /// Only calls of which the guard said this.
     pub verdict: Option<String>,
     /// Only what failed, or only what did not.

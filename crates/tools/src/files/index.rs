@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::limits::{INDEX_BATCH, INDEX_TIME, SETTLED};
 use crate::notebook::{Entry, FileError, Notebook, Visit, Walked};
-use crate::world::{HandleError, IndexedFile, Stamp, World};
+use crate::world::{HandleError, IndexHandle, IndexedFile, Stamp};
 
 /// Bytes of text handed to the index at once.
 const BATCH_BYTES: usize = 4 * 1024 * 1024;
@@ -37,16 +37,21 @@ struct Survey {
 ///
 /// # Errors
 /// Fails when the index does not answer; a file that cannot be read is left out.
-pub async fn refresh(world: &World, notebook: &Arc<Notebook>) -> Result<Freshness, HandleError> {
+pub async fn refresh(
+    index: &dyn IndexHandle,
+    scope: &Arc<Scope>,
+    now: Time,
+    notebook: &Arc<Notebook>,
+) -> Result<Freshness, HandleError> {
     let until = Instant::now() + INDEX_TIME;
-    let known = Arc::new(world.index.state().await?);
-    let (before, scope) = (Arc::clone(&known), Arc::clone(&world.scope));
-    let survey = notebook.run(move |notebook| survey(notebook, &scope, &before, until)).await;
+    let known = Arc::new(index.state().await?);
+    let (before, reach) = (Arc::clone(&known), Arc::clone(scope));
+    let survey = notebook.run(move |notebook| survey(notebook, &reach, &before, until)).await;
     let Ok(mut survey) = survey else { return Ok(Freshness::Behind) };
     if survey.walked == Walked::Whole {
-        let gone = gone(&known, &survey.seen, &world.scope);
+        let gone = gone(&known, &survey.seen, scope);
         if !gone.is_empty() {
-            world.index.remove(gone).await?;
+            index.remove(gone).await?;
         }
     }
     survey.changed.reverse();
@@ -54,7 +59,7 @@ pub async fn refresh(world: &World, notebook: &Arc<Notebook>) -> Result<Freshnes
         if Instant::now() >= until {
             return Ok(Freshness::Behind);
         }
-        let (mut changed, now) = (std::mem::take(&mut survey.changed), world.now);
+        let mut changed = std::mem::take(&mut survey.changed);
         let taken = notebook.run(move |notebook| {
             let files = batch(notebook, &mut changed, now);
             Ok((changed, files))
@@ -62,7 +67,7 @@ pub async fn refresh(world: &World, notebook: &Arc<Notebook>) -> Result<Freshnes
         let Ok((rest, files)) = taken.await else { return Ok(Freshness::Behind) };
         survey.changed = rest;
         if !files.is_empty() {
-            world.index.put(files).await?;
+            index.put(files).await?;
         }
     }
     Ok(match survey.walked {

@@ -53,7 +53,8 @@ impl SearchContent {
             return Err(refuse(&self.0, &format!("limit must be from 1 to {HITS_MOST}")));
         }
         let notebook = notebook(world)?;
-        let freshness = index::refresh(world, notebook).await.map_err(|error| unavailable(&error))?;
+        let fresh = index::refresh(world.index.as_ref(), &world.scope, world.now, notebook).await;
+        let freshness = fresh.map_err(|error| unavailable(&error))?;
         let hits = readable_hits(world, query, arguments.limit).await.map_err(|error| unavailable(&error))?;
         let mut lines: Vec<String> = hits.iter().map(line).collect();
         if lines.is_empty() {

@@ -3,6 +3,7 @@
 mod client;
 mod door;
 mod events;
+mod files;
 mod frame;
 mod inbox;
 mod once;

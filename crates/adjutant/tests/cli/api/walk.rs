@@ -81,6 +81,8 @@ impl Things {
             ("post", "/tokens") => json!({"name": "walked", "workspace_id": "home"}),
             ("put", "/me/password") => json!({"old_password": "not the password", "password": "a new long one"}),
             ("put", "/notebooks/{notebook}/files/{path}") => json!("walked"),
+            ("post", "/notebooks/{notebook}/folders") => json!({"path": "/walked"}),
+            ("post", "/notebooks/{notebook}/move") => json!({"from": "/todo.md", "to": "/walked.md"}),
             ("post", _) => json!({}),
             (_, _) => return None,
         })
