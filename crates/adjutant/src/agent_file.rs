@@ -14,7 +14,7 @@ use crate::suggest;
 const FILE_BYTES: u64 = 256 * 1024;
 
 /// The fields a file may have: those of an agent, and what they are called elsewhere.
-const FIELDS: [&str; 30] = [
+const FIELDS: [&str; 31] = [
     "name",
     "slug",
     "description",
@@ -41,6 +41,7 @@ const FIELDS: [&str; 30] = [
     "max_tool_calls",
     "max_requests_per_hour",
     "tool_limits",
+    "content_filter",
     "max_tokens_per_request",
     "approval_expires_in",
     "is_active",

@@ -63,6 +63,12 @@ impl Failure {
         Self::new(Exit::Other, "internal", message)
     }
 
+    fn content_blocked(error: &EngineError) -> Self {
+        let what = format!("{} Nothing was started, and it was recorded.", sentence(&error.to_string()));
+        Self::new(Exit::Rejected, "content_blocked", what)
+            .hint("say it without that, or change content_filter in the agent's file")
+    }
+
     pub(crate) fn not_found(message: impl Into<String>) -> Self {
         Self::new(Exit::Other, "not_found", message)
     }
@@ -106,6 +112,7 @@ fn title(code: &str) -> String {
 }
 
 impl From<EngineError> for Failure {
+    #[allow(clippy::too_many_lines, reason = "one arm for each thing that can go wrong")]
     fn from(error: EngineError) -> Self {
         match error {
             EngineError::NotFound { what, name } => not_found(what, &name),
@@ -133,6 +140,7 @@ impl From<EngineError> for Failure {
                 format!("The agent `{slug}` is switched off. Nothing was started."),
             )
             .hint("set is_active: true in its file, or choose another agent (adjutant agents ls)"),
+            EngineError::ContentBlocked { .. } => Self::content_blocked(&error),
             EngineError::RateLimited { ref agent, wait } => {
                 let seconds = wait.as_millis().div_ceil(1000);
                 let what =

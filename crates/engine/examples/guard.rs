@@ -4,6 +4,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use adjutant_core::guard::filter::Filter;
 use adjutant_core::guard::judge::{Caller, Decision, Definition, Life, Outside, Question, judge};
 use adjutant_core::guard::path::NotePath;
 use adjutant_core::guard::policy::{AgentConfig, AgentSpec, Autonomy};
@@ -80,6 +81,7 @@ fn verdicts(agent: &AgentConfig) -> Result<(), Box<dyn std::error::Error>> {
         life: Life::Running,
         definition: Definition::AsPinned,
         outside: Outside::nothing(),
+        filter: Filter::none(),
         effects: Effects::Live,
         notebook: true,
         labels: Labels::NONE,

@@ -4,6 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use adjutant_core::content::Content;
+use adjutant_core::guard::filter::Filter;
 use adjutant_core::guard::{arguments, meta};
 use adjutant_core::id::CallId;
 use adjutant_core::limits;
@@ -45,7 +46,8 @@ impl Driver {
             return Ok(flushed);
         }
         let from = self.now();
-        let pieces = self.engine.pieces(self.log.run, turn);
+        let filter = self.known_agent().await?.filter;
+        let pieces = self.engine.filtered_pieces(self.engine.pieces(self.log.run, turn), &filter);
         let model = self.engine.model(&request.model);
         let answer = match model {
             Err(error) => Err(error),
@@ -60,6 +62,7 @@ impl Driver {
             Ok(answer) => self.record_answer(
                 turn,
                 &request,
+                &filter,
                 answer,
                 u64::try_from(self.now().since(from).as_millis()).unwrap_or(u64::MAX),
             )?,
@@ -116,9 +119,11 @@ impl Driver {
         &mut self,
         turn: u32,
         request: &ModelRequest,
+        filter: &Filter,
         answer: ModelAnswer,
         ms: u64,
     ) -> Result<(), EngineError> {
+        let answer = self.filter_answer(filter, answer)?;
         for thinking in answer.thinking {
             let text = Content::new(thinking.text);
             self.log.push(Thought { turn, form: ThoughtForm::Reasoning, text, signature: thinking.signature })?;
@@ -150,6 +155,7 @@ impl Driver {
         for call in answer.calls {
             let id = self.call_id(&call);
             let (tool, arguments) = meant(call);
+            let arguments = self.filter_arguments(filter, &id, &tool, arguments)?;
             self.log.push(CallProposed { turn, call: id, tool, arguments: Content::new(arguments) })?;
         }
         Ok(())

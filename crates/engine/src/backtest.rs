@@ -2,6 +2,7 @@
 //! then. Acts on nothing and calls no model; costs what reading the logs costs.
 
 use adjutant_core::guard::arguments;
+use adjutant_core::guard::filter::Filter;
 use adjutant_core::guard::judge::{Caller, Decision, Definition, Life, Outside, Question, Verdict, judge};
 use adjutant_core::guard::policy::AgentConfig;
 use adjutant_core::guard::rule::Rules;
@@ -74,6 +75,7 @@ pub struct BacktestChange {
 struct Draft<'a> {
     config: &'a AgentConfig,
     scope: Scope,
+    filter: Filter,
     rules: Rules,
 }
 
@@ -90,7 +92,8 @@ impl Engine {
         since: Option<Time>,
     ) -> Result<Backtest, EngineError> {
         let rules = Rules::clone(&self.current_agent(workspace, agent).await?.rules);
-        let draft = Draft { config: draft, scope: draft.compile_scope(), rules };
+        let draft =
+            Draft { config: draft, scope: draft.compile_scope(), filter: Filter::new(&draft.content_filter), rules };
         let mut found = Backtest { agent_id: agent, runs: 0, erased: 0, calls: 0, skipped: 0, changes: Vec::new() };
         let mut filter = RunFilter { agent: Some(agent), superseded: true, ..RunFilter::default() };
         loop {
@@ -176,6 +179,7 @@ impl Engine {
             life: Life::Running,
             definition: Definition::AsPinned,
             outside: Outside::nothing(),
+            filter: &draft.filter,
             effects: start.effects,
             notebook,
             labels: state.labels,

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use adjutant_core::guard::arguments::Schema;
+use adjutant_core::guard::filter::Filter;
 use adjutant_core::guard::policy::AgentConfig;
 use adjutant_core::guard::rate::Rate;
 use adjutant_core::guard::rule::Rules;
@@ -81,6 +82,8 @@ pub struct CurrentAgent {
     pub config: Arc<AgentConfig>,
     /// Its scope, compiled.
     pub scope: Arc<Scope>,
+    /// What its texts may hold, compiled.
+    pub filter: Arc<Filter>,
     /// The standing rules it is judged by.
     pub rules: Arc<Rules>,
 }
@@ -196,7 +199,8 @@ impl Engine {
         config.is_active &= row.active;
         let scope = Arc::new(config.compile_scope());
         let rules = Arc::new(self.standing_rules(workspace, row.id).await?);
-        Ok(CurrentAgent { id: row.id, version: row.version, config: Arc::new(config), scope, rules })
+        let filter = Arc::new(Filter::new(&config.content_filter));
+        Ok(CurrentAgent { id: row.id, version: row.version, config: Arc::new(config), scope, filter, rules })
     }
 
     /// A notebook, opened once.

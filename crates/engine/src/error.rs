@@ -49,6 +49,14 @@ pub enum EngineError {
     /// The agent is switched off.
     #[error("the agent `{0}` is not active")]
     AgentInactive(String),
+    /// The agent's content filter forbids what was said.
+    #[error("entry {entry} of the content filter of `{agent}` forbids this message")]
+    ContentBlocked {
+        /// The agent.
+        agent: String,
+        /// The entry, by its place in the filter.
+        entry: usize,
+    },
     /// The agent has made its model calls of this hour.
     #[error("the agent `{agent}` has used up its model calls of this hour; there is room again in {} s", seconds(*.wait))]
     RateLimited {

@@ -13,6 +13,7 @@ mod env;
 mod error;
 mod export;
 mod feed;
+mod filtering;
 mod handles;
 mod lease;
 mod log;

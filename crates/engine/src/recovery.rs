@@ -2,6 +2,7 @@
 
 use adjutant_core::content::Content;
 use adjutant_core::guard::judge::Decision;
+use adjutant_core::guard::redact::{Mode, redact};
 use adjutant_core::id::CallId;
 use adjutant_core::label::Labels;
 use adjutant_core::limits;
@@ -57,7 +58,11 @@ impl Driver {
         let declared = self.engine.tools().get(&name).map_or(Labels::NONE, |tool| tool.spec().labels);
         let WorkEnded { outcome, ms, .. } = ended;
         let is_error = !matches!(outcome, ToolOutcome::Done(_));
+        let filter = self.known_agent().await?.filter;
         let text = said(&outcome);
+        // What went wrong may quote what was sent; the model and the log get it without (rule R1).
+        let text = if is_error { redact(&text, Mode::Standard).into_owned() } else { text };
+        let text = self.filter_output(&filter, Some(&call), text)?;
         let (labels, resources) = match outcome {
             ToolOutcome::Done(Done { labels, resources, keep, .. }) => {
                 for bytes in keep {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use adjutant_core::content::Hash;
 use adjutant_core::guard::arguments;
+use adjutant_core::guard::filter::Filter;
 use adjutant_core::guard::judge::{Caller, Definition, Life, Outside, Question, Verdict, judge};
 use adjutant_core::guard::policy::AgentConfig;
 use adjutant_core::guard::rule::Rules;
@@ -188,6 +189,7 @@ impl Walk<'_> {
             life: Life::Running,
             definition: Definition::AsPinned,
             outside: Outside::nothing(),
+            filter: &Filter::new(&config.content_filter),
             effects: self.state.start.as_ref()?.effects,
             notebook: body.verdict.rule != "notebook",
             labels: self.state.labels,

@@ -244,6 +244,7 @@ impl Driver {
             life: if self.state().end_status().is_none() { Life::Running } else { Life::Over },
             definition: Definition::AsPinned,
             outside: Outside::nothing(),
+            filter: &agent.filter,
             effects,
             notebook: world.notebook.is_some(),
             labels: self.state().labels,
@@ -270,14 +271,8 @@ impl Driver {
         let print = fingerprint(self.log.run, &call.id, tool.spec(), value, &prepared.target);
         if verdict.decision == Decision::Allow && seen.is_some_and(|seen| !seen.holds(&prepared, print)) {
             // What the person saw is not what is there now: ask again, with a new preview (rule A2).
-            verdict = Verdict {
-                decision: Decision::Ask,
-                rule: "target_changed".to_owned(),
-                reason: "What would run is not what was approved: its target, its content or the tool has changed."
-                    .to_owned(),
-                smallest_grant: None,
-                scopes: vec![GrantScope::Once],
-            };
+            let reason = "What would run is not what was approved: its target, its content or the tool has changed.";
+            verdict = Verdict::ask("target_changed", reason, &[GrantScope::Once]);
         }
         if verdict.decision == Decision::Ask
             && let Some(twin) = self.twin(call, value)

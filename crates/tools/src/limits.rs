@@ -6,8 +6,6 @@ use std::time::Duration;
 pub const FILE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a tool on keys may run: it is one small question to the store.
 pub const KV_TIMEOUT: Duration = Duration::from_secs(10);
-/// Bytes of the diff a person is shown; more than this nobody reads.
-pub const DIFF_BYTES: usize = 256 * 1024;
 /// How long the exact comparison of two texts may take before a coarser one is good enough.
 pub const DIFF_TIME: Duration = Duration::from_millis(500);
 /// Bytes of front matter that are parsed; real ones have a few hundred.

@@ -4,6 +4,7 @@ mod agents;
 mod audit;
 mod backtest;
 mod check;
+mod clean_log;
 mod completions;
 mod config;
 mod doctor;
@@ -29,6 +30,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use serde_json::Value;
 
+use self::clean_log::CleanLog;
 use self::screen::Format;
 use self::terminal::Terminal;
 use crate::config::{Config, Environment, Flags};
@@ -192,7 +194,10 @@ fn start_log(context: &Context, default: &str) -> Result<(), Failure> {
     let filter = tracing_subscriber::EnvFilter::try_new(&wanted)
         .map_err(|error| Failure::usage(format!("The log level `{wanted}` is not one: {error}.")))?;
     let coloured = context.terminal.err == terminal::Style::Coloured;
-    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(coloured).with_writer(std::io::stderr);
+    let subscriber = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(coloured)
+        .with_writer(|| CleanLog(std::io::stderr()));
     // A second start in one process would only happen in a test, and there the first one serves.
     let _ = subscriber.try_init();
     Ok(())

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use adjutant_core::guard::judge::Decision as Guard;
 use adjutant_core::id::CallId;
 use adjutant_core::run::event::{
-    Actor, ApprovalAsked, ApprovalDecided, CallEnded, Decision, EndStatus, Event, PauseReason, RunEnded, ThoughtForm,
+    Actor, ApprovalAsked, ApprovalDecided, CallEnded, ContentFiltered, Decision, EndStatus, Event, PauseReason,
+    RunEnded, ThoughtForm,
 };
 use adjutant_core::time::Time;
 use adjutant_engine::Recorded;
@@ -69,11 +70,8 @@ impl Steps {
                     span(at.since(recorded.at))
                 )))
             }
-            Event::Paused(body) => Some(style.warn(match body.reason {
-                PauseReason::Person => "‖ Paused by request.",
-                PauseReason::Budget => "‖ Paused: the budget is used up.",
-                PauseReason::Rate => "‖ Paused: the rate is used up; it goes on by itself.",
-            })),
+            Event::ContentFiltered(body) => Some(style.warn(filtered(body))),
+            Event::Paused(body) => Some(style.warn(paused(body.reason))),
             Event::Resumed(_) => Some(style.dim("▸ going on")),
             Event::Errored(body) => {
                 self.error = Some(body.message.clone());
@@ -134,6 +132,22 @@ impl Steps {
             }
             EndStatus::Cancelled => style.warn(&format!("■ Cancelled after {took}")),
         }
+    }
+}
+
+const fn filtered(body: &ContentFiltered) -> &'static str {
+    match (body.blocked, body.redacted.is_empty()) {
+        (Some(_), _) => "▒ held back by the content filter",
+        (None, false) => "▒ changed by the content filter",
+        (None, true) => "▒ labelled by the content filter",
+    }
+}
+
+const fn paused(reason: PauseReason) -> &'static str {
+    match reason {
+        PauseReason::Person => "‖ Paused by request.",
+        PauseReason::Budget => "‖ Paused: the budget is used up.",
+        PauseReason::Rate => "‖ Paused: the rate is used up; it goes on by itself.",
     }
 }
 

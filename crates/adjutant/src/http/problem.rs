@@ -135,12 +135,18 @@ impl IntoResponse for Problem {
     }
 }
 
+fn content_blocked(error: &EngineError) -> Problem {
+    let what = format!("{} Nothing was started, and it was recorded.", sentence(&error.to_string()));
+    Problem::new(Kind::ContentBlocked, what).hint("say it without that")
+}
+
 /// Whole seconds, at least one.
 fn seconds(span: Duration) -> u64 {
     span.as_secs() + 1
 }
 
 impl From<EngineError> for Problem {
+    #[allow(clippy::too_many_lines, reason = "one arm for each thing that can go wrong")]
     fn from(error: EngineError) -> Self {
         match error {
             EngineError::NotFound { what, name } => Self::not_found(what, &name),
@@ -164,6 +170,7 @@ impl From<EngineError> for Problem {
                 Self::new(Kind::Conflict, format!("{} Nothing was written.", sentence(&error.to_string())))
                     .hint("choose another name")
             }
+            EngineError::ContentBlocked { .. } => content_blocked(&error),
             EngineError::AgentInactive(slug) => {
                 Self::new(Kind::AgentInactive, format!("The agent `{slug}` is switched off. Nothing was started."))
                     .hint(format!(

@@ -4,8 +4,8 @@ use adjutant_core::id::RunId;
 use adjutant_core::label::Labels;
 use adjutant_core::money::{MicroUsd, TokenUsage};
 use adjutant_core::run::event::{
-    Actor, ApprovalAsked, ApprovalDecided, CallEnded, CallInDoubt, CallJudged, CallStarted, Decision, Errored, Event,
-    ModelAnswered, ModelFailed, Paused, RunEnded, RunStarted, Said, Thought,
+    Actor, ApprovalAsked, ApprovalDecided, CallEnded, CallInDoubt, CallJudged, CallStarted, ContentFiltered, Decision,
+    Errored, Event, ModelAnswered, ModelFailed, Paused, RunEnded, RunStarted, Said, Thought,
 };
 use adjutant_engine::Recorded;
 use serde::Serialize;
@@ -48,6 +48,7 @@ fn payload(run: RunId, event: &Event, texts: &Texts) -> Option<Payload> {
         Event::CallStarted(body) => tool_call(body, texts),
         Event::CallEnded(body) => tool_result(body, texts),
         Event::CallInDoubt(body) => in_doubt(body),
+        Event::ContentFiltered(body) => filtered(body),
         Event::Paused(body) => paused(body),
         Event::Resumed(body) => ("resumed", object(json!({"by": actor(&body.by)}))),
         Event::Cancelled(body) => ("cancelled", object(json!({"reason": body.reason}))),
@@ -225,6 +226,13 @@ fn in_doubt(body: &CallInDoubt) -> Payload {
         "allowed_outcomes": ["happened", "run", "abandon"],
     });
     ("in_doubt", object(data))
+}
+
+fn filtered(body: &ContentFiltered) -> Payload {
+    let mut data = object(json!({"point": body.point, "redacted": body.redacted, "labels": body.labels}));
+    add(&mut data, "call_id", body.call.as_ref());
+    add(&mut data, "blocked", body.blocked);
+    ("content_filtered", data)
 }
 
 fn paused(body: &Paused) -> Payload {

@@ -66,6 +66,8 @@ deeds! {
     TokenMade "token_made";
     /// An access token was taken back.
     TokenRevoked "token_revoked";
+    /// Somebody said to an agent what its content filter forbids.
+    MessageBlocked "message_blocked";
     /// A setting was changed.
     SettingChanged "setting_changed";
     /// A person is about to make or change a file.

@@ -4,6 +4,7 @@ pub mod address;
 pub mod arguments;
 pub mod check;
 pub mod cron;
+pub mod filter;
 pub mod host;
 pub mod judge;
 mod location;

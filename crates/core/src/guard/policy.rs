@@ -3,17 +3,20 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
+mod written;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::canonical;
 use crate::content::Hash;
+use crate::guard::filter::FilterEntry;
 use crate::guard::rate::Rate;
 use crate::guard::scope::{Caps, FolderEntry, Operation, Scope, ScopeSpec};
-use crate::limits;
 use crate::tool::{Category, Level, ToolSpec};
 
+pub use self::written::{AgentProblem, AgentSpec};
 pub use crate::guard::words::{is_slug, parse_seconds, slug_of};
 
 /// How much an agent does without asking. A field of the policy, never read from a prompt or from memory.
@@ -40,72 +43,6 @@ pub enum Flow {
     Ask,
     /// It is refused.
     Deny,
-}
-
-/// An agent as a person writes it. Only the name is required; an unknown key is an error.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AgentSpec {
-    /// Its name.
-    pub name: String,
-    /// Its short name; made from the name when omitted.
-    pub slug: Option<String>,
-    /// What it is for.
-    pub description: Option<String>,
-    /// A picture for lists.
-    pub emoji: Option<String>,
-    /// `provider/model`, or `default`.
-    pub model: Option<String>,
-    /// Sampling temperature; the provider's own when omitted.
-    pub temperature: Option<f64>,
-    /// Its instructions.
-    pub system_prompt: Option<String>,
-    /// What it may touch; nothing when omitted.
-    pub scope: Option<ScopeSpec>,
-    /// Whether it may read files.
-    pub can_read: Option<bool>,
-    /// Whether it may change files.
-    pub can_write: Option<bool>,
-    /// Whether it may create files.
-    pub can_create: Option<bool>,
-    /// Whether it may delete files.
-    pub can_delete: Option<bool>,
-    /// Whether it may run code.
-    pub can_execute_code: Option<bool>,
-    /// Whether it may use the network and other integrations.
-    pub can_access_integrations: Option<bool>,
-    /// Its level; the lowest its flags need when omitted.
-    pub permission_level: Option<Level>,
-    /// The categories of tools it may use; all when omitted.
-    pub categories: Option<BTreeSet<Category>>,
-    /// Tools by name.
-    pub tools: Option<BTreeSet<String>>,
-    /// Groups of tools; `files` when both are omitted.
-    pub toolsets: Option<BTreeSet<String>>,
-    /// Tools it never gets.
-    pub denied_tools: Option<BTreeSet<String>>,
-    /// How much it does without asking.
-    pub autonomy: Option<Autonomy>,
-    /// What becomes of private data on its way out of a run that has read untrusted content.
-    pub flow: Option<Flow>,
-    /// Tools that always ask.
-    pub requires_approval: Option<BTreeSet<String>>,
-    /// Model turns of a run.
-    pub max_turns: Option<u32>,
-    /// Tool calls of a run.
-    pub max_tool_calls: Option<u32>,
-    /// Output tokens of one model call.
-    pub max_tokens_per_request: Option<u32>,
-    /// Model calls in one hour, over all its runs.
-    pub max_requests_per_hour: Option<u32>,
-    /// Calls a minute of single tools, by name; lower than what the tool allows, never higher.
-    pub tool_limits: Option<BTreeMap<String, u32>>,
-    /// How long an approval waits, such as `24h`.
-    pub approval_expires_in: Option<String>,
-    /// Whether it may run.
-    pub is_active: Option<bool>,
-    /// Free fields, never shown to a model.
-    pub metadata: Option<BTreeMap<String, String>>,
 }
 
 /// An agent as it is stored and judged: nothing is left to a default.
@@ -168,6 +105,8 @@ pub struct AgentConfig {
     pub max_requests_per_hour: u32,
     /// Calls a minute of single tools, by name.
     pub tool_limits: BTreeMap<String, u32>,
+    /// What texts may hold at points of a run.
+    pub content_filter: Vec<FilterEntry>,
     /// How long an approval waits, in seconds.
     pub approval_expires_secs: u64,
     /// Whether it may run.
@@ -176,142 +115,9 @@ pub struct AgentConfig {
     pub metadata: BTreeMap<String, String>,
 }
 
-/// Something about an agent that cannot be saved.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: {detail}")]
-pub struct AgentProblem {
-    /// The field.
-    pub field: String,
-    /// What is wrong and what would be right.
-    pub detail: String,
-}
-
-impl AgentSpec {
-    /// Writes the defaults out and checks the whole.
-    ///
-    /// # Errors
-    /// Everything that is wrong, not only the first thing.
-    pub fn complete(self) -> Result<AgentConfig, Vec<AgentProblem>> {
-        let mut problems = Problems::default();
-        let limits = Limits::of(&self);
-        let slug = self.slug.unwrap_or_else(|| slug_of(&self.name));
-        let named = !self.name.trim().is_empty() && self.name.chars().count() <= 100;
-        problems.check(named, "name", "give 1 to 100 characters");
-        problems.check(is_slug(&slug), "slug", "use 1 to 39 of a-z, 0-9, - and _, beginning with a letter or digit");
-        let scope = self.scope.unwrap_or_default();
-        problems.0.extend(scope.problems().into_iter().map(|bad| AgentProblem {
-            field: format!("scope.{}", bad.field),
-            detail: format!("`{}`: {}", bad.entry, bad.reason),
-        }));
-        let defaulted = self.tools.is_none() && self.toolsets.is_none();
-        let toolsets = if defaulted { BTreeSet::from(["files".to_owned()]) } else { self.toolsets.unwrap_or_default() };
-        let expiry = self.approval_expires_in.as_deref().map_or(Some(limits::APPROVAL_EXPIRY.as_secs()), parse_seconds);
-        problems.check(
-            expiry.is_some_and(|secs| (60..=30 * 86_400).contains(&secs)),
-            "approval_expires_in",
-            "use 1m to 30d, such as 24h",
-        );
-        limits.check(&mut problems);
-        problems.check(self.temperature.is_none_or(|heat| (0.0..=2.0).contains(&heat)), "temperature", "use 0 to 2");
-        let model = self.model.unwrap_or_else(|| "default".to_owned());
-        problems.check(model == "default" || model.contains('/'), "model", "write provider/model, or default");
-        let mut config = AgentConfig {
-            name: self.name,
-            slug,
-            description: self.description.unwrap_or_default(),
-            emoji: self.emoji.unwrap_or_default(),
-            model,
-            temperature: self.temperature,
-            system_prompt: self.system_prompt.unwrap_or_default(),
-            scope,
-            can_read: self.can_read.unwrap_or(true),
-            can_write: self.can_write.unwrap_or(false),
-            can_create: self.can_create.unwrap_or(false),
-            can_delete: self.can_delete.unwrap_or(false),
-            can_execute_code: self.can_execute_code.unwrap_or(false),
-            can_access_integrations: self.can_access_integrations.unwrap_or(false),
-            permission_level: Level::None,
-            categories: self.categories.unwrap_or_else(|| BTreeSet::from(ALL_CATEGORIES)),
-            tools: self.tools.unwrap_or_default(),
-            toolsets,
-            denied_tools: self.denied_tools.unwrap_or_default(),
-            autonomy: self.autonomy.unwrap_or(Autonomy::Low),
-            flow: self.flow.unwrap_or(Flow::Ask),
-            requires_approval: self.requires_approval.unwrap_or_default(),
-            max_turns: limits.turns,
-            max_tool_calls: limits.calls,
-            max_tokens_per_request: limits.tokens,
-            max_requests_per_hour: limits.requests,
-            tool_limits: self.tool_limits.unwrap_or_default(),
-            approval_expires_secs: expiry.unwrap_or_default(),
-            is_active: self.is_active.unwrap_or(true),
-            metadata: self.metadata.unwrap_or_default(),
-        };
-        config.permission_level = self.permission_level.unwrap_or_else(|| config.lowest_level());
-        if problems.0.is_empty() { Ok(config) } else { Err(problems.0) }
-    }
-}
-
-/// The limits of a run of the agent.
-struct Limits {
-    turns: u32,
-    calls: u32,
-    tokens: u32,
-    requests: u32,
-    /// The lowest of the rates that the agent gives to tools.
-    lowest_rate: Option<u32>,
-    /// How many free fields it has.
-    fields: usize,
-}
-
-impl Limits {
-    fn of(spec: &AgentSpec) -> Self {
-        Self {
-            turns: spec.max_turns.unwrap_or(limits::TURNS),
-            calls: spec.max_tool_calls.unwrap_or(limits::TOOL_CALLS),
-            tokens: spec.max_tokens_per_request.unwrap_or(limits::OUTPUT_TOKENS),
-            requests: spec.max_requests_per_hour.unwrap_or(limits::REQUESTS_PER_HOUR),
-            lowest_rate: spec.tool_limits.iter().flat_map(BTreeMap::values).min().copied(),
-            fields: spec.metadata.as_ref().map_or(0, BTreeMap::len),
-        }
-    }
-
-    fn check(&self, problems: &mut Problems) {
-        problems.check((1..=limits::TURNS_CEILING).contains(&self.turns), "max_turns", "use 1 to 200");
-        problems.check((1..=limits::TOOL_CALLS_CEILING).contains(&self.calls), "max_tool_calls", "use 1 to 1000");
-        problems.check(self.tokens > 0, "max_tokens_per_request", "use 1 or more");
-        problems.check(self.requests > 0, "max_requests_per_hour", "use 1 or more");
-        problems.check(self.lowest_rate != Some(0), "tool_limits", "use 1 or more calls a minute");
-        problems.check(self.fields <= 16, "metadata", "use at most 16 keys");
-    }
-}
-
 /// Reads a field that may be null but not missing.
 fn written_out<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     Option::deserialize(deserializer)
-}
-
-const ALL_CATEGORIES: [Category; 9] = [
-    Category::FileRead,
-    Category::FileWrite,
-    Category::FileDelete,
-    Category::CodeExecute,
-    Category::NetworkRead,
-    Category::NetworkWrite,
-    Category::System,
-    Category::Memory,
-    Category::Custom,
-];
-
-#[derive(Default)]
-struct Problems(Vec<AgentProblem>);
-
-impl Problems {
-    fn check(&mut self, fine: bool, field: &str, detail: &str) {
-        if !fine {
-            self.0.push(AgentProblem { field: field.to_owned(), detail: detail.to_owned() });
-        }
-    }
 }
 
 impl AgentConfig {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use adjutant_core::content::Hash;
+use adjutant_core::guard::filter::Filter;
 use adjutant_core::guard::judge::{
     Caller, Decision, Definition, Life, Outside, Question, Verdict, fingerprint, is_shown, judge, risk, touches,
 };
@@ -136,6 +137,7 @@ impl Ask {
             life: self.life,
             definition: self.definition,
             outside: &self.outside,
+            filter: &Filter::new(&self.agent.content_filter),
             effects: self.effects,
             notebook: self.notebook,
             labels: self.labels,
@@ -706,7 +708,7 @@ fn select<T: Clone + std::fmt::Debug + 'static>(options: &[T]) -> impl Strategy<
 }
 
 /// The ways to take something away from an agent.
-const NARROWINGS: [fn(&mut Ask); 19] = [
+const NARROWINGS: [fn(&mut Ask); 21] = [
     |ask| ask.life = Life::Over,
     |ask| ask.definition = Definition::Changed,
     |ask| ask.agent.is_active = false,
@@ -726,7 +728,22 @@ const NARROWINGS: [fn(&mut Ask); 19] = [
     |ask| ask.agent.scope.folders = None,
     |ask| ask.effects = Effects::Dry,
     |ask| ask.notebook = false,
+    |ask| ask.agent.content_filter = filter("block"),
+    |ask| ask.agent.content_filter = filter("ask"),
 ];
+
+/// A filter that finds every path.
+fn filter(action: &str) -> Vec<adjutant_core::guard::filter::FilterEntry> {
+    serde_json::from_value(json!([{"pattern": "/", "points": ["input"], "action": action}])).unwrap()
+}
+
+#[test]
+fn what_the_content_filter_blocks_is_denied_and_what_it_asks_about_asks_whatever_the_autonomy() {
+    Ask::write().policy(|agent| agent.content_filter = filter("block")).is(Decision::Deny, "content_filter");
+    let asks = Ask::write().policy(|agent| agent.content_filter = filter("ask"));
+    assert_eq!(asks.is(Decision::Ask, "content_filter").scopes, [GrantScope::Once]);
+    Ask { answered: true, ..asks }.is(Decision::Allow, "approved");
+}
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]

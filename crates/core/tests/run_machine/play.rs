@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use adjutant_core::content::{Content, Hash};
+use adjutant_core::guard::filter::FilterPoint;
 use adjutant_core::guard::judge::{Decision as Judgement, Verdict};
 use adjutant_core::id::{ApprovalId, CallId};
 use adjutant_core::label::Labels;
@@ -11,9 +12,9 @@ use adjutant_core::limits;
 use adjutant_core::message::FinishReason;
 use adjutant_core::run::command::{Command, Decide, accept};
 use adjutant_core::run::event::{
-    Actor, ApprovalDecided, CallEnded, CallInDoubt, CallJudged, CallProposed, Cancelled, Decision, DoubtOutcome,
-    EndStatus, Errored, Event, GrantScope, LabelsRaised, ModelAnswered, ModelFailed, PauseReason, Paused, RunStarted,
-    Said, Thought, ThoughtForm,
+    Actor, ApprovalDecided, CallEnded, CallInDoubt, CallJudged, CallProposed, Cancelled, ContentFiltered, Decision,
+    DoubtOutcome, EndStatus, Errored, Event, GrantScope, LabelsRaised, ModelAnswered, ModelFailed, PauseReason, Paused,
+    RunStarted, Said, Thought, ThoughtForm,
 };
 use adjutant_core::run::state::State;
 use adjutant_core::run::step::{Finish, Settlement, Step};
@@ -83,7 +84,7 @@ impl Player {
     /// Plays to the end. That there is one, and that it is not far, is the first thing it proves.
     pub(crate) fn play(&mut self) {
         for _ in 0..20_000 {
-            if self.state().end.is_none() && self.roll(8) == 7 {
+            if self.state().end.is_none() && self.roll(9) == 7 {
                 self.interfere();
             }
             if self.roll(4) == 3 {
@@ -142,6 +143,11 @@ impl Player {
             3 => Command::Cancel { by: person(), reason: "enough".to_owned() },
             4 => return self.record(LabelsRaised { labels: Labels::UNTRUSTED, source: "page".to_owned() }),
             5 => {
+                let labels = Labels::PRIVATE;
+                let (point, redacted) = (FilterPoint::Output, vec![0]);
+                return self.record(ContentFiltered { point, call: None, blocked: None, redacted, labels });
+            }
+            6 => {
                 let until = Some(self.story.now.after(std::time::Duration::from_millis(300)));
                 return self.record(Paused { reason: PauseReason::Rate, until, by: None });
             }

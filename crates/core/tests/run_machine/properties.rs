@@ -251,6 +251,7 @@ fn twisted(mut event: Event, twist: u8, story: &Story) -> Event {
         Event::InDoubtResolved(body) => body.approval = approval.unwrap_or(body.approval),
         Event::RunStarted(_)
         | Event::LabelsRaised(_)
+        | Event::ContentFiltered(_)
         | Event::Paused(_)
         | Event::Resumed(_)
         | Event::CancelAsked(_)

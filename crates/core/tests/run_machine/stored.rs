@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use adjutant_core::content::{Content, Hash};
+use adjutant_core::guard::filter::FilterPoint;
 use adjutant_core::guard::judge::{Decision as Judgement, Verdict};
 use adjutant_core::guard::rule::{Example, Match, Origin, Rule};
 use adjutant_core::id::{AgentId, ApprovalId, CallId, ChatId, NotebookId, RunId, UserId, WorkspaceId};
@@ -12,9 +13,9 @@ use adjutant_core::message::FinishReason;
 use adjutant_core::money::{MicroUsd, TokenUsage};
 use adjutant_core::run::event::{
     Actor, ApprovalAsked, ApprovalDecided, ApprovalKind, BadEvent, Base, CallEnded, CallInDoubt, CallJudged,
-    CallProposed, CallStarted, CancelAsked, Cancelled, Class, Decision, DoubtOutcome, Effects, EndStatus, Errored,
-    Event, GrantScope, InDoubtResolved, LabelsRaised, ModelAnswered, ModelFailed, ModelRequested, PauseReason, Paused,
-    Resumed, Risk, RunEnded, RunLimits, RunStarted, Said, Thought, ThoughtForm,
+    CallProposed, CallStarted, CancelAsked, Cancelled, Class, ContentFiltered, Decision, DoubtOutcome, Effects,
+    EndStatus, Errored, Event, GrantScope, InDoubtResolved, LabelsRaised, ModelAnswered, ModelFailed, ModelRequested,
+    PauseReason, Paused, Resumed, Risk, RunEnded, RunLimits, RunStarted, Said, Thought, ThoughtForm,
 };
 use adjutant_core::time::Time;
 use adjutant_core::tool::{Prepared, Recovery, Resource, ResourceAction, Target, Touch};
@@ -207,6 +208,10 @@ fn rule() -> Rule {
     }
 }
 
+fn content_filtered(blocked: Option<usize>, redacted: Vec<usize>, labels: Labels) -> ContentFiltered {
+    ContentFiltered { point: FilterPoint::Input, call: Some(call()), blocked, redacted, labels }
+}
+
 /// One event of each kind, with every field.
 fn full() -> Vec<Event> {
     let text = || Content::from("I will look.");
@@ -249,6 +254,7 @@ fn full() -> Vec<Event> {
         }
         .into(),
         LabelsRaised { labels: Labels::UNTRUSTED, source: "attachment".to_owned() }.into(),
+        content_filtered(Some(2), vec![0, 3], Labels::PRIVATE).into(),
         Paused { reason: PauseReason::Rate, until: Some(when()), by: None }.into(),
         Resumed { by: Actor::Clock }.into(),
         CancelAsked { by: Actor::Rule("halt".to_owned()), reason: "enough".to_owned() }.into(),
@@ -292,6 +298,9 @@ fn without_options(mut event: Event) -> Event {
         Event::CallEnded(body) => (body.rule, body.labels, body.resources) = (None, Labels::NONE, Vec::new()),
         Event::InDoubtResolved(body) => body.result = None,
         Event::LabelsRaised(body) => body.labels = Labels::NONE,
+        Event::ContentFiltered(body) => {
+            *body = ContentFiltered { call: None, ..content_filtered(None, Vec::new(), Labels::NONE) };
+        }
         Event::Paused(body) => body.until = None,
         Event::RunEnded(body) => body.files_modified = Vec::new(),
         Event::Said(_)
@@ -411,7 +420,8 @@ fn commands_are_asked_facts_are_kept_and_decisions_are_taken_again() {
             "call_proposed",
             "call_ended",
             "call_in_doubt",
-            "labels_raised"
+            "labels_raised",
+            "content_filtered"
         ]
     );
     let mut refused = call_ended();

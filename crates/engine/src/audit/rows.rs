@@ -47,6 +47,7 @@ fn run_row(state: &State, seq: u64, time: Time, event: &Event) -> Option<AuditRo
             Some(AuditRow { target, ..about(Some(actor(&body.by)), state.call(&body.call)) })
         }
         Event::InDoubtResolved(body) => Some(about(Some(actor(&body.by)), state.call(&body.call))),
+        Event::ContentFiltered(body) => Some(about(None, body.call.as_ref().and_then(|call| state.call(call)))),
         Event::CancelAsked(body) => Some(plain(Some(actor(&body.by)))),
         Event::Paused(body) if body.reason == PauseReason::Person => Some(plain(body.by.as_ref().map(actor))),
         Event::Resumed(body) => Some(plain(Some(actor(&body.by)))),

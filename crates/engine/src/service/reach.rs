@@ -199,6 +199,7 @@ impl Engine {
             life: Life::Running,
             definition: Definition::AsPinned,
             outside: Outside::nothing(),
+            filter: &agent.filter,
             effects: Effects::Live,
             notebook: files.is_some(),
             labels: Labels::NONE,

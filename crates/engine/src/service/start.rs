@@ -9,7 +9,7 @@ use adjutant_core::id::{AgentId, ChatId, NotebookId, RunId, UserId, WorkspaceId}
 use adjutant_core::label::Labels;
 use adjutant_core::limits;
 use adjutant_core::run::chain::{Entry, Head, StreamId};
-use adjutant_core::run::event::{Base, Effects, Event, RunLimits, RunStarted};
+use adjutant_core::run::event::{Base, ContentFiltered, Effects, Event, RunLimits, RunStarted};
 use adjutant_core::run::state::State;
 use adjutant_core::run::status::Status;
 use adjutant_core::time::Time;
@@ -64,6 +64,8 @@ struct Plan<'a> {
     agent: &'a CurrentAgent,
     chat: ChatRow,
     message: Option<&'a str>,
+    /// What the content filter did to it.
+    filtered: Option<ContentFiltered>,
     base: Option<Base>,
     labels: Labels,
     supersedes: Option<RunId>,
@@ -80,9 +82,10 @@ impl Engine {
     pub async fn start_run(&self, workspace: WorkspaceId, ask: StartRun) -> Result<RunId, EngineError> {
         check_message(&ask.message)?;
         let agent = self.active_agent(workspace, ask.agent).await?;
+        let (message, filtered) = self.filter_prompt(workspace, ask.user, &agent, &ask.message).await?;
         let mut chat = match ask.chat {
             Some(id) => self.chat_for(workspace, id, &agent).await?,
-            None => self.new_chat(workspace, ask.user, &agent, ask.notebook, preview(&ask.message), None).await?,
+            None => self.new_chat(workspace, ask.user, &agent, ask.notebook, preview(&message), None).await?,
         };
         for _ in 0..RACES {
             let (base, labels) = self.branch_end(workspace, &chat).await?;
@@ -91,7 +94,8 @@ impl Engine {
                 user: ask.user,
                 agent: &agent,
                 chat: chat.clone(),
-                message: Some(&ask.message),
+                message: Some(&message),
+                filtered: filtered.clone(),
                 base,
                 labels,
                 supersedes: None,
@@ -126,12 +130,13 @@ impl Engine {
     ) -> Result<RunId, EngineError> {
         check_message(message)?;
         let row = self.run_row(workspace, run).await?;
+        let agent = self.active_agent(workspace, row.agent).await?;
+        let (message, filtered) = self.filter_prompt(workspace, user, &agent, message).await?;
         if Status::parse(&row.state.status).is_some_and(|status| !status.is_end()) {
             self.cancel_and_wait(workspace, user, run).await?;
         }
         let state = state_at(self, workspace, run, u64::MAX).await?;
         let start = state.start.as_ref().ok_or_else(|| EngineError::not_found("run", run))?;
-        let agent = self.active_agent(workspace, row.agent).await?;
         let chat =
             self.store().chat(workspace, row.chat).await?.ok_or_else(|| EngineError::not_found("chat", row.chat))?;
         let plan = Plan {
@@ -139,7 +144,8 @@ impl Engine {
             user,
             agent: &agent,
             chat,
-            message: Some(message),
+            message: Some(&message),
+            filtered,
             base: start.base,
             labels: start.labels,
             supersedes: Some(run),
@@ -176,6 +182,7 @@ impl Engine {
             agent: &agent,
             chat,
             message: None,
+            filtered: None,
             base: Some(Base { run, seq: at }),
             labels: state.labels,
             supersedes: None,
@@ -266,21 +273,26 @@ impl Engine {
             time_zone: zone,
             metadata: plan.metadata.clone(),
         });
-        self.record_start(&plan, run, now, &started).await
+        let events: Vec<Event> = std::iter::once(started).chain(plan.filtered.clone().map(Event::from)).collect();
+        self.record_start(&plan, run, now, &events).await
     }
 
-    /// Writes the first event, the run's row, and the end of the chat's branch in one transaction.
+    /// Writes the first events, the run's row, and the end of the chat's branch in one transaction.
     async fn record_start(
         &self,
         plan: &Plan<'_>,
         run: RunId,
         now: Time,
-        started: &Event,
+        events: &[Event],
     ) -> Result<RunId, EngineError> {
-        let body = started.encode(self.env().random()).map_err(|bad| EngineError::Invalid(bad.to_string()))?;
-        let entry = Entry::next(StreamId::Run(run), Head::START, started.kind(), now, body);
-        let mut state = State::default();
-        state.apply(started, 1, now).map_err(|bad| EngineError::impossible(run, &bad))?;
+        let (mut state, mut head, mut entries) = (State::default(), Head::START, Vec::new());
+        for event in events {
+            let body = event.encode(self.env().random()).map_err(|bad| EngineError::Invalid(bad.to_string()))?;
+            let entry = Entry::next(StreamId::Run(run), head, event.kind(), now, body);
+            head = entry.head();
+            state.apply(event, head.seq, now).map_err(|bad| EngineError::impossible(run, &bad))?;
+            entries.push(entry);
+        }
         let row = RunRow {
             id: run,
             workspace: plan.workspace,
@@ -294,7 +306,7 @@ impl Engine {
             trigger: "message".to_owned(),
             created_at: now,
             superseded_by: None,
-            head: entry.head(),
+            head,
             owner: None,
             epoch: 0,
             state: projection::run_state(&state),
@@ -304,8 +316,8 @@ impl Engine {
             stream: StreamId::Run(run),
             expected: Head::START,
             writer: Writer::Command,
-            entries: vec![entry],
-            blocks: blocks_of(started.contents()),
+            entries,
+            blocks: blocks_of(events.iter().flat_map(Event::contents)),
             run: Some(RunChange::Start {
                 row: Box::new(row),
                 tip: Tip { expected: plan.chat.tip, supersedes: plan.supersedes, advance: true },
@@ -313,7 +325,7 @@ impl Engine {
             approvals: Vec::new(),
             calls: Vec::new(),
             rules: Vec::new(),
-            audit: run_rows(&state, [(1, now, started)]),
+            audit: run_rows(&state, (1..).zip(events).map(|(seq, event)| (seq, now, event))),
             marks: Vec::new(),
             takings: Vec::new(),
         };

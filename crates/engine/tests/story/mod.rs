@@ -4,6 +4,7 @@ mod approvals;
 mod audit;
 mod backtest;
 mod branches;
+mod filter;
 mod home;
 mod labels;
 mod limits;
@@ -14,13 +15,14 @@ mod rules;
 mod search;
 mod undo;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use adjutant_core::time::Time;
 use adjutant_engine::models::Scripted;
-use adjutant_engine::{Agent, AgentBuilder, Env, Source};
+use adjutant_engine::{Agent, AgentBuilder, Env, Source, StartRun};
 use tempfile::TempDir;
 
 /// A folder of files and a folder of data, both gone at the end.
@@ -73,6 +75,19 @@ impl Stage {
     pub(crate) fn bare(&self) -> AgentBuilder {
         let (folder, data) = (self.folder.path(), self.data.path());
         Agent::builder("Tester").notebook(folder, ["/"]).toolsets(["files", "kv"]).can_write().data(data)
+    }
+}
+
+/// A run that somebody else may drive.
+pub(crate) fn ask(agent: &Agent) -> StartRun {
+    StartRun {
+        user: agent.user(),
+        agent: agent.id(),
+        chat: None,
+        notebook: None,
+        message: "go".to_owned(),
+        model: None,
+        metadata: BTreeMap::new(),
     }
 }
 

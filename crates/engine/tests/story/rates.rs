@@ -5,26 +5,14 @@ use std::collections::BTreeMap;
 use adjutant_core::guard::policy::AgentSpec;
 use adjutant_core::run::event::{Event, PauseReason};
 use adjutant_core::run::status::Status;
-use adjutant_engine::{Agent, EngineError, StartRun};
+use adjutant_engine::EngineError;
 use futures::future::join_all;
 
-use super::{Clock, Stage};
+use super::{Clock, Stage, ask};
 
 fn limit(tool: &str, calls: u32) -> impl FnOnce(&mut AgentSpec) {
     let limits = BTreeMap::from([(tool.to_owned(), calls)]);
     move |spec| spec.tool_limits = Some(limits)
-}
-
-fn ask(agent: &Agent) -> StartRun {
-    StartRun {
-        user: agent.user(),
-        agent: agent.id(),
-        chat: None,
-        notebook: None,
-        message: "go".to_owned(),
-        model: None,
-        metadata: BTreeMap::new(),
-    }
 }
 
 #[tokio::test]

@@ -2,9 +2,8 @@
 
 use similar::{ChangeTag, TextDiff};
 
-use crate::limits::{DIFF_BYTES, DIFF_TIME};
+use crate::limits::DIFF_TIME;
 use crate::notebook::text_of;
-use crate::output::capped;
 
 /// The difference between two states of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,8 +29,9 @@ pub(super) fn compare(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -
         }
     }
     let side = |content: Option<&[u8]>| if content.is_some() { path } else { "/dev/null" };
+    // Whole, however long: what is not shown must not be approved (rule A3).
     let unified = diff.unified_diff().header(side(before), side(after)).to_string();
-    Difference { counts: lines(before, after, added, removed), unified: Some(capped(unified, DIFF_BYTES)) }
+    Difference { counts: lines(before, after, added, removed), unified: Some(unified) }
 }
 
 fn lines(before: Option<&[u8]>, after: Option<&[u8]>, added: usize, removed: usize) -> String {
@@ -81,12 +81,10 @@ mod tests {
     }
 
     #[test]
-    fn a_diff_that_is_too_long_says_how_much_is_missing() {
-        let new = "a line of text\n".repeat(40_000);
+    fn a_long_diff_is_shown_to_its_last_line() {
+        let new = format!("{}the end\n", "a line of text\n".repeat(40_000));
         let got = compare("/long.md", None, Some(new.as_bytes()));
-        let shown = got.unified.unwrap();
-        assert!(shown.len() <= DIFF_BYTES);
-        assert!(shown.lines().last().unwrap().ends_with("more bytes are not shown"));
-        assert_eq!(got.counts, "+40000");
+        assert!(got.unified.unwrap().ends_with("+the end\n"));
+        assert_eq!(got.counts, "+40001");
     }
 }

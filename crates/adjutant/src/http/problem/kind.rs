@@ -22,6 +22,7 @@ pub(in crate::http) enum Kind {
     UnsupportedMediaType,
     Misdirected,
     ValidationFailed,
+    ContentBlocked,
     IdempotencyMismatch,
     PreconditionRequired,
     RateLimited,
@@ -31,7 +32,7 @@ pub(in crate::http) enum Kind {
 }
 
 impl Kind {
-    pub(in crate::http) const ALL: [Self; 23] = [
+    pub(in crate::http) const ALL: [Self; 24] = [
         Self::Malformed,
         Self::Unauthenticated,
         Self::Forbidden,
@@ -49,6 +50,7 @@ impl Kind {
         Self::UnsupportedMediaType,
         Self::Misdirected,
         Self::ValidationFailed,
+        Self::ContentBlocked,
         Self::IdempotencyMismatch,
         Self::PreconditionRequired,
         Self::RateLimited,
@@ -77,6 +79,7 @@ impl Kind {
             Self::UnsupportedMediaType => ("unsupported_media_type", 415, "The body has to be application/json."),
             Self::Misdirected => ("misdirected", 421, "The server was called by another name than its own."),
             Self::ValidationFailed => ("validation_failed", 422, "Something in the request cannot be used."),
+            Self::ContentBlocked => ("content_blocked", 422, "The agent's content filter forbids it."),
             Self::IdempotencyMismatch => {
                 ("idempotency_mismatch", 422, "The Idempotency-Key was used for another request.")
             }

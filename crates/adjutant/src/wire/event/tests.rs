@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use adjutant_core::content::{Content, Hash};
+use adjutant_core::guard::filter::FilterPoint;
 use adjutant_core::guard::judge::{Decision as Guard, Verdict};
 use adjutant_core::id::{AgentId, ApprovalId, CallId, ChatId, UserId, WorkspaceId};
 use adjutant_core::message::FinishReason;
@@ -189,6 +190,14 @@ fn calling() -> Vec<Event> {
         CallInDoubt { call: call(), approval: approval(), tool, message: "It may have happened.".to_owned() }.into(),
         InDoubtResolved { approval: approval(), call: call(), outcome: DoubtOutcome::Run, result: None, by: user() }
             .into(),
+        ContentFiltered {
+            point: FilterPoint::Output,
+            call: Some(call()),
+            blocked: None,
+            redacted: vec![1],
+            labels: Labels::NONE,
+        }
+        .into(),
         LabelsRaised { labels: Labels::PRIVATE, source: "read_file".to_owned() }.into(),
     ]
 }

@@ -9,6 +9,7 @@ use super::tools::Toolset;
 use super::world::{self, CallsCase, CallsContext, World};
 use super::{BadCase, finished, line, read};
 use crate::guard::arguments;
+use crate::guard::filter::Filter;
 use crate::guard::host::Url;
 use crate::guard::judge::{
     Caller, Decision, Definition, Life, Outside, Place, Question, Verdict, judge, over_limit, touches,
@@ -222,6 +223,7 @@ impl Stage {
             life: if running { Life::Running } else { Life::Over },
             definition: if changed { Definition::Changed } else { Definition::AsPinned },
             outside: &self.outside,
+            filter: Filter::none(),
             effects: Effects::Live,
             notebook: true,
             labels: world::labels(&context.labels),

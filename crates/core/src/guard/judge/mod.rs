@@ -17,6 +17,7 @@ pub use verdict::{Decision, Verdict};
 
 use crate::canonical;
 use crate::content::Hash;
+use crate::guard::filter::{Filter, FilterPoint, Filtered};
 use crate::guard::policy::{AgentConfig, Autonomy, Flow};
 use crate::guard::rule::{Asked, Rule, Rules};
 use crate::guard::scope::{Action, Scope};
@@ -54,6 +55,8 @@ pub struct Question<'a> {
     pub notebook: bool,
     /// What the run has seen.
     pub labels: Labels,
+    /// What its texts may hold.
+    pub filter: &'a Filter,
     /// Who calls, where and when: what standing rules are about.
     pub caller: Caller,
     /// The standing rules of the workspace.
@@ -96,7 +99,6 @@ pub struct Caller {
 /// The verdict on one call.
 #[must_use]
 pub fn judge(question: &Question<'_>) -> Verdict {
-    let agent = question.agent;
     let spec = match callable(question) {
         Ok(spec) => spec,
         Err(denied) => return denied,
@@ -116,6 +118,10 @@ pub fn judge(question: &Question<'_>) -> Verdict {
     if question.effects == Effects::Dry && spec.effect != Effect::Read {
         return Verdict::deny("dry_run", "This run only reads: nothing is changed.", None);
     }
+    let filtered = filtered(question.filter, spec, arguments);
+    if let Some(entry) = filtered.blocked {
+        return Verdict::deny("content_filter", format!("Entry {entry} of the content filter forbids it."), None);
+    }
     let touched = paths::seen(question, spec, arguments);
     let Caller { agent: id, chat, run, now } = question.caller;
     let asked =
@@ -131,13 +137,7 @@ pub fn judge(question: &Question<'_>) -> Verdict {
     if question.answered {
         return Verdict::allow("approved", "A person approved this call.");
     }
-    if agent.requires_approval.contains(spec.name()) {
-        return Verdict::ask("requires_approval", format!("`{}` always asks.", spec.name()), &[GrantScope::Once]);
-    }
-    if let Some(rule) = rule.filter(|rule| rule.decision == Decision::Ask) {
-        return Verdict::ask(&named(rule), format!("A standing rule asks: {}.", rule.in_words()), &[GrantScope::Once]);
-    }
-    if let Some(asks) = flow {
+    if let Some(asks) = asks(question, spec, rule, &filtered).or(flow) {
         return asks;
     }
     if always {
@@ -151,6 +151,18 @@ pub fn judge(question: &Question<'_>) -> Verdict {
         },
         free => free,
     }
+}
+
+/// What a person has to answer whatever the autonomy: the agent's list, a standing rule, the content filter (check 8).
+fn asks(question: &Question<'_>, spec: &ToolSpec, rule: Option<&Rule>, filtered: &Filtered<'_>) -> Option<Verdict> {
+    let ask = |name: &str, reason: String| Some(Verdict::ask(name, reason, &[GrantScope::Once]));
+    if question.agent.requires_approval.contains(spec.name()) {
+        return ask("requires_approval", format!("`{}` always asks.", spec.name()));
+    }
+    if let Some(rule) = rule.filter(|rule| rule.decision == Decision::Ask) {
+        return ask(&named(rule), format!("A standing rule asks: {}.", rule.in_words()));
+    }
+    filtered.asks.and_then(|entry| ask("content_filter", format!("Entry {entry} of the content filter asks.")))
 }
 
 /// A grant that the tool needs and the agent lacks: flag, level, category, notebook (checks 3 to 5).
@@ -179,6 +191,26 @@ fn out_of_reach(question: &Question<'_>, spec: &ToolSpec) -> Option<Verdict> {
         return Some(Verdict::deny("notebook", "This run has no notebook that the agent's scope admits.", grant));
     }
     None
+}
+
+/// The points at which the arguments of a tool are looked at.
+#[must_use]
+pub fn filter_points(spec: &ToolSpec) -> &'static [FilterPoint] {
+    match (spec.category == Category::Memory, spec.effect) {
+        (true, Effect::Create | Effect::Write | Effect::Delete | Effect::Execute | Effect::Send) => {
+            &[FilterPoint::Input, FilterPoint::Memory]
+        }
+        (true, Effect::Read) | (false, _) => &[FilterPoint::Input],
+    }
+}
+
+/// What the content filter finds in the choice of a tool and in its arguments.
+fn filtered(filter: &Filter, spec: &ToolSpec, arguments: &Value) -> Filtered<'static> {
+    let mut found = filter.apply(FilterPoint::Tool, spec.name()).into_owned();
+    for point in filter_points(spec).iter().filter(|point| filter.looks_at(**point)) {
+        found.take_in(&filter.apply_to(*point, arguments).1);
+    }
+    found
 }
 
 fn named(rule: &Rule) -> String {

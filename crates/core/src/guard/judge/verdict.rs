@@ -68,7 +68,9 @@ impl Verdict {
         }
     }
 
-    pub(super) fn ask(rule: &str, reason: impl Into<String>, scopes: &[GrantScope]) -> Self {
+    /// A question for a person, who may answer it in these scopes.
+    #[must_use]
+    pub fn ask(rule: &str, reason: impl Into<String>, scopes: &[GrantScope]) -> Self {
         Self {
             decision: Decision::Ask,
             rule: rule.to_owned(),

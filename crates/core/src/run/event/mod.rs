@@ -3,12 +3,14 @@
 mod approval;
 mod call;
 mod end;
+mod filter;
 mod model;
 mod start;
 
 pub use approval::{Actor, ApprovalAsked, ApprovalDecided, ApprovalKind, Decision, GrantScope, Risk};
 pub use call::{CallEnded, CallInDoubt, CallJudged, CallProposed, CallStarted, DoubtOutcome, InDoubtResolved};
 pub use end::{CancelAsked, Cancelled, EndStatus, Errored, LabelsRaised, PauseReason, Paused, Resumed, RunEnded};
+pub use filter::ContentFiltered;
 pub use model::{ModelAnswered, ModelFailed, ModelRequested, Said, Thought, ThoughtForm};
 pub use start::{Base, Effects, RunLimits, RunStarted};
 
@@ -96,6 +98,8 @@ events! {
     InDoubtResolved "in_doubt_resolved";
     /// The run has seen content of a new kind.
     LabelsRaised "labels_raised";
+    /// A content filter changed, held back or labelled a text.
+    ContentFiltered "content_filtered";
     /// The run holds.
     Paused "paused";
     /// The run goes on.
@@ -171,7 +175,8 @@ impl Event {
             | Self::ModelFailed(_)
             | Self::CallProposed(_)
             | Self::CallInDoubt(_)
-            | Self::LabelsRaised(_) => Class::Fact,
+            | Self::LabelsRaised(_)
+            | Self::ContentFiltered(_) => Class::Fact,
             Self::CallEnded(ended) => {
                 if ended.allowed {
                     Class::Fact
@@ -218,6 +223,7 @@ impl Event {
             | Self::CallJudged(_)
             | Self::CallInDoubt(_)
             | Self::LabelsRaised(_)
+            | Self::ContentFiltered(_)
             | Self::Paused(_)
             | Self::Resumed(_)
             | Self::CancelAsked(_)

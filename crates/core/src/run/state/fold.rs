@@ -69,6 +69,7 @@ impl State {
             Event::CallInDoubt(body) => return self.in_doubt(body, at),
             Event::InDoubtResolved(body) => return self.resolved(body, at),
             Event::LabelsRaised(body) => self.labels = self.labels.join(body.labels),
+            Event::ContentFiltered(body) => self.labels = self.labels.join(body.labels),
             Event::Paused(body) => self.pause = Some(body.clone()),
             Event::Resumed(_) => self.pause = None,
             Event::CancelAsked(body) => {
