@@ -1,12 +1,12 @@
-// How the page is built: relative addresses (any sub-path works) and nothing inlined (a strict CSP works).
+// How the page is built: nothing inlined, so that a strict content policy holds.
 import vue from '@vitejs/plugin-vue'
 import { defineConfig } from 'vitest/config'
 
 // `npm run dev` serves the sources and passes calls on to a server that `make run` started.
-const server = 'http://127.0.0.1:7878'
+const server = process.env['ADJUTANT_SERVER'] ?? 'http://127.0.0.1:7878'
 
 export default defineConfig({
-  base: './',
+  base: '/',
   plugins: [vue()],
   build: {
     assetsInlineLimit: 0,

@@ -11,6 +11,10 @@ const STOP_WITHIN_MS = 10_000
 
 export interface Server {
   url: string
+  /** The link by which somebody becomes the owner. */
+  setUpLink: string
+  /** Where its files are. */
+  data: string
   stop(): Promise<void>
 }
 
@@ -34,14 +38,14 @@ export async function startServer(): Promise<Server> {
   }
 
   try {
-    return { url: await readyUrl(child), stop }
+    return { ...(await ready(child)), data, stop }
   } catch (error) {
     await stop()
     throw error
   }
 }
 
-function readyUrl(child: ReturnType<typeof spawn>): Promise<string> {
+function ready(child: ReturnType<typeof spawn>): Promise<{ url: string; setUpLink: string }> {
   return new Promise((resolve, reject) => {
     let said = ''
     const fail = (why: string) => reject(new Error(`${why}; it said:\n${said}`))
@@ -51,7 +55,7 @@ function readyUrl(child: ReturnType<typeof spawn>): Promise<string> {
       const ready = /adjutant ready on (http:\/\/\S+)/.exec(said)
       if (ready?.[1]) {
         clearTimeout(timer)
-        resolve(ready[1])
+        resolve({ url: ready[1], setUpLink: /http:\S+\/setup#t=\S+/.exec(said)?.[0] ?? '' })
       }
     }
     child.stdout?.on('data', listen)

@@ -1,0 +1,65 @@
+// From nothing to a changed file: set-up, chat, approval with its difference, sign-out and back, a tab that is reloaded.
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { begin, OWNER, setUp, tidy, type Story } from './story'
+
+let story: Story
+beforeAll(async () => {
+  story = await begin()
+})
+afterAll(() => story?.end())
+
+async function todo(): Promise<string> {
+  const notebooks = join(story.server.data, 'notebooks')
+  const [first] = await readdir(notebooks)
+  return readFile(join(notebooks, first ?? '', 'todo.md'), 'utf8')
+}
+
+it('makes whoever has the link the owner, and takes the secret out of the address', async () => {
+  const { page } = story
+  await setUp(story)
+  expect(new URL(page.url()).pathname).toBe('/chat')
+  await page.goto(story.server.setUpLink)
+  await page.getByRole('heading', { name: 'Already set up' }).waitFor()
+  await page.goto(`${story.server.url}/login#invite=secret`)
+  await page.getByRole('heading', { name: 'You are invited' }).waitFor()
+  expect(page.url()).not.toContain('secret')
+})
+
+it('asks before it writes, shows the difference, goes on after a reload, and writes when allowed', async () => {
+  const { page } = story
+  await page.goto(story.server.url)
+  await tidy(page)
+  expect(await todo()).toContain('buy mlik')
+
+  await page.reload()
+  await page.getByRole('button', { name: 'Approve', exact: true }).waitFor()
+  expect(await page.getByRole('article').count()).toBe(1)
+  const diff = page.getByRole('region', { name: /Difference of/ })
+  expect(await diff.innerText()).toContain('buy mlik')
+
+  await page.getByRole('button', { name: 'Approve', exact: true }).click()
+  await page.getByText('is tidy now').waitFor()
+  expect(await todo()).toContain('buy milk')
+  await page.getByText('1 file changed').waitFor()
+})
+
+it('lets somebody out, and in again to where they were', async () => {
+  const { page } = story
+  const before = new URL(page.url()).pathname
+  await page.getByRole('button', { name: /Account of/ }).click()
+  await page.getByRole('menuitem', { name: 'Sign out' }).click()
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+
+  await page.goto(story.server.url + before)
+  await page.getByLabel('Name').fill(OWNER.name)
+  await page.getByLabel('Password', { exact: true }).fill(OWNER.password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByText('is tidy now').waitFor()
+  expect(new URL(page.url()).pathname).toBe(before)
+})
+
+it('did all that without an error and without asking anybody else', () => {
+  expect(story.wrong).toEqual([])
+})

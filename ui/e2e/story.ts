@@ -1,0 +1,58 @@
+// What every browser test needs: a server, a browser, an owner who is signed in, and a list of what went wrong.
+import type { Page } from 'playwright-core'
+import { startBrowser, type Browser } from './browser'
+import { startServer, type Server } from './server'
+
+export const OWNER = { name: 'dana', password: 'a long sentence works' }
+
+export interface Story {
+  server: Server
+  browser: Browser
+  page: Page
+  /** Errors of the console, and requests to anywhere else. */
+  wrong: string[]
+  end(): Promise<void>
+}
+
+export async function begin(): Promise<Story> {
+  const server = await startServer()
+  const browser = await startBrowser()
+  const page = await browser.context.newPage()
+  const wrong: string[] = []
+  listen(page, server.url, wrong)
+  return {
+    server,
+    browser,
+    page,
+    wrong,
+    async end() {
+      await browser.close()
+      await server.stop()
+    },
+  }
+}
+
+export function listen(page: Page, url: string, wrong: string[]): void {
+  const origin = new URL(url).origin
+  page.on('console', (message) => message.type() === 'error' && wrong.push(message.text()))
+  page.on('pageerror', (error) => wrong.push(error.message))
+  page.on('request', (request) => {
+    const asked = new URL(request.url())
+    if (asked.protocol.startsWith('http') && asked.origin !== origin) wrong.push(`asked ${asked.origin}`)
+  })
+}
+
+/** Uses the link of the first start. */
+export async function setUp({ page, server }: Story): Promise<void> {
+  await page.goto(server.setUpLink)
+  await page.getByLabel('Name').fill(OWNER.name)
+  await page.getByLabel('New password').fill(OWNER.password)
+  await page.getByRole('button', { name: 'Create the owner' }).click()
+  await page.getByRole('heading', { name: /What should be done/ }).waitFor()
+}
+
+/** Gives the demo model its first order and waits for its question. */
+export async function tidy(page: Page): Promise<void> {
+  await page.getByRole('button', { name: /tidy the welcome notes/i }).click()
+  await page.getByRole('button', { name: 'Approve', exact: true }).waitFor()
+}

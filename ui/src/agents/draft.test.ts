@@ -1,0 +1,45 @@
+import { expect, it } from 'vitest'
+import type { Agent } from '../api/types'
+import { changeOf, draftOf, fieldsOf, newDraft } from './draft'
+
+const agent = {
+  name: 'Guide',
+  emoji: null,
+  description: '',
+  model: 'default',
+  system_prompt: '',
+  autonomy: 'low',
+  can_read: true,
+  can_write: true,
+  can_create: false,
+  can_delete: false,
+  toolsets: ['files'],
+  requires_approval: [],
+  scope: { notebooks: ['*'], folders: ['/drafts', { path: '/library', operations: ['read', 'delete'] }] },
+  max_turns: 50,
+  max_tool_calls: 200,
+  max_requests_per_hour: 600,
+  is_active: true,
+  owner: 'user',
+} as unknown as Agent
+
+it('shows for each folder what flags and entry allow together', () => {
+  expect(draftOf(agent).folders).toEqual([
+    { path: '/drafts', verbs: { read: true, write: true, create: false, delete: false } },
+    { path: '/library', verbs: { read: true, write: false, create: false, delete: false } },
+  ])
+})
+
+it('changes nothing when nothing was edited', () => {
+  expect(changeOf(agent, draftOf(agent))).toEqual({})
+})
+
+it('takes a flag away when no folder grants it any more, and lets the server find the level', () => {
+  const draft = draftOf(agent)
+  for (const row of draft.folders) row.verbs.write = false
+  expect(changeOf(agent, draft)).toMatchObject({ can_write: false, permission_level: null })
+})
+
+it('begins with an agent that only reads', () => {
+  expect(fieldsOf(newDraft())).toMatchObject({ can_read: true, can_write: false, can_create: false, can_delete: false, autonomy: 'low' })
+})

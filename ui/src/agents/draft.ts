@@ -1,0 +1,133 @@
+// An agent while it is edited: what the form holds, and how it becomes fields again. Pure.
+import type { Agent, AgentScope, FolderEntry } from '../api/types'
+
+export const VERBS = ['read', 'write', 'create', 'delete'] as const
+export type Verb = (typeof VERBS)[number]
+
+export interface FolderRow {
+  path: string
+  verbs: Record<Verb, boolean>
+}
+
+export interface Draft {
+  name: string
+  emoji: string
+  description: string
+  model: string
+  system_prompt: string
+  autonomy: Agent['autonomy']
+  folders: FolderRow[]
+  notebooks: string
+  file_types: string
+  toolsets: string[]
+  requires_approval: string[]
+  max_turns: number
+  max_tool_calls: number
+  max_requests_per_hour: number
+  is_active: boolean
+  owner: Agent['owner']
+}
+
+export function newDraft(): Draft {
+  return {
+    name: '',
+    emoji: '',
+    description: '',
+    model: 'default',
+    system_prompt: '',
+    autonomy: 'low',
+    folders: [{ path: '/', verbs: { read: true, write: false, create: false, delete: false } }],
+    notebooks: '*',
+    file_types: '',
+    toolsets: ['files'],
+    requires_approval: [],
+    max_turns: 50,
+    max_tool_calls: 200,
+    max_requests_per_hour: 600,
+    is_active: true,
+    owner: 'user',
+  }
+}
+
+/** What the flags of an agent allow at all. */
+function flagsOf(agent: Agent): Record<Verb, boolean> {
+  return { read: agent.can_read, write: agent.can_write, create: agent.can_create, delete: agent.can_delete }
+}
+
+export function draftOf(agent: Agent): Draft {
+  const flags = flagsOf(agent)
+  const general = agent.scope.operations
+  const allowed = (verb: Verb, entry?: FolderEntry): boolean =>
+    flags[verb] && (general?.includes(verb) ?? true) && (entry ? entry.operations.includes(verb) : true)
+  const rows = (agent.scope.folders ?? []).map((entry): FolderRow => {
+    const narrow = typeof entry === 'string' ? undefined : entry
+    const verbs = Object.fromEntries(VERBS.map((verb) => [verb, allowed(verb, narrow)])) as Record<Verb, boolean>
+    return { path: typeof entry === 'string' ? entry : entry.path, verbs }
+  })
+  return {
+    name: agent.name,
+    emoji: agent.emoji ?? '',
+    description: agent.description,
+    model: agent.model,
+    system_prompt: agent.system_prompt,
+    autonomy: agent.autonomy,
+    folders: rows,
+    notebooks: (agent.scope.notebooks ?? []).join(', '),
+    file_types: (agent.scope.file_types ?? []).join(', '),
+    toolsets: [...agent.toolsets],
+    requires_approval: [...agent.requires_approval],
+    max_turns: agent.max_turns,
+    max_tool_calls: agent.max_tool_calls,
+    max_requests_per_hour: agent.max_requests_per_hour,
+    is_active: agent.is_active,
+    owner: agent.owner,
+  }
+}
+
+const words = (text: string): string[] => text.split(',').map((word) => word.trim()).filter(Boolean)
+
+function scopeOf(draft: Draft): AgentScope {
+  const folders = draft.folders.filter((row) => row.path.trim() !== '')
+  const types = words(draft.file_types)
+  return {
+    notebooks: words(draft.notebooks),
+    folders: folders.map((row) => ({ path: row.path.trim(), operations: VERBS.filter((verb) => row.verbs[verb]) })),
+    ...(types.length > 0 && { file_types: types }),
+  }
+}
+
+/** The fields of an agent. What no folder grants is not granted at all. */
+export function fieldsOf(draft: Draft): Record<string, unknown> {
+  const some = (verb: Verb): boolean => draft.folders.some((row) => row.verbs[verb])
+  return {
+    name: draft.name.trim(),
+    emoji: draft.emoji.trim() || null,
+    description: draft.description.trim(),
+    model: draft.model.trim() || 'default',
+    system_prompt: draft.system_prompt,
+    autonomy: draft.autonomy,
+    can_read: some('read'),
+    can_write: some('write'),
+    can_create: some('create'),
+    can_delete: some('delete'),
+    scope: scopeOf(draft),
+    toolsets: draft.toolsets,
+    requires_approval: draft.requires_approval,
+    max_turns: draft.max_turns,
+    max_tool_calls: draft.max_tool_calls,
+    max_requests_per_hour: draft.max_requests_per_hour,
+    is_active: draft.is_active,
+    owner: draft.owner,
+  }
+}
+
+/** The fields that an edit changes. The level is left out when flags change, so that the server finds the lowest that fits. */
+export function changeOf(agent: Agent, draft: Draft): Record<string, unknown> {
+  const before = fieldsOf(draftOf(agent))
+  const after = fieldsOf(draft)
+  const changed = Object.entries(after).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]))
+  const change = Object.fromEntries(changed)
+  if ('scope' in change) change['scope'] = { operations: null, file_types: null, ...(change['scope'] as object) }
+  if (changed.some(([name]) => name.startsWith('can_'))) change['permission_level'] = null
+  return change
+}

@@ -1,0 +1,82 @@
+// Calls to the server. Addresses and request bodies are checked against its own description (`npm run api` makes its types).
+import type { paths } from '#api'
+import { asProblem, problemOf } from './problem'
+
+const ROOT = '/api/v1'
+
+type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
+type Short<P> = P extends `${typeof ROOT}${infer Rest}` ? Rest : never
+/** Addresses that know a method, without the root. */
+export type Address<M extends Method> = {
+  [P in keyof paths]: paths[P] extends { [K in M]: unknown } ? ([paths[P][M]] extends [undefined] ? never : Short<P>) : never
+}[keyof paths]
+
+type Operation<M extends Method, A extends string> = `${typeof ROOT}${A}` extends keyof paths
+  ? paths[`${typeof ROOT}${A}`] extends { [K in M]: infer O }
+    ? O
+    : never
+  : never
+type JsonOf<B> = B extends { content: { 'application/json': infer J } } ? J : never
+export type BodyOf<M extends Method, A extends string> =
+  Operation<M, A> extends { requestBody?: infer B } ? JsonOf<NonNullable<B>> : never
+
+export type Query = Record<string, string | number | boolean | undefined>
+
+export interface Ask<Body> {
+  /** What stands for `{name}` in the address. */
+  path?: Record<string, string>
+  query?: Query
+  body?: Body
+  /** The version that is changed. */
+  match?: string
+  signal?: AbortSignal
+}
+
+type Listener = () => void
+let signedOut: Listener = () => {}
+/** Told when the server says that nobody is signed in. */
+export function onSignedOut(listener: Listener): void {
+  signedOut = listener
+}
+
+export function addressOf(address: string, path: Record<string, string> = {}, query: Query = {}): string {
+  const filled = address.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(path[name] ?? ''))
+  const said = Object.entries(query).filter((pair): pair is [string, string | number | boolean] => pair[1] !== undefined)
+  const search = new URLSearchParams(said.map(([name, value]) => [name, String(value)])).toString()
+  return ROOT + filled + (search && `?${search}`)
+}
+
+export async function send(method: Method, url: string, ask: Ask<unknown>, headers: Record<string, string> = {}): Promise<Response> {
+  const all: Record<string, string> = { accept: 'application/json', ...headers }
+  if (ask.body !== undefined) all['content-type'] = 'application/json'
+  if (ask.match) all['if-match'] = ask.match
+  // A button that is pressed twice, or a request that is sent again, does its work once.
+  if (method === 'post') all['idempotency-key'] = crypto.randomUUID()
+  const options: RequestInit = { method: method.toUpperCase(), headers: all, credentials: 'same-origin' }
+  if (ask.body !== undefined) options.body = JSON.stringify(ask.body)
+  if (ask.signal) options.signal = ask.signal
+  let response: Response
+  try {
+    response = await fetch(url, options)
+  } catch (error) {
+    throw error instanceof DOMException ? error : asProblem(error)
+  }
+  if (response.ok) return response
+  const problem = await problemOf(response)
+  if (problem.code === 'unauthenticated' && !url.endsWith('/session')) signedOut()
+  throw problem
+}
+
+async function call<T>(method: Method, address: string, ask: Ask<unknown> = {}): Promise<T> {
+  const response = await send(method, addressOf(address, ask.path, ask.query), ask)
+  return (response.status === 204 ? undefined : await response.json()) as T
+}
+
+export const get = <T>(address: Address<'get'>, ask?: Ask<never>): Promise<T> => call<T>('get', address, ask)
+export const post = <T, A extends Address<'post'> = Address<'post'>>(address: A, ask?: Ask<BodyOf<'post', A>>): Promise<T> =>
+  call<T>('post', address, ask)
+export const put = <T, A extends Address<'put'> = Address<'put'>>(address: A, ask?: Ask<BodyOf<'put', A>>): Promise<T> =>
+  call<T>('put', address, ask)
+export const patch = <T, A extends Address<'patch'> = Address<'patch'>>(address: A, ask?: Ask<BodyOf<'patch', A>>): Promise<T> =>
+  call<T>('patch', address, ask)
+export const remove = (address: Address<'delete'>, ask?: Ask<never>): Promise<void> => call<void>('delete', address, ask)

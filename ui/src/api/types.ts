@@ -1,0 +1,187 @@
+// What the server answers. Fields the page does not use are left out; unknown ones are ignored.
+export interface Page<T> {
+  data: T[]
+  next_cursor: string | null
+  has_more: boolean
+}
+
+export type Role = 'read' | 'write' | 'admin'
+
+export interface Me {
+  user_id: string
+  name: string
+  is_owner: boolean
+  scopes: string[]
+  workspaces: { id: string; slug: string; name: string; role: Role }[]
+}
+
+export type RunStatus =
+  | 'QUEUED'
+  | 'RUNNING'
+  | 'WAITING_APPROVAL'
+  | 'IN_DOUBT'
+  | 'PAUSED'
+  | 'COMPLETED'
+  | 'FAILED'
+  | 'CANCELLED'
+
+export interface TokenUsage {
+  input: number
+  output: number
+  cached: number
+  reasoning: number
+}
+
+export interface Run {
+  id: string
+  chat_id: string
+  agent_id: string
+  agent: string
+  status: RunStatus
+  title: string
+  result: string | null
+  error: string | null
+  created_at: string
+  updated_at: string
+  finished_at: string | null
+  steps: number
+  calls: number
+  token_usage: TokenUsage
+  cost_usd: number
+  superseded_by: string | null
+  head_seq: number
+}
+
+export interface Chat {
+  id: string
+  workspace_id: string
+  agent_id: string
+  notebook_id: string | null
+  owner_id: string
+  title: string
+  is_shared: boolean
+  last_run_id: string | null
+  forked_from: string | null
+  created_at: string
+  runs?: Run[]
+}
+
+export type Scope = 'once' | 'run' | 'chat' | 'always'
+
+export interface Approval {
+  id: string
+  kind: 'call' | 'in_doubt' | 'budget'
+  run_id: string
+  chat_id: string
+  agent_id: string
+  call_id: string | null
+  status: 'pending' | 'approved' | 'rejected' | 'expired' | 'superseded'
+  tool_name: string
+  summary: string | null
+  risk: string | null
+  reason: string | null
+  rule: string | null
+  created_at: string
+  expires_at: string | null
+  decided_at: string | null
+  decided_by: string | null
+  decision: string | null
+  arguments?: unknown
+  diff?: string | null
+  fingerprint?: string
+  labels?: string[]
+  allowed_decisions?: string[]
+  allowed_scopes?: Scope[]
+  place?: Place | null
+  context_summary?: string | null
+}
+
+/** Where a yes that lasts would hold. */
+export type Place = Record<string, unknown>
+
+export interface FolderEntry {
+  path: string
+  operations: string[]
+}
+
+export interface AgentScope {
+  notebooks?: string[]
+  folders?: (string | FolderEntry)[]
+  file_types?: string[]
+  operations?: string[]
+}
+
+export interface Agent {
+  id: string
+  workspace_id: string
+  slug: string
+  name: string
+  description: string
+  emoji: string | null
+  model: string
+  system_prompt: string
+  is_active: boolean
+  autonomy: 'none' | 'low' | 'medium' | 'high' | 'full'
+  can_read: boolean
+  can_write: boolean
+  can_create: boolean
+  can_delete: boolean
+  toolsets: string[]
+  tools: string[]
+  denied_tools: string[]
+  requires_approval: string[]
+  max_turns: number
+  max_tool_calls: number
+  max_requests_per_hour: number
+  scope: AgentScope
+  owner: 'user' | 'workspace'
+  reach: string
+  version: number
+  updated_at: string
+}
+
+export interface Tool {
+  name: string
+  description: string
+  toolset: string
+  recovery: string
+  schema: JsonSchema
+}
+
+export interface JsonSchema {
+  type?: string
+  properties?: Record<string, JsonSchema>
+  required?: string[]
+  description?: string
+  enum?: unknown[]
+  default?: unknown
+  maxLength?: number
+}
+
+export interface Rule {
+  id: string
+  tool: string
+  decision: 'allow' | 'ask' | 'deny'
+  agent?: string | null
+  chat?: string | null
+  when?: Place | null
+  reason?: string | null
+  created_at: string
+  expires_at: string | null
+  origin?: { kind: string; id?: string } | null
+}
+
+/** An event of a run, as the stream and the list give it. */
+export interface WireEvent {
+  event: string
+  /** Its place in the log; live deltas have none. */
+  id?: number
+  data: Record<string, unknown>
+}
+
+export interface Resource {
+  kind: string
+  path: string
+  action: string
+  undoable: boolean
+}

@@ -1,0 +1,63 @@
+// What changes on the server, told by one stream: what waits for somebody, and a beat for each kind of list to read itself again.
+import { defineStore } from 'pinia'
+import { computed, ref } from 'vue'
+import { addressOf, get } from '../api/client'
+import { follow } from '../api/stream'
+import type { Approval, Page, WireEvent } from '../api/types'
+
+/** Many changes in a row make one reading. */
+const GATHER_MS = 120
+const MOST = 200
+const AGAIN_MS = 3_000
+
+export const useLive = defineStore('live', () => {
+  const pending = ref<Approval[]>([])
+  const isLoaded = ref(false)
+  const hasMore = ref(false)
+  const runsBeat = ref(0)
+  const chatsBeat = ref(0)
+  const settingsBeat = ref(0)
+  let leave = new AbortController()
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const due = new Set<string>()
+
+  async function refresh(): Promise<void> {
+    const page = await get<Page<Approval>>('/approvals', { query: { status: 'pending', limit: MOST } })
+    pending.value = page.data
+    hasMore.value = page.has_more
+    isLoaded.value = true
+  }
+
+  function beat(): void {
+    timer = undefined
+    const all = due.has('reread')
+    // A failure shows in the banner of the connection; the stream says `reread` when the server is back.
+    if (all || due.has('inbox') || due.has('run')) void refresh().catch(() => undefined)
+    if (all || due.has('run')) runsBeat.value += 1
+    if (all || due.has('chat') || due.has('run')) chatsBeat.value += 1
+    if (all || due.has('changed')) settingsBeat.value += 1
+    due.clear()
+  }
+  function hear({ event }: WireEvent): void {
+    due.add(event)
+    timer ??= setTimeout(beat, GATHER_MS)
+  }
+
+  async function start(): Promise<void> {
+    leave = new AbortController()
+    const { signal } = leave
+    void refresh().catch(() => undefined)
+    while (!signal.aborted) {
+      await follow({ url: addressOf('/events'), onEvent: hear, signal }).catch(() => undefined)
+      await new Promise((resolve) => setTimeout(resolve, AGAIN_MS))
+    }
+  }
+  function stop(): void {
+    leave.abort()
+    clearTimeout(timer)
+    timer = undefined
+  }
+
+  const count = computed(() => pending.value.length)
+  return { pending, isLoaded, hasMore, runsBeat, chatsBeat, settingsBeat, count, refresh, start, stop }
+})

@@ -1,0 +1,60 @@
+// @vitest-environment jsdom
+import { describe, expect, it } from 'vitest'
+import { render, renderBlocks } from './markdown'
+
+const HOSTILE = [
+  '<script>alert(1)</script>',
+  '<img src=x onerror=alert(1)>',
+  '![x](https://tracker.example/pixel.png)',
+  '[x](javascript:alert(1))',
+  '[x](data:text/html,<script>alert(1)</script>)',
+  '<a href="javascript:alert(1)">x</a>',
+  '<svg onload=alert(1)><use href="https://evil.example#x"/></svg>',
+  '<style>body{background:url(https://evil.example)}</style>',
+  '<iframe src="https://evil.example"></iframe>',
+  '<form action="https://evil.example"><button>Approve</button></form>',
+  '<div style="position:fixed;inset:0">cover</div>',
+  '<base href="https://evil.example">',
+  '<input type="text" name="password">',
+  '<math><mtext></mtext><mglyph><style><img src=x onerror=alert(1)></style></mglyph></math>',
+  '```html\n<script>alert(1)</script>\n```',
+  '[x](vbscript:msgbox(1))',
+  '<p class="overlay dialog">x</p>',
+  '[![x](https://evil.example/a.png)](javascript:alert(1))',
+  '<video autoplay src="https://evil.example/a.mp4"></video>',
+  '&lt;script&gt;alert(1)&lt;/script&gt;',
+]
+
+describe('the sanitiser', () => {
+  it.each(HOSTILE)('makes nothing dangerous of %s', (text) => {
+    for (const markup of [render(text), renderBlocks(text).join('')]) {
+      const box = document.createElement('div')
+      box.innerHTML = markup
+      const found = [...box.querySelectorAll('*')]
+      const tags = found.map((node) => node.tagName)
+      for (const tag of ['SCRIPT', 'STYLE', 'IFRAME', 'SVG', 'MATH', 'FORM', 'BUTTON', 'IMG', 'BASE', 'VIDEO', 'OBJECT', 'EMBED', 'LINK', 'META', 'INPUT']) {
+        expect(tags).not.toContain(tag)
+      }
+      for (const node of found) {
+        for (const { name, value } of node.attributes) {
+          expect(name.startsWith('on') || name === 'style' || name === 'src' || name === 'id').toBe(false)
+          if (name === 'href') expect(value).toMatch(/^(https?:|mailto:)/)
+          if (name === 'class') expect(value).toMatch(/^language-/)
+        }
+      }
+    }
+  })
+
+  it('keeps what people write', () => {
+    expect(render('**bold** and `code`')).toContain('<strong>bold</strong>')
+    expect(render('[docs](https://example.org)')).toContain('rel="noopener noreferrer nofollow"')
+    expect(render('- [x] done')).toContain('☑ done')
+  })
+
+  it('gives the same pieces for what is already whole while a text grows', () => {
+    const before = renderBlocks('First.\n\nSecond is')
+    const after = renderBlocks('First.\n\nSecond is longer.')
+    expect(after[0]).toBe(before[0])
+    expect(after).toHaveLength(2)
+  })
+})

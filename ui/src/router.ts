@@ -1,0 +1,39 @@
+// Which address shows which screen, and who may see it without signing in.
+import { createRouter, createWebHistory } from 'vue-router'
+import { useSession } from './session/store'
+
+declare module 'vue-router' {
+  interface RouteMeta {
+    /** Seen without signing in. */
+    open?: boolean
+    title?: string
+  }
+}
+
+export const router = createRouter({
+  history: createWebHistory(),
+  routes: [
+    { path: '/setup', component: () => import('./session/SetupPage.vue'), meta: { open: true, title: 'Set up' } },
+    { path: '/login', component: () => import('./session/LoginPage.vue'), meta: { open: true, title: 'Sign in' } },
+    { path: '/', redirect: '/chat' },
+    { path: '/chat/:chat?', component: () => import('./chat/ChatPage.vue'), meta: { title: 'Chat' } },
+    { path: '/inbox/:approval?', component: () => import('./inbox/InboxPage.vue'), meta: { title: 'Inbox' } },
+    { path: '/runs', component: () => import('./runs/RunsPage.vue'), meta: { title: 'Runs' } },
+    { path: '/runs/:run', component: () => import('./runs/RunPage.vue'), meta: { title: 'Run' } },
+    { path: '/agents', component: () => import('./agents/AgentsPage.vue'), meta: { title: 'Agents' } },
+    { path: '/agents/new', component: () => import('./agents/AgentPage.vue'), meta: { title: 'New agent' } },
+    { path: '/agents/:agent', component: () => import('./agents/AgentPage.vue'), meta: { title: 'Agent' } },
+    { path: '/rules', component: () => import('./rules/RulesPage.vue'), meta: { title: 'Rules' } },
+    { path: '/settings/:section?', component: () => import('./settings/SettingsPage.vue'), meta: { title: 'Settings' } },
+    { path: '/:rest(.*)*', component: () => import('./shell/NotFound.vue'), meta: { title: 'Not found' } },
+  ],
+  scrollBehavior: (_to, _from, saved) => saved ?? { top: 0 },
+})
+
+router.beforeEach(async (to) => {
+  const session = useSession()
+  await session.ready()
+  if (to.meta.open || session.me) return true
+  if (session.isSetUp === false) return '/setup'
+  return { path: '/login', query: to.fullPath === '/' ? {} : { next: to.fullPath } }
+})

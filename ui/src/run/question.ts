@@ -1,0 +1,36 @@
+// A question of the log in the form the inbox has, so that one card shows both.
+import type { Approval } from '../api/types'
+import type { Question } from './view'
+
+export function approvalOf(question: Question, run: string, chat: string, agent: string): Approval {
+  let input: unknown = question.input
+  try {
+    input = question.input === '' ? {} : JSON.parse(question.input)
+  } catch {
+    // Arguments that are no JSON are shown as the text they are.
+  }
+  return {
+    id: question.id,
+    kind: question.about,
+    run_id: run,
+    chat_id: chat,
+    agent_id: agent,
+    call_id: question.callId,
+    status: 'pending',
+    tool_name: question.tool,
+    summary: question.summary,
+    risk: question.risk,
+    reason: question.reason,
+    rule: question.rule,
+    created_at: '',
+    expires_at: question.expiresAt,
+    decided_at: null,
+    decided_by: null,
+    decision: null,
+    arguments: input,
+    diff: question.diff,
+    labels: question.labels,
+    allowed_scopes: question.scopes,
+    ...(question.fingerprint ? { fingerprint: question.fingerprint } : {}),
+  }
+}

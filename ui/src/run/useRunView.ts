@@ -1,0 +1,81 @@
+// Keeps the view of one run fresh: reads a run that has ended, follows one that has not.
+import { onScopeDispose, ref, shallowRef, watch, type Ref } from 'vue'
+import { addressOf, get } from '../api/client'
+import { follow } from '../api/stream'
+import type { Page, WireEvent } from '../api/types'
+import { dropLive, emptyView, fold, hasEnded, type RunView } from './view'
+
+const PAGE = 200
+
+export interface FollowedRun {
+  view: Ref<RunView>
+  events: Ref<WireEvent[]>
+  isLoaded: Ref<boolean>
+  problem: Ref<unknown>
+}
+
+export function useRunView(id: Ref<string>): FollowedRun {
+  let state = emptyView(id.value)
+  let log: WireEvent[] = []
+  const view = shallowRef(state)
+  const events = shallowRef(log)
+  const isLoaded = ref(false)
+  const problem = ref<unknown>(null)
+  let leave = new AbortController()
+  let drawing = 0
+
+  /** Many events make one drawing. */
+  function draw(): void {
+    if (drawing) return
+    drawing = requestAnimationFrame(() => {
+      drawing = 0
+      view.value = { ...state, steps: [...state.steps] }
+      events.value = [...log]
+    })
+  }
+  function take(event: WireEvent): void {
+    fold(state, event)
+    if (event.id !== undefined) log.push(event)
+    draw()
+  }
+
+  async function readAll(run: string, signal: AbortSignal): Promise<void> {
+    for (let after = 0; ; ) {
+      const page = await get<Page<WireEvent>>('/runs/{run}/events', { path: { run }, query: { after, limit: PAGE }, signal })
+      page.data.forEach(take)
+      if (!page.has_more || page.next_cursor === null) return
+      after = Number(page.next_cursor)
+    }
+  }
+
+  async function begin(run: string): Promise<void> {
+    leave.abort()
+    leave = new AbortController()
+    const { signal } = leave
+    view.value = state = emptyView(run)
+    events.value = log = []
+    problem.value = null
+    isLoaded.value = false
+    try {
+      await readAll(run, signal)
+      isLoaded.value = true
+      if (hasEnded(state.status)) return
+      await follow({
+        url: addressOf('/runs/{run}/events', { run }),
+        after: state.lastSeq,
+        signal,
+        onOpen: () => dropLive(state),
+        onEvent: take,
+      })
+    } catch (error) {
+      if (!signal.aborted) problem.value = error
+    }
+  }
+
+  watch(id, (run) => run && void begin(run), { immediate: true })
+  onScopeDispose(() => {
+    leave.abort()
+    cancelAnimationFrame(drawing)
+  })
+  return { view, events, isLoaded, problem }
+}

@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest'
+import type { WireEvent } from '../api/types'
+import { dropLive, emptyView, fold, openQuestions } from './view'
+
+const at = (id: number, event: string, data: Record<string, unknown> = {}): WireEvent => ({ event, id, data })
+const live = (event: string, data: Record<string, unknown>): WireEvent => ({ event, data })
+const asked = at(5, 'approval_required', { approval_id: 'a1', kind: 'call', tool_name: 'write_file', tool_input: '{"path":"/a"}' })
+
+function viewOf(events: WireEvent[]) {
+  const view = emptyView('run_1')
+  events.forEach((event) => fold(view, event))
+  return view
+}
+
+describe('the view of a run', () => {
+  it('takes an event that comes twice once', () => {
+    const events = [at(1, 'interaction_started', { user_message: 'hi' }), at(3, 'thinking', { content: 'hm' }), at(3, 'thinking', { content: 'hm' })]
+    expect(viewOf(events).steps).toHaveLength(1)
+  })
+
+  it('replaces what was written live by the durable answer', () => {
+    const view = viewOf([at(1, 'interaction_started'), live('answer_delta', { delta: 'Hel' }), live('answer_delta', { delta: 'lo' })])
+    expect(view.live).toBe('Hello')
+    fold(view, at(4, 'answer', { content: 'Hello.' }))
+    expect([view.live, view.answer]).toEqual(['', 'Hello.'])
+  })
+
+  it('forgets live text when the turn turns out to be thinking, and when a connection begins again', () => {
+    const view = viewOf([live('answer_delta', { delta: 'x' }), live('turn_reset', {})])
+    expect(view.live).toBe('')
+    fold(view, live('answer_delta', { delta: 'half' }))
+    dropLive(view)
+    expect(view.live).toBe('')
+  })
+
+  it('waits while a question is open and goes on when it is answered', () => {
+    const view = viewOf([at(1, 'interaction_started'), asked])
+    expect([view.status, openQuestions(view).length]).toEqual(['WAITING_APPROVAL', 1])
+    fold(view, at(6, 'approved', { approval_id: 'a1', decision: 'approve', decided_by: 'usr_1' }))
+    expect([view.status, openQuestions(view).length]).toEqual(['RUNNING', 0])
+  })
+
+  it('joins a call with its result, and shows a refused call that never began', () => {
+    const view = viewOf([
+      at(1, 'tool_call', { id: 'c1', tool_name: 'read_file', tool_input: '{}' }),
+      at(2, 'tool_result', { id: 'c1', tool_name: 'read_file', tool_output: 'text', allowed: true, ms: 3 }),
+      at(3, 'tool_result', { id: 'c2', tool_name: 'delete_file', tool_output: 'no', allowed: false, is_error: true }),
+    ])
+    expect(view.steps.map((step) => step.kind === 'call' && [step.id, step.state])).toEqual([
+      ['c1', 'done'],
+      ['c2', 'refused'],
+    ])
+  })
+
+  it('withdraws what nobody answered when the run ends', () => {
+    const view = viewOf([asked, at(9, 'interaction_complete', { status: 'CANCELLED', cost_usd: 0.5, files_modified: ['/a'] })])
+    expect(openQuestions(view)).toEqual([])
+    expect([view.status, view.cost, view.filesModified]).toEqual(['CANCELLED', 0.5, ['/a']])
+  })
+
+  it('makes another object of a step that changes, so that it is drawn again', () => {
+    const view = viewOf([at(1, 'tool_call', { id: 'c1', tool_name: 'read_file' })])
+    const before = view.steps[0]
+    fold(view, at(2, 'tool_result', { id: 'c1', tool_output: 'text', allowed: true }))
+    expect(view.steps[0]).not.toBe(before)
+  })
+})

@@ -1,0 +1,255 @@
+// What a run looks like, folded from its events. Pure: the chat, the run page and its scrubber all use it.
+import type { RunStatus, Scope, TokenUsage, WireEvent } from '../api/types'
+
+export interface Thought {
+  kind: 'thought'
+  seq: number
+  turn: number
+  form: 'text' | 'reasoning'
+  text: string
+}
+export interface Call {
+  kind: 'call'
+  seq: number
+  id: string
+  tool: string
+  input: string
+  output: string | null
+  isError: boolean
+  ms: number | null
+  state: 'running' | 'done' | 'refused'
+  reason: string | null
+}
+export interface Question {
+  kind: 'question'
+  seq: number
+  id: string
+  /** `budget` asks for money, `in_doubt` for what became of a call. */
+  about: 'call' | 'in_doubt' | 'budget'
+  callId: string | null
+  tool: string
+  input: string
+  summary: string
+  diff: string | null
+  fingerprint: string | null
+  risk: string | null
+  reason: string
+  rule: string | null
+  labels: string[]
+  scopes: Scope[]
+  expiresAt: string | null
+  answer: { decision: string; by: string; scope: string | null; message: string | null } | null
+}
+export interface Note {
+  kind: 'note'
+  seq: number
+  tone: 'plain' | 'warn' | 'bad'
+  word: 'retrying' | 'paused' | 'resumed' | 'cancelled' | 'error' | 'budget_alert'
+  text: string
+}
+export type Step = Thought | Call | Question | Note
+
+export interface RunView {
+  id: string
+  lastSeq: number
+  userMessage: string | null
+  model: string | null
+  status: RunStatus
+  startedAt: string | null
+  endedAt: string | null
+  steps: Step[]
+  answer: string | null
+  /** Text that is being written; replaced by a durable event. */
+  live: string
+  liveThinking: string
+  cost: number
+  usage: TokenUsage | null
+  filesModified: string[]
+}
+
+export function emptyView(id: string): RunView {
+  return {
+    id,
+    lastSeq: 0,
+    userMessage: null,
+    model: null,
+    status: 'QUEUED',
+    startedAt: null,
+    endedAt: null,
+    steps: [],
+    answer: null,
+    live: '',
+    liveThinking: '',
+    cost: 0,
+    usage: null,
+    filesModified: [],
+  }
+}
+
+const ENDED: readonly RunStatus[] = ['COMPLETED', 'FAILED', 'CANCELLED']
+export const hasEnded = (status: RunStatus): boolean => ENDED.includes(status)
+
+type Data = Record<string, unknown>
+const text = (data: Data, name: string): string => (typeof data[name] === 'string' ? (data[name] as string) : '')
+const maybe = (data: Data, name: string): string | null => (typeof data[name] === 'string' ? (data[name] as string) : null)
+const number = (data: Data, name: string): number => (typeof data[name] === 'number' ? (data[name] as number) : 0)
+const list = (data: Data, name: string): string[] => (Array.isArray(data[name]) ? (data[name] as string[]) : [])
+
+/** Forgets what was live: a new connection begins with what is durable. */
+export function dropLive(view: RunView): void {
+  view.live = ''
+  view.liveThinking = ''
+}
+
+/** Adds one event. An event that is already in is left out, so that coming back never doubles anything. */
+export function fold(view: RunView, { event, id, data }: WireEvent): void {
+  if (id === undefined) return foldLive(view, event, data)
+  if (id <= view.lastSeq) return
+  view.lastSeq = id
+  foldDurable(view, event, id, data)
+}
+
+function foldLive(view: RunView, event: string, data: Data): void {
+  if (event === 'answer_delta') view.live += text(data, 'delta')
+  else if (event === 'thinking_delta') view.liveThinking += text(data, 'delta')
+  else if (event === 'turn_reset') dropLive(view)
+}
+
+function foldDurable(view: RunView, event: string, seq: number, data: Data): void {
+  switch (event) {
+    case 'interaction_started':
+      view.userMessage = maybe(data, 'user_message')
+      view.model = maybe(data, 'model')
+      view.startedAt = maybe(data, 'ts')
+      view.status = 'RUNNING'
+      return
+    case 'thinking':
+      dropLive(view)
+      view.steps.push({ kind: 'thought', seq, turn: number(data, 'turn'), form: text(data, 'kind') === 'reasoning' ? 'reasoning' : 'text', text: text(data, 'content') })
+      return
+    case 'answer':
+      dropLive(view)
+      view.answer = text(data, 'content')
+      return
+    case 'usage':
+      view.cost += number(data, 'cost_usd')
+      return
+    case 'tool_call':
+      view.status = 'RUNNING'
+      startCall(view, seq, data)
+      return
+    case 'tool_result':
+      endCall(view, seq, data)
+      return
+    case 'denied':
+      return
+    case 'approval_required':
+      view.status = 'WAITING_APPROVAL'
+      view.steps.push(questionOf(seq, data))
+      return
+    case 'in_doubt':
+      view.status = 'IN_DOUBT'
+      view.steps.push({ ...questionOf(seq, data), about: 'in_doubt', summary: text(data, 'tool_name') })
+      return
+    case 'approved':
+    case 'rejected':
+      answerQuestion(view, data)
+      return
+    case 'interaction_complete':
+      finish(view, data)
+      return
+    default:
+      note(view, event, seq, data)
+  }
+}
+
+function startCall(view: RunView, seq: number, data: Data): void {
+  const known = callOf(view, data)
+  if (known) return replace(view, known, { ...known, state: 'running' })
+  view.steps.push({ kind: 'call', seq, id: text(data, 'id'), tool: text(data, 'tool_name'), input: text(data, 'tool_input'), output: null, isError: false, ms: null, state: 'running', reason: null })
+}
+
+function endCall(view: RunView, seq: number, data: Data): void {
+  const began = callOf(view, data) ?? { kind: 'call', seq, id: text(data, 'id'), tool: text(data, 'tool_name'), input: '' }
+  const call: Call = {
+    ...began,
+    output: text(data, 'tool_output'),
+    isError: data['is_error'] === true,
+    ms: number(data, 'ms'),
+    state: data['allowed'] === false ? 'refused' : 'done',
+    reason: maybe(data, 'rule'),
+  }
+  const known = callOf(view, data)
+  if (known) replace(view, known, call)
+  else view.steps.push(call)
+  const doubt = openQuestions(view).find((question) => question.about === 'in_doubt' && question.callId === call.id)
+  if (doubt) replace(view, doubt, { ...doubt, answer: { decision: 'resolved', by: '', scope: null, message: null } })
+}
+
+function callOf(view: RunView, data: Data): Call | undefined {
+  return view.steps.find((step): step is Call => step.kind === 'call' && step.id === data['id'])
+}
+
+/** A step that changes becomes another one, so that whoever draws sees which. */
+function replace(view: RunView, before: Step, after: Step): void {
+  view.steps[view.steps.indexOf(before)] = after
+}
+
+function questionOf(seq: number, data: Data): Question {
+  const about = text(data, 'kind')
+  return {
+    kind: 'question',
+    seq,
+    id: text(data, 'approval_id'),
+    about: about === 'budget' || about === 'in_doubt' ? about : 'call',
+    callId: maybe(data, 'call_id'),
+    tool: text(data, 'tool_name'),
+    input: text(data, 'tool_input'),
+    summary: text(data, 'summary'),
+    diff: maybe(data, 'diff'),
+    fingerprint: maybe(data, 'fingerprint'),
+    risk: maybe(data, 'risk'),
+    reason: text(data, 'reason'),
+    rule: maybe(data, 'rule'),
+    labels: list(data, 'labels'),
+    scopes: list(data, 'allowed_scopes') as Scope[],
+    expiresAt: maybe(data, 'expires_at'),
+    answer: null,
+  }
+}
+
+function answerQuestion(view: RunView, data: Data): void {
+  const question = openQuestions(view).find((step) => step.id === data['approval_id'])
+  if (question) {
+    const decision = text(data, 'reason') === 'expired' ? 'expired' : text(data, 'decision')
+    const answer = { decision, by: text(data, 'decided_by'), scope: maybe(data, 'scope'), message: maybe(data, 'message') }
+    replace(view, question, { ...question, answer })
+  }
+  if (openQuestions(view).length === 0) view.status = 'RUNNING'
+}
+
+/** What waits for somebody. */
+export function openQuestions(view: RunView): Question[] {
+  return view.steps.filter((step): step is Question => step.kind === 'question' && step.answer === null)
+}
+
+function finish(view: RunView, data: Data): void {
+  dropLive(view)
+  view.status = text(data, 'status') as RunStatus
+  view.endedAt = maybe(data, 'ts')
+  view.cost = number(data, 'cost_usd')
+  view.usage = (data['usage'] as TokenUsage | undefined) ?? null
+  view.filesModified = list(data, 'files_modified')
+  for (const question of openQuestions(view)) {
+    replace(view, question, { ...question, answer: { decision: 'withdrawn', by: '', scope: null, message: null } })
+  }
+}
+
+function note(view: RunView, event: string, seq: number, data: Data): void {
+  const said = text(data, 'reason') || text(data, 'error')
+  if (event === 'paused') view.status = 'PAUSED'
+  if (event === 'resumed') view.status = 'RUNNING'
+  if (event === 'error') view.steps.push({ kind: 'note', seq, tone: 'bad', word: event, text: said })
+  else if (event === 'retrying' || event === 'paused' || event === 'budget_alert') view.steps.push({ kind: 'note', seq, tone: 'warn', word: event, text: said })
+  else if (event === 'resumed' || event === 'cancelled') view.steps.push({ kind: 'note', seq, tone: 'plain', word: event, text: said })
+}

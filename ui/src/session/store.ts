@@ -1,0 +1,75 @@
+// Who is signed in. The cookie is the server's business; the page only remembers that there may be one.
+import { defineStore } from 'pinia'
+import { computed, ref } from 'vue'
+import { get, onSignedOut, post, remove } from '../api/client'
+import { Problem } from '../api/problem'
+import type { Me } from '../api/types'
+
+const HINT = 'adjutant.signed-in'
+
+export const useSession = defineStore('session', () => {
+  const me = ref<Me | null>(null)
+  const isSetUp = ref<boolean | null>(null)
+  /** Set when the server ended the session while somebody was working. */
+  const ended = ref(false)
+  let asked: Promise<void> | null = null
+
+  async function load(): Promise<void> {
+    const state = await get<{ is_set_up: boolean }>('/setup')
+    isSetUp.value = state.is_set_up
+    if (!state.is_set_up || !localStorage.getItem(HINT)) return
+    try {
+      me.value = await get<Me>('/me')
+    } catch (error) {
+      if (!(error instanceof Problem) || error.status !== 401) throw error
+      localStorage.removeItem(HINT)
+    }
+  }
+
+  /** Asks once; asks again after a failure. */
+  function ready(): Promise<void> {
+    asked ??= load().catch(() => {
+      asked = null
+    })
+    return asked
+  }
+
+  async function entered(): Promise<void> {
+    localStorage.setItem(HINT, '1')
+    isSetUp.value = true
+    ended.value = false
+    me.value = await get<Me>('/me')
+  }
+
+  async function setUp(body: { token: string; name: string; password: string }): Promise<void> {
+    await post('/setup', { body })
+    await entered()
+  }
+  async function signIn(name: string, password: string): Promise<void> {
+    await post('/session', { body: { name, password } })
+    await entered()
+  }
+  async function accept(body: { token: string; name: string; password: string }): Promise<void> {
+    await post('/invites/accept', { body })
+    await entered()
+  }
+  async function signOut(): Promise<void> {
+    await remove('/session')
+    forget()
+  }
+  function forget(): void {
+    localStorage.removeItem(HINT)
+    me.value = null
+  }
+
+  onSignedOut(() => {
+    if (!me.value) return
+    forget()
+    ended.value = true
+  })
+
+  const isAdmin = computed(() => me.value?.is_owner || (me.value?.workspaces.some((place) => place.role === 'admin') ?? false))
+  const canWrite = computed(() => me.value?.workspaces.some((place) => place.role !== 'read') ?? false)
+
+  return { me, isSetUp, ended, isAdmin, canWrite, ready, setUp, signIn, accept, signOut, forget }
+})

@@ -1,0 +1,24 @@
+// The places of the rail, in one list: the rail, the phone's bar, the palette and the go-to keys read it.
+import { Bot, Inbox, ListTree, MessageSquare, Scale, Settings } from '@lucide/vue'
+import type { Component } from 'vue'
+
+export interface Place {
+  to: string
+  label: string
+  icon: Component
+  /** The key after `g`. */
+  key: string
+  /** Shown in the phone's bar. */
+  first?: boolean
+  /** Apart from the work itself. */
+  second?: boolean
+}
+
+export const PLACES: Place[] = [
+  { to: '/chat', label: 'Chat', icon: MessageSquare, key: 'c', first: true },
+  { to: '/inbox', label: 'Inbox', icon: Inbox, key: 'i', first: true },
+  { to: '/runs', label: 'Runs', icon: ListTree, key: 'r', first: true },
+  { to: '/agents', label: 'Agents', icon: Bot, key: 'a' },
+  { to: '/rules', label: 'Rules', icon: Scale, key: 'l', second: true },
+  { to: '/settings', label: 'Settings', icon: Settings, key: 's', second: true },
+]
