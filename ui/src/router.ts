@@ -23,6 +23,7 @@ export const router = createRouter({
     { path: '/agents', component: () => import('./agents/AgentsPage.vue'), meta: { title: 'Agents' } },
     { path: '/agents/new', component: () => import('./agents/AgentPage.vue'), meta: { title: 'New agent' } },
     { path: '/agents/:agent', component: () => import('./agents/AgentPage.vue'), meta: { title: 'Agent' } },
+    { path: '/files/:notebook?/:path(.*)*', component: () => import('./files/FilesPage.vue'), meta: { title: 'Files' } },
     { path: '/rules', component: () => import('./rules/RulesPage.vue'), meta: { title: 'Rules' } },
     { path: '/settings/:section?', component: () => import('./settings/SettingsPage.vue'), meta: { title: 'Settings' } },
     { path: '/:rest(.*)*', component: () => import('./shell/NotFound.vue'), meta: { title: 'Not found' } },

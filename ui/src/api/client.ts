@@ -27,8 +27,12 @@ export interface Ask<Body> {
   path?: Record<string, string>
   query?: Query
   body?: Body
+  /** A text that is sent as it is, in place of JSON. */
+  text?: string
   /** The version that is changed. */
   match?: string
+  /** Only where nothing is yet. */
+  isNew?: boolean
   signal?: AbortSignal
 }
 
@@ -40,7 +44,9 @@ export function onSignedOut(listener: Listener): void {
 }
 
 export function addressOf(address: string, path: Record<string, string> = {}, query: Query = {}): string {
-  const filled = address.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(path[name] ?? ''))
+  // A path of a file keeps its slashes; everything else is one piece.
+  const encoded = (name: string): string => (path[name] ?? '').split(name === 'path' ? '/' : /$^/).map(encodeURIComponent).join('/')
+  const filled = address.replace(/\{(\w+)\}/g, (_, name: string) => encoded(name))
   const said = Object.entries(query).filter((pair): pair is [string, string | number | boolean] => pair[1] !== undefined)
   const search = new URLSearchParams(said.map(([name, value]) => [name, String(value)])).toString()
   return ROOT + filled + (search && `?${search}`)
@@ -49,11 +55,14 @@ export function addressOf(address: string, path: Record<string, string> = {}, qu
 export async function send(method: Method, url: string, ask: Ask<unknown>, headers: Record<string, string> = {}): Promise<Response> {
   const all: Record<string, string> = { accept: 'application/json', ...headers }
   if (ask.body !== undefined) all['content-type'] = 'application/json'
+  if (ask.text !== undefined) all['content-type'] = 'application/octet-stream'
   if (ask.match) all['if-match'] = ask.match
+  if (ask.isNew) all['if-none-match'] = '*'
   // A button that is pressed twice, or a request that is sent again, does its work once.
   if (method === 'post') all['idempotency-key'] = crypto.randomUUID()
   const options: RequestInit = { method: method.toUpperCase(), headers: all, credentials: 'same-origin' }
   if (ask.body !== undefined) options.body = JSON.stringify(ask.body)
+  if (ask.text !== undefined) options.body = ask.text
   if (ask.signal) options.signal = ask.signal
   let response: Response
   try {
@@ -79,4 +88,7 @@ export const put = <T, A extends Address<'put'> = Address<'put'>>(address: A, as
   call<T>('put', address, ask)
 export const patch = <T, A extends Address<'patch'> = Address<'patch'>>(address: A, ask?: Ask<BodyOf<'patch', A>>): Promise<T> =>
   call<T>('patch', address, ask)
+/** A text of the server as it is. */
+export const getText = async (address: Address<'get'>, ask: Ask<never>): Promise<string> =>
+  (await send('get', addressOf(address, ask.path, ask.query), ask, { accept: '*/*' })).text()
 export const remove = (address: Address<'delete'>, ask?: Ask<never>): Promise<void> => call<void>('delete', address, ask)

@@ -1,8 +1,8 @@
 // A question of the log in the form the inbox has, so that one card shows both.
 import type { Approval } from '../api/types'
-import type { Question } from './view'
+import type { Question, RunView } from './view'
 
-export function approvalOf(question: Question, run: string, chat: string, agent: string): Approval {
+export function approvalOf(question: Question, view: RunView): Approval {
   let input: unknown = question.input
   try {
     input = question.input === '' ? {} : JSON.parse(question.input)
@@ -12,9 +12,9 @@ export function approvalOf(question: Question, run: string, chat: string, agent:
   return {
     id: question.id,
     kind: question.about,
-    run_id: run,
-    chat_id: chat,
-    agent_id: agent,
+    run_id: view.id,
+    chat_id: view.chatId,
+    agent_id: view.agentId,
     call_id: question.callId,
     status: 'pending',
     tool_name: question.tool,

@@ -6,6 +6,7 @@ import type { Page, WireEvent } from '../api/types'
 import { dropLive, emptyView, fold, hasEnded, type RunView } from './view'
 
 const PAGE = 200
+const DRAW_MS = 30
 
 export interface FollowedRun {
   view: Ref<RunView>
@@ -22,16 +23,15 @@ export function useRunView(id: Ref<string>): FollowedRun {
   const isLoaded = ref(false)
   const problem = ref<unknown>(null)
   let leave = new AbortController()
-  let drawing = 0
+  let drawing: ReturnType<typeof setTimeout> | undefined
 
-  /** Many events make one drawing. */
+  /** Many events make one drawing, also in a tab that nobody looks at. */
   function draw(): void {
-    if (drawing) return
-    drawing = requestAnimationFrame(() => {
-      drawing = 0
+    drawing ??= setTimeout(() => {
+      drawing = undefined
       view.value = { ...state, steps: [...state.steps] }
       events.value = [...log]
-    })
+    }, DRAW_MS)
   }
   function take(event: WireEvent): void {
     fold(state, event)
@@ -50,6 +50,8 @@ export function useRunView(id: Ref<string>): FollowedRun {
 
   async function begin(run: string): Promise<void> {
     leave.abort()
+    clearTimeout(drawing)
+    drawing = undefined
     leave = new AbortController()
     const { signal } = leave
     view.value = state = emptyView(run)
@@ -75,7 +77,7 @@ export function useRunView(id: Ref<string>): FollowedRun {
   watch(id, (run) => run && void begin(run), { immediate: true })
   onScopeDispose(() => {
     leave.abort()
-    cancelAnimationFrame(drawing)
+    clearTimeout(drawing)
   })
   return { view, events, isLoaded, problem }
 }

@@ -52,6 +52,8 @@ export type Step = Thought | Call | Question | Note
 export interface RunView {
   id: string
   lastSeq: number
+  chatId: string
+  agentId: string
   userMessage: string | null
   model: string | null
   status: RunStatus
@@ -71,6 +73,8 @@ export function emptyView(id: string): RunView {
   return {
     id,
     lastSeq: 0,
+    chatId: '',
+    agentId: '',
     userMessage: null,
     model: null,
     status: 'QUEUED',
@@ -118,6 +122,8 @@ function foldLive(view: RunView, event: string, data: Data): void {
 function foldDurable(view: RunView, event: string, seq: number, data: Data): void {
   switch (event) {
     case 'interaction_started':
+      view.chatId = text(data, 'chat_id')
+      view.agentId = text(data, 'agent_id')
       view.userMessage = maybe(data, 'user_message')
       view.model = maybe(data, 'model')
       view.startedAt = maybe(data, 'ts')

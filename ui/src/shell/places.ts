@@ -1,5 +1,5 @@
 // The places of the rail, in one list: the rail, the phone's bar, the palette and the go-to keys read it.
-import { Bot, Inbox, ListTree, MessageSquare, Scale, Settings } from '@lucide/vue'
+import { Bot, FolderOpen, Inbox, ListTree, MessageSquare, Scale, Settings } from '@lucide/vue'
 import type { Component } from 'vue'
 
 export interface Place {
@@ -19,6 +19,7 @@ export const PLACES: Place[] = [
   { to: '/inbox', label: 'Inbox', icon: Inbox, key: 'i', first: true },
   { to: '/runs', label: 'Runs', icon: ListTree, key: 'r', first: true },
   { to: '/agents', label: 'Agents', icon: Bot, key: 'a' },
+  { to: '/files', label: 'Files', icon: FolderOpen, key: 'f' },
   { to: '/rules', label: 'Rules', icon: Scale, key: 'l', second: true },
   { to: '/settings', label: 'Settings', icon: Settings, key: 's', second: true },
 ]

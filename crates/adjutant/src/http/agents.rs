@@ -158,6 +158,10 @@ fn read(mut body: Value) -> Result<Said, Problem> {
     for answered in ["id", "version", "created_at", "updated_at", "reach", "owner_id"] {
         fields.remove(answered);
     }
+    // An answer says how long a question waits in seconds; what is written says it as a span.
+    if let Some(Value::Number(seconds)) = fields.remove("approval_expires_secs") {
+        fields.entry("approval_expires_in").or_insert_with(|| json!(format!("{seconds}s")));
+    }
     let mut word = |name: &str| match fields.remove(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),

@@ -1,0 +1,83 @@
+// Steering without a mouse, looking back at a run, and an agent that may do more than before.
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { begin, listen, setUp, tidy, type Story } from './story'
+
+let story: Story
+beforeAll(async () => {
+  story = await begin()
+  await setUp(story)
+})
+afterAll(() => story?.end())
+
+it('decides in the inbox by keys alone, and the chat in another tab follows', async () => {
+  const { page } = story
+  await tidy(page)
+  const other = await story.browser.context.newPage()
+  listen(other, story.server.url, story.wrong)
+  await other.goto(page.url())
+  await other.getByRole('button', { name: 'Approve', exact: true }).waitFor()
+
+  await page.locator('body').press('Escape')
+  await page.getByRole('main').focus()
+  await page.keyboard.press('g')
+  await page.keyboard.press('i')
+  await page.getByRole('heading', { name: 'Inbox' }).waitFor()
+  await page.getByRole('region', { name: /Needs you: write_file/ }).waitFor()
+  await page.keyboard.press('a')
+  await page.getByText('Nothing needs you').waitFor()
+  await other.getByText('is tidy now').waitFor()
+  await other.close()
+})
+
+it('shows a run as story, as time and as its log, and proves it whole', async () => {
+  const { page } = story
+  await page.goto(`${story.server.url}/runs`)
+  await page.getByRole('link', { name: 'tidy the welcome notes' }).first().click()
+  await page.getByText(/^Whole: \d+ events/).waitFor()
+  await page.getByRole('region', { name: 'Files of this run' }).getByText('/todo.md').waitFor()
+
+  await page.getByRole('tab', { name: 'Waterfall' }).click()
+  await page.getByRole('list', { name: 'Where the time went' }).waitFor()
+  await page.getByRole('tab', { name: 'Events' }).click()
+  await page.getByRole('button', { name: /interaction_complete/ }).waitFor()
+
+  await page.getByRole('slider', { name: 'Place in the run' }).fill('0')
+  await page.getByRole('heading', { name: 'interaction_started' }).waitFor()
+  await page.getByRole('button', { name: 'Replay' }).click()
+  await page.getByText(/It comes out the same/).waitFor()
+})
+
+it('edits a message and forks a run', async () => {
+  const { page } = story
+  await page.getByRole('link', { name: 'Open the chat' }).click()
+  await page.getByText('is tidy now').waitFor()
+  const chat = page.url()
+  await page.getByRole('button', { name: 'Edit this message' }).click()
+  await page.getByLabel('Say instead').fill('what do you remember')
+  await page.getByRole('button', { name: 'Send' }).first().click()
+  await page.getByRole('article', { name: 'Message: what do you remember' }).getByText('See the run').waitFor()
+  expect(await page.getByRole('article').count()).toBe(1)
+
+  await page.getByRole('button', { name: 'Fork from this message' }).click()
+  await page.waitForURL((url) => url.pathname.startsWith('/chat/') && url.href !== chat)
+  await page.getByText('See the run').waitFor()
+})
+
+it('makes an agent, lets it write in one folder, and keeps both versions', async () => {
+  const { page } = story
+  await page.goto(`${story.server.url}/agents/new`)
+  await page.getByRole('textbox', { name: 'Name' }).fill('Librarian')
+  await page.getByRole('button', { name: 'Make the agent' }).click()
+  await page.getByRole('heading', { name: 'Librarian' }).waitFor()
+
+  await page.getByRole('tab', { name: 'What it may touch' }).click()
+  await page.getByRole('checkbox', { name: 'Write in /' }).check()
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.getByText('Saved as version 2.').waitFor()
+  await page.getByRole('tab', { name: 'Versions' }).click()
+  await page.getByText('can_write').waitFor()
+})
+
+it('did all that without an error and without asking anybody else', () => {
+  expect(story.wrong).toEqual([])
+})
