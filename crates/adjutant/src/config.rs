@@ -53,6 +53,11 @@ impl Environment {
         self.get("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from)
     }
 
+    /// Where a person's settings are.
+    pub(crate) fn settings_folder(&self) -> Option<PathBuf> {
+        self.folder("XDG_CONFIG_HOME", ".config")
+    }
+
     fn folder(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
         // The XDG rules: a relative path in these variables counts as not set.
         let set = self.get(variable).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -295,7 +300,7 @@ fn wrong(problems: Vec<String>) -> Failure {
 
 fn read_file(flags: &Flags, env: &Environment) -> Result<ConfigFile, Failure> {
     let named = flags.config.clone().or_else(|| env.get("ADJUTANT_CONFIG").map(PathBuf::from));
-    let (path, required) = match (named, env.folder("XDG_CONFIG_HOME", ".config")) {
+    let (path, required) = match (named, env.settings_folder()) {
         (Some(path), _) => (path, true),
         (None, Some(folder)) => (folder.join("config.toml"), false),
         (None, None) => return Ok(ConfigFile::default()),

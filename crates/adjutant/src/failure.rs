@@ -6,6 +6,7 @@ use adjutant_engine::EngineError;
 use adjutant_engine::store::StoreError;
 use adjutant_engine::tools::FileError;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 
 /// What the shell is told: one number per reaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +40,7 @@ pub(crate) enum Exit {
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
     /// The machine's word.
-    pub(crate) code: &'static str,
+    pub(crate) code: Cow<'static, str>,
     /// What happened, and what was not done.
     pub(crate) message: String,
     /// What to do next.
@@ -49,8 +50,8 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    pub(crate) fn new(exit: Exit, code: &'static str, message: impl Into<String>) -> Self {
-        Self { exit, code, message: message.into(), hint: None, problems: Vec::new() }
+    pub(crate) fn new(exit: Exit, code: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
+        Self { exit, code: code.into(), message: message.into(), hint: None, problems: Vec::new() }
     }
 
     /// The command line or the configuration is wrong.
@@ -84,7 +85,7 @@ impl Failure {
     /// The failure as `application/problem+json`.
     pub(crate) fn problem(&self) -> Value {
         let mut problem =
-            json!({"type": "about:blank", "title": title(self.code), "detail": self.message, "code": self.code});
+            json!({"type": "about:blank", "title": title(&self.code), "detail": self.message, "code": self.code});
         if let Some(hint) = &self.hint {
             problem["hint"] = json!(hint);
         }

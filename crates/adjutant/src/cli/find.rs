@@ -4,6 +4,8 @@ use adjutant_core::guard::rule::Rule;
 use adjutant_core::id::{ApprovalId, RuleId, RunId};
 use adjutant_engine::store::row::{ApprovalFilter, ApprovalRow, RunFilter};
 
+use serde_json::Value;
+
 use crate::failure::Failure;
 use crate::instance::Instance;
 
@@ -23,23 +25,91 @@ fn typed(prefix: &str, text: &str) -> String {
     if text.starts_with(prefix) { text } else { format!("{prefix}{text}") }
 }
 
+/// What was typed, as far as an id goes.
+pub(super) enum Meant<T> {
+    /// A whole id.
+    Whole(T),
+    /// The beginning of one, and the first or last id that begins so.
+    Beginning(String, T),
+}
+
+/// Which end of the ids that begin alike.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Edge {
+    First,
+    Last,
+}
+
+/// A kind of id that a person may type the beginning of.
+pub(super) trait Typed: std::str::FromStr {
+    const PREFIX: &'static str;
+    fn none(text: &str) -> Failure;
+}
+
+impl Typed for RunId {
+    const PREFIX: &'static str = Self::PREFIX;
+
+    fn none(text: &str) -> Failure {
+        no_run(text)
+    }
+}
+
+impl Typed for ApprovalId {
+    const PREFIX: &'static str = Self::PREFIX;
+
+    fn none(text: &str) -> Failure {
+        no_approval(text)
+    }
+}
+
+pub(super) fn no_run(text: &str) -> Failure {
+    Failure::not_found(format!("There is no run `{text}`.")).hint("adjutant runs ls shows the runs there are")
+}
+
+pub(super) fn no_approval(text: &str) -> Failure {
+    Failure::not_found(format!("There is no inbox item `{text}`.")).hint("adjutant inbox shows what waits for you")
+}
+
+/// What is meant by what was typed. Ids begin with their moment, so all that begin alike lie side by side.
+///
+/// # Errors
+/// When no id begins like this.
+pub(super) fn meant<T: Typed>(text: &str, edge: Edge) -> Result<Meant<T>, Failure> {
+    let wanted = typed(<T as Typed>::PREFIX, text);
+    if let Ok(id) = wanted.parse() {
+        return Ok(Meant::Whole(id));
+    }
+    let fill = match edge {
+        Edge::First => LEAST,
+        Edge::Last => MOST,
+    };
+    let edge = padded(<T as Typed>::PREFIX, &wanted, fill).parse().map_err(|_| T::none(text))?;
+    Ok(Meant::Beginning(wanted, edge))
+}
+
+/// The one id of a page that begins as was typed.
+///
+/// # Errors
+/// When there is none, or more than one.
+pub(super) fn only_id(page: &Value, wanted: &str, text: &str, none: fn(&str) -> Failure) -> Result<String, Failure> {
+    let rows = page["data"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let ids = rows.iter().filter_map(|row| row["id"].as_str()).filter(|id| id.starts_with(wanted));
+    only(&ids.map(str::to_owned).collect::<Vec<_>>(), text).ok_or_else(|| none(text))?
+}
+
 /// The run a person means.
 ///
 /// # Errors
 /// When there is none, or more than one.
 pub(super) async fn run(instance: &Instance, text: &str) -> Result<RunId, Failure> {
-    let wanted = typed(RunId::PREFIX, text);
-    if let Ok(id) = wanted.parse() {
-        return Ok(id);
-    }
-    let none =
-        || Failure::not_found(format!("There is no run `{text}`.")).hint("adjutant runs ls shows the runs there are");
-    // Ids begin with their moment, so all that begin alike lie side by side.
-    let before = padded(RunId::PREFIX, &wanted, MOST).parse().map_err(|_| none())?;
+    let (wanted, before) = match meant(text, Edge::Last)? {
+        Meant::Whole(id) => return Ok(id),
+        Meant::Beginning(wanted, before) => (wanted, before),
+    };
     let filter = RunFilter { before: Some(before), superseded: true, ..RunFilter::default() };
     let rows = instance.engine.store().runs(instance.home.workspace, &filter, 2).await?;
     let ids: Vec<RunId> = rows.iter().map(|row| row.id).filter(|id| id.to_string().starts_with(&wanted)).collect();
-    only(&ids, text).ok_or_else(none)?
+    only(&ids, text).ok_or_else(|| no_run(text))?
 }
 
 /// The inbox item a person means.
@@ -47,19 +117,15 @@ pub(super) async fn run(instance: &Instance, text: &str) -> Result<RunId, Failur
 /// # Errors
 /// When there is none, or more than one.
 pub(super) async fn approval(instance: &Instance, text: &str) -> Result<ApprovalRow, Failure> {
-    let wanted = typed(ApprovalId::PREFIX, text);
-    let none = || {
-        Failure::not_found(format!("There is no inbox item `{text}`.")).hint("adjutant inbox shows what waits for you")
-    };
     let (store, workspace) = (instance.engine.store(), instance.home.workspace);
-    if let Ok(id) = wanted.parse::<ApprovalId>() {
-        return store.approval(workspace, id).await?.ok_or_else(none);
-    }
-    let after = padded(ApprovalId::PREFIX, &wanted, LEAST).parse().map_err(|_| none())?;
+    let (wanted, after) = match meant(text, Edge::First)? {
+        Meant::Whole(id) => return store.approval(workspace, id).await?.ok_or_else(|| no_approval(text)),
+        Meant::Beginning(wanted, after) => (wanted, after),
+    };
     let filter = ApprovalFilter { after: Some(after), ..ApprovalFilter::default() };
     let rows = store.approvals(workspace, &filter, 2).await?;
     let rows: Vec<ApprovalRow> = rows.into_iter().filter(|row| row.id.to_string().starts_with(&wanted)).collect();
-    only(&rows, text).ok_or_else(none)?
+    only(&rows, text).ok_or_else(|| no_approval(text))?
 }
 
 /// The rule a person means.

@@ -11,9 +11,12 @@ mod doctor;
 mod editor;
 mod find;
 mod inbox;
+mod interrupt;
 mod openapi;
 mod output;
+mod place;
 mod prompt;
+mod remote;
 mod rules;
 mod run;
 mod runs;
@@ -62,6 +65,9 @@ struct Global {
     /// `sqlite` (in the data directory) or postgres://…
     #[arg(long, global = true, value_name = "URL")]
     database_url: Option<String>,
+    /// The server to talk to [default: the one that runs on the data directory, if one does]
+    #[arg(long, global = true, value_name = "URL")]
+    url: Option<String>,
     /// What is logged to standard error: off, error, warn, info, debug, trace
     #[arg(long, global = true, value_name = "LEVEL")]
     log: Option<String>,
@@ -90,6 +96,8 @@ enum Command {
     Check(check::Args),
     /// Judge an agent's past calls again under a draft of it
     Backtest(backtest::Args),
+    /// Keep a token for a server
+    Login(remote::Login),
     /// Say how this instance is
     Doctor(doctor::Args),
     /// See the settings and where they come from
@@ -113,6 +121,7 @@ pub(crate) struct Context {
     pub(crate) env: Environment,
     pub(crate) flags: Flags,
     pub(crate) terminal: Terminal,
+    url: Option<String>,
     json: bool,
 }
 
@@ -162,10 +171,10 @@ impl Context {
 /// # Errors
 /// Why it did not do what it was asked.
 pub(crate) async fn execute(cli: Cli, env: Environment) -> Result<Exit, Failure> {
-    let Global { data, config, database_url, log, json } = cli.global;
+    let Global { data, config, database_url, url, log, json } = cli.global;
     let terminal = Terminal::of_process(&env);
     let flags = Flags { config, data, database_url, listen: None, log };
-    let context = Context { env, flags, terminal, json };
+    let context = Context { env, flags, terminal, url, json };
     let serves = matches!(cli.command, Command::Serve(_));
     start_log(&context, if serves { "info" } else { "warn" })?;
     match cli.command {
@@ -178,6 +187,7 @@ pub(crate) async fn execute(cli: Cli, env: Environment) -> Result<Exit, Failure>
         Command::Audit(args) => audit::execute(&context, args).await,
         Command::Check(args) => check::execute(&context, &args),
         Command::Backtest(args) => backtest::execute(&context, args).await,
+        Command::Login(args) => remote::login(&context, args).await,
         Command::Doctor(args) => doctor::execute(&context, args).await,
         Command::Config(args) => config::execute(&context, &args),
         Command::Openapi => openapi::execute(),

@@ -1,13 +1,13 @@
 //! Asking a person at the terminal: what would happen, the whole of it, and the keys to answer with. Decides nothing; an
 //! answer that cannot be understood is asked again.
 
-use adjutant_core::run::event::{ApprovalAsked, DoubtOutcome, GrantScope};
+use adjutant_core::run::event::{DoubtOutcome, GrantScope};
+use serde_json::Value;
 
 use super::editor;
 use super::output::{tell, tell_piece};
 use super::terminal::{Terminal, clean};
 use crate::config::Environment;
-use crate::wire::Texts;
 
 /// Lines of a change that are shown at once; a longer one has to be looked at before it can be approved.
 const SHOWN_LINES: usize = 40;
@@ -27,6 +27,27 @@ pub(crate) enum Answer {
     Stop,
     /// They left.
     Gone,
+}
+
+/// What a person is asked.
+pub(crate) struct Held {
+    arguments: String,
+    diff: Option<String>,
+    is_untrusted: bool,
+    scopes: Vec<GrantScope>,
+}
+
+impl Held {
+    /// Reads the public form of an inbox item.
+    pub(crate) fn of(item: &Value) -> Self {
+        let labels = item["labels"].as_array().map(Vec::as_slice).unwrap_or_default();
+        Self {
+            arguments: item["arguments"].as_str().map_or_else(|| item["arguments"].to_string(), str::to_owned),
+            diff: item["diff"].as_str().map(str::to_owned),
+            is_untrusted: labels.iter().any(|label| label == "untrusted"),
+            scopes: serde_json::from_value(item["allowed_scopes"].clone()).unwrap_or_default(),
+        }
+    }
 }
 
 /// What a line typed at the question means.
@@ -72,26 +93,25 @@ fn keys(scopes: &[GrantScope]) -> String {
 }
 
 /// Asks about one held call.
-pub(crate) async fn ask(asked: &ApprovalAsked, texts: &Texts, terminal: Terminal, env: &Environment) -> Answer {
-    let arguments = texts.of(&asked.arguments);
-    let change = change(asked, texts, &arguments, terminal);
+pub(crate) async fn ask(held: &Held, terminal: Terminal, env: &Environment) -> Answer {
+    let change = change(held, terminal);
     let mut seen = change.len() <= SHOWN_LINES;
     show(&change, if seen { SHOWN_LINES } else { FIRST_LINES });
-    if asked.labels.untrusted {
+    if held.is_untrusted {
         tell(&format!("  {}", terminal.err.warn("⚠ drafted after reading something that none of you wrote")));
     }
     loop {
-        tell(&format!("  {}", keys(&asked.allowed_scopes)));
+        tell(&format!("  {}", keys(&held.scopes)));
         tell_piece("> ");
         let Some(line) = line().await else { return Answer::Gone };
-        match choice(&line, &asked.allowed_scopes) {
+        match choice(&line, &held.scopes) {
             Choice::Approve(_) | Choice::Edit if !seen => {
                 tell("  There is more of it than was shown. Here is all of it; then answer again.");
                 show(&change, usize::MAX);
                 seen = true;
             }
             Choice::Approve(scope) => return Answer::Approve(scope),
-            Choice::Edit => match editor::edit_arguments(&arguments, env) {
+            Choice::Edit => match editor::edit_arguments(&held.arguments, env) {
                 Ok(Some(edited)) => return Answer::Edit(edited),
                 Ok(None) => tell("  Nothing was changed."),
                 Err(why) => tell(&format!("  {why}")),
@@ -114,16 +134,16 @@ pub(crate) async fn ask(asked: &ApprovalAsked, texts: &Texts, terminal: Terminal
 }
 
 /// Everything that would happen: the difference, or the arguments where there is none.
-fn change(asked: &ApprovalAsked, texts: &Texts, arguments: &str, terminal: Terminal) -> Vec<String> {
-    match &asked.diff {
-        Some(diff) => terminal.err.diff(&texts.of(diff)),
-        None => clean(&pretty(arguments)).lines().map(str::to_owned).collect(),
+fn change(held: &Held, terminal: Terminal) -> Vec<String> {
+    match &held.diff {
+        Some(diff) => terminal.err.diff(diff),
+        None => clean(&pretty(&held.arguments)).lines().map(str::to_owned).collect(),
     }
 }
 
 /// Arguments with one field a line, where they are JSON.
 pub(crate) fn pretty(arguments: &str) -> String {
-    serde_json::from_str::<serde_json::Value>(arguments)
+    serde_json::from_str::<Value>(arguments)
         .and_then(|value| serde_json::to_string_pretty(&value))
         .unwrap_or_else(|_| arguments.to_owned())
 }

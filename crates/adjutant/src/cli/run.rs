@@ -9,10 +9,11 @@ use adjutant_core::guard::policy::parse_seconds;
 use adjutant_core::id::{ChatId, NotebookId};
 use adjutant_core::limits::MESSAGE_BYTES;
 use adjutant_engine::StartRun;
-use adjutant_engine::store::row::AgentRow;
 use serde_json::json;
 
 use super::output::{document, say, tell};
+use super::place::{Place, Work};
+use super::remote::{Remote, Visit};
 use super::session::{Approve, Follow, Session};
 use super::words::short;
 use super::{Context, prompt};
@@ -58,24 +59,32 @@ fn parse_span(text: &str) -> Result<Duration, String> {
 }
 
 pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failure> {
-    let instance = context.open_to_drive("run").await?;
-    let exit = start(context, &instance, args).await;
-    instance.close().await;
+    let place = Place::find(context, "run", Work::Drives).await?;
+    let exit = match &place {
+        Place::Here(instance) => start(context, instance, args).await,
+        Place::There(remote) => start_there(context, remote, args).await,
+    };
+    place.close().await;
     exit
 }
 
 async fn start(context: &Context, instance: &Instance, args: Args) -> Result<Exit, Failure> {
-    let (agent, task) = agent_and_task(context, instance, &args).await?;
+    let (engine, workspace) = (&instance.engine, instance.home.workspace);
+    let is_agent = match args.words.as_slice() {
+        [word] => engine.store().agent_by_slug(workspace, word).await?.is_some(),
+        [] | [_, _, ..] => false,
+    };
+    let (name, task) = agent_and_task(context, &args, is_agent).await?;
     let ask = StartRun {
         user: instance.home.user,
-        agent: agent.id,
+        agent: engine.find_agent(workspace, &name).await?.id,
         chat: args.chat.as_deref().map(chat).transpose()?,
         notebook: notebook(instance, args.notebook.as_deref()).await?,
         message: task,
         model: args.model,
         metadata: BTreeMap::new(),
     };
-    let run = instance.engine.start_run(instance.home.workspace, ask).await?;
+    let run = engine.start_run(workspace, ask).await?;
     if args.detach {
         if context.json {
             document(&json!({"id": run, "status": "QUEUED"}));
@@ -89,25 +98,54 @@ async fn start(context: &Context, instance: &Instance, args: Args) -> Result<Exi
     Session::new(context, instance, run, follow).go().await
 }
 
+async fn start_there(context: &Context, remote: &Remote, args: Args) -> Result<Exit, Failure> {
+    let is_agent = match args.words.as_slice() {
+        [word] => match remote.get(&["agents", word], &[]).await {
+            Ok(_) => true,
+            Err(failure) if failure.code == "not_found" => false,
+            Err(failure) => return Err(failure),
+        },
+        [] | [_, _, ..] => false,
+    };
+    let (agent, task) = agent_and_task(context, &args, is_agent).await?;
+    let started = match &args.chat {
+        Some(chat) => {
+            let mut body = json!({"user_message": task});
+            if let Some(model) = &args.model {
+                body["model"] = json!(model);
+            }
+            remote.post(&["chats", chat, "runs"], &body).await?
+        }
+        None => {
+            let body = json!({"agent_id": agent, "input": task, "notebook_id": args.notebook, "model": args.model});
+            remote.post(&["runs"], &body).await?
+        }
+    };
+    let run = started["id"].as_str().unwrap_or_default().to_owned();
+    if args.detach {
+        context.print(&json!({"id": run, "status": started["status"]}), || vec![run.clone()]);
+        return Ok(Exit::Done);
+    }
+    let follow = Follow { approve: args.approve, after: 0, timeout: args.timeout };
+    Visit::new(context, remote, run, follow).go().await
+}
+
 /// Which agent, and what it is told. One word alone is an agent's name if there is such an agent, else the task.
-async fn agent_and_task(context: &Context, instance: &Instance, args: &Args) -> Result<(AgentRow, String), Failure> {
+async fn agent_and_task(context: &Context, args: &Args, is_agent: bool) -> Result<(String, String), Failure> {
     let (name, task) = match args.words.as_slice() {
         [agent, task] => (agent.as_str(), Some(task.clone())),
-        [word] => match instance.engine.store().agent_by_slug(instance.home.workspace, word).await? {
-            Some(_) => (word.as_str(), None),
-            None => (DEFAULT_AGENT, Some(word.clone())),
-        },
+        [word] if is_agent => (word.as_str(), None),
+        [word] => (DEFAULT_AGENT, Some(word.clone())),
         [] | [_, _, _, ..] => (DEFAULT_AGENT, None),
     };
-    let agent = instance.engine.find_agent(instance.home.workspace, name).await?;
-    let from_file = args.file.as_ref().map(read_file).transpose()?;
-    let task = match (task, from_file) {
+    let more = args.file.as_ref().map(read_file).transpose()?;
+    let task = match (task, more) {
         (Some(task), Some(more)) => format!("{task}\n\n{more}"),
         (Some(task), None) | (None, Some(task)) => task,
         (None, None) => match read_input()? {
             Some(task) => task,
             None if context.terminal.interactive => {
-                prompt::text(&format!("What should {} do?", agent.slug)).await.unwrap_or_default()
+                prompt::text(&format!("What should {name} do?")).await.unwrap_or_default()
             }
             None => String::new(),
         },
@@ -116,7 +154,7 @@ async fn agent_and_task(context: &Context, instance: &Instance, args: &Args) -> 
         return Err(Failure::usage("There is no task. Nothing was started.")
             .hint("adjutant run guide \"tidy the welcome notes\""));
     }
-    Ok((agent, task))
+    Ok((name.to_owned(), task))
 }
 
 fn read_file(path: &PathBuf) -> Result<String, Failure> {

@@ -1,15 +1,12 @@
 //! The view of a run while it goes on: lines of JSON for programs; for a person the answer on standard output and the steps
 //! on standard error, with one line that moves where the terminal can do that.
 
-use adjutant_core::id::RunId;
 use adjutant_core::message::Delta;
-use adjutant_core::run::event::{Event, ThoughtForm};
-use adjutant_engine::{Piece, Recorded};
 
 use super::output::{say, say_piece, tell, tell_piece};
 use super::steps::Steps;
 use super::terminal::{Terminal, clean, cut};
-use crate::wire::{self, Texts};
+use crate::wire::WireEvent;
 
 const FRAMES: [&str; 8] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧"];
 
@@ -26,7 +23,6 @@ pub(crate) enum Format {
 pub(crate) struct Screen {
     terminal: Terminal,
     format: Format,
-    run: RunId,
     steps: Steps,
     doing: Option<String>,
     frame: usize,
@@ -37,56 +33,43 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
-    pub(crate) fn new(terminal: Terminal, format: Format, run: RunId) -> Self {
-        Self {
-            terminal,
-            format,
-            run,
-            steps: Steps::default(),
-            doing: None,
-            frame: 0,
-            drawn: false,
-            streamed: String::new(),
-        }
+    pub(crate) fn new(terminal: Terminal, format: Format) -> Self {
+        Self { terminal, format, steps: Steps::default(), doing: None, frame: 0, drawn: false, streamed: String::new() }
     }
 
     /// Learns from an event that is not shown again.
-    pub(crate) fn skip(&mut self, recorded: &Recorded, texts: &Texts) {
-        let _ = self.steps.line(recorded, texts, self.terminal.err);
+    pub(crate) fn skip(&mut self, event: &WireEvent) {
+        let _ = self.steps.line(event, self.terminal.err);
     }
 
     /// Shows a durable event.
-    pub(crate) fn event(&mut self, recorded: &Recorded, texts: &Texts) {
+    pub(crate) fn event(&mut self, event: &WireEvent) {
         match self.format {
-            Format::Json => {
-                if let Some(event) = wire::event(self.run, recorded, texts) {
-                    say(&serde_json::to_string(&event).unwrap_or_default());
-                }
-            }
-            Format::Text => self.text(recorded, texts),
+            Format::Json => say(&serde_json::to_string(event).unwrap_or_default()),
+            Format::Text => self.text(event),
         }
     }
 
-    fn text(&mut self, recorded: &Recorded, texts: &Texts) {
+    fn text(&mut self, event: &WireEvent) {
         self.clear();
         let mut on_screen = false;
-        match &recorded.event {
-            Event::Said(body) => self.answer(&texts.of(&body.text)),
-            Event::Thought(body) if body.form == ThoughtForm::Text => {
-                on_screen = self.is_streamed(&texts.of(&body.text));
+        match &*event.event {
+            "answer" => self.answer(event.text("content")),
+            "thinking" if event.text("kind") == "text" => {
+                on_screen = self.is_streamed(event.text("content"));
                 self.end_stream();
             }
-            Event::ModelFailed(_) => self.end_stream(),
+            "retrying" | "error" => self.end_stream(),
             _ => {}
         }
-        let line = self.steps.line(recorded, texts, self.terminal.err);
+        let line = self.steps.line(event, self.terminal.err);
         if let Some(line) = line.filter(|_| !on_screen) {
             tell(&line);
         }
-        if let Some(doing) = self.steps.doing(&recorded.event) {
+        if let Some(doing) = self.steps.doing(event) {
             self.doing = Some(doing);
         }
-        if matches!(recorded.event, Event::RunEnded(_) | Event::ApprovalAsked(_)) {
+        if matches!(&*event.event, "interaction_complete" | "approval_required") {
             self.doing = None;
         }
     }
@@ -112,12 +95,12 @@ impl Screen {
     }
 
     /// Shows a live piece of what the model writes.
-    pub(crate) fn piece(&mut self, piece: &Piece) {
+    pub(crate) fn piece(&mut self, piece: &Delta) {
         // Only a screen shows text before it is known to be the answer; what goes elsewhere is the answer and nothing else.
         if self.format == Format::Json || !self.terminal.screen_out {
             return;
         }
-        match &piece.delta {
+        match piece {
             Delta::Text(text) => {
                 self.clear();
                 self.doing = None;

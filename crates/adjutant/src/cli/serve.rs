@@ -203,7 +203,7 @@ fn greet(context: &Context, config: &Config, instance: &Instance, url: &str, lin
     tell(&format!("  Models   {models}"));
     if instance.first_start {
         tell("  First start: made the notebook `welcome` with a few sample notes, and the agent `guide`.");
-        tell("  Try it   stop the server (Ctrl-C), then: adjutant run guide \"tidy the welcome notes\"");
+        tell("  Try it   in another terminal: adjutant run guide \"tidy the welcome notes\"");
     }
     if let Some(link) = link {
         tell(&format!("  Set up   {url}/setup#t={}   (once, 30 min)", link.secret.expose()));

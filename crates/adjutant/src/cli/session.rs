@@ -12,15 +12,16 @@ use adjutant_engine::{EngineError, FeedItem, Recorded};
 use tokio::time::Instant;
 
 use super::Context;
-use super::prompt::{self, Answer};
+use super::interrupt::Interrupt;
+use super::prompt::{self, Answer, Held};
 use super::screen::{Format, Screen};
 use super::words::short;
 use crate::failure::{Exit, Failure};
 use crate::instance::Instance;
-use crate::wire::Texts;
+use crate::wire::{self, Texts};
 
 /// How often the line that moves does so.
-const TICK: Duration = Duration::from_millis(120);
+pub(super) const TICK: Duration = Duration::from_millis(120);
 /// How often a run that another process drives, or that waits for a moment, is looked at again.
 const LOOK: Duration = Duration::from_millis(500);
 /// Who rejects when rules alone decide.
@@ -54,6 +55,7 @@ pub(crate) struct Session<'a> {
     screen: Screen,
     follow: Follow,
     deadline: Option<Instant>,
+    interrupt: Interrupt,
 }
 
 /// Why a stretch of driving came to an end.
@@ -73,9 +75,9 @@ enum Verb {
 
 impl<'a> Session<'a> {
     pub(crate) fn new(context: &'a Context, instance: &'a Instance, run: RunId, follow: Follow) -> Self {
-        let screen = Screen::new(context.terminal, context.format(), run);
+        let screen = Screen::new(context.terminal, context.format());
         let deadline = follow.timeout.map(|limit| Instant::now() + limit);
-        Self { context, instance, run, screen, follow, deadline }
+        Self { context, instance, run, screen, follow, deadline, interrupt: Interrupt::listen() }
     }
 
     /// Follows the run to its end, or to where it waits.
@@ -97,7 +99,10 @@ impl<'a> Session<'a> {
         if self.follow.after > 0 {
             let before = engine.recorded(workspace, self.run, 0, Some(self.follow.after)).await?;
             let texts = Texts::load(engine, workspace, before.iter().map(|recorded| &recorded.event)).await?;
-            before.iter().for_each(|recorded| self.screen.skip(recorded, &texts));
+            before
+                .iter()
+                .filter_map(|item| wire::event(self.run, item, &texts))
+                .for_each(|event| self.screen.skip(&event));
         }
         Ok(())
     }
@@ -129,7 +134,7 @@ impl<'a> Session<'a> {
                 Status::Queued | Status::Running | Status::Cancelling => {
                     tokio::select! {
                         () = tokio::time::sleep(LOOK) => {}
-                        _ = tokio::signal::ctrl_c() => return Ok(self.interrupted()),
+                        () = self.interrupt.heard() => return Ok(self.interrupted()),
                     }
                 }
             }
@@ -143,8 +148,7 @@ impl<'a> Session<'a> {
         let mut driving = std::pin::pin!(engine.drive_run(self.run));
         let mut tick = tokio::time::interval(TICK);
         let mut late = std::pin::pin!(sleep_until(self.deadline));
-        // One for the whole stretch: a signal that comes while something is shown must not be missed.
-        let mut interrupt = std::pin::pin!(tokio::signal::ctrl_c());
+        let interrupt = self.interrupt.clone();
         let reason = loop {
             tokio::select! {
                 driven = &mut driving => {
@@ -152,14 +156,14 @@ impl<'a> Session<'a> {
                     break Stretch::Still;
                 }
                 item = follower.next() => match item? {
-                    Some(FeedItem::Event(recorded)) => show(self.instance, &mut self.screen, &mut self.follow.after, &recorded).await?,
-                    Some(FeedItem::Piece(piece)) => self.screen.piece(&piece),
+                    Some(FeedItem::Event(recorded)) => show(self.instance, self.run, &mut self.screen, &mut self.follow.after, &recorded).await?,
+                    Some(FeedItem::Piece(piece)) => self.screen.piece(&piece.delta),
                     None => {
                         driving.await?;
                         break Stretch::Still;
                     }
                 },
-                _ = &mut interrupt => break Stretch::Interrupted,
+                () = interrupt.heard() => break Stretch::Interrupted,
                 () = &mut late => {
                     // Whoever drives it, which is us, hears of the cancel and ends it in order.
                     late.set(sleep_until(None));
@@ -180,7 +184,7 @@ impl<'a> Session<'a> {
         let rest =
             self.instance.engine.recorded(self.instance.home.workspace, self.run, self.follow.after, None).await?;
         for recorded in &rest {
-            show(self.instance, &mut self.screen, &mut self.follow.after, recorded).await?;
+            show(self.instance, self.run, &mut self.screen, &mut self.follow.after, recorded).await?;
         }
         Ok(())
     }
@@ -241,11 +245,14 @@ impl<'a> Session<'a> {
     }
 
     async fn ask(&mut self, id: ApprovalId, asked: &ApprovalAsked) -> Result<Option<Decided>, Failure> {
-        let event = asked.clone().into();
-        let texts = Texts::load(&self.instance.engine, self.instance.home.workspace, [&event]).await?;
+        let workspace = self.instance.home.workspace;
+        let texts = Texts::load(&self.instance.engine, workspace, [&asked.clone().into()]).await?;
+        let row = self.instance.engine.store().approval(workspace, id).await?;
+        let held = row.map(|row| Held::of(&wire::approval(&row, Some(asked), &texts)));
+        let Some(held) = held else { return Ok(None) };
         let answer = tokio::select! {
-            answer = prompt::ask(asked, &texts, self.context.terminal, &self.context.env) => answer,
-            _ = tokio::signal::ctrl_c() => Answer::Gone,
+            answer = prompt::ask(&held, self.context.terminal, &self.context.env) => answer,
+            () = self.interrupt.heard() => Answer::Gone,
         };
         let decide = match answer {
             Answer::Approve(scope) => self.decide(id, Decision::Approve, None).scope(scope),
@@ -293,7 +300,7 @@ impl<'a> Session<'a> {
             }
             let outcome = tokio::select! {
                 outcome = prompt::ask_doubt(&doubt.message) => outcome,
-                _ = tokio::signal::ctrl_c() => return Ok(Some(self.interrupted())),
+                () = self.interrupt.heard() => return Ok(Some(self.interrupted())),
             };
             let Some(outcome) = outcome else { return Ok(Some(self.wants_person(&[doubt.approval], Verb::Resolve))) };
             let command = Command::Resolve { call, outcome, result: None, by: self.me() };
@@ -319,17 +326,25 @@ impl<'a> Session<'a> {
 }
 
 /// Comes back at a moment, or never.
-async fn sleep_until(moment: Option<Instant>) {
+pub(super) async fn sleep_until(moment: Option<Instant>) {
     match moment {
         Some(moment) => tokio::time::sleep_until(moment).await,
         None => std::future::pending().await,
     }
 }
 
-async fn show(instance: &Instance, screen: &mut Screen, after: &mut u64, recorded: &Recorded) -> Result<(), Failure> {
+async fn show(
+    instance: &Instance,
+    run: RunId,
+    screen: &mut Screen,
+    after: &mut u64,
+    recorded: &Recorded,
+) -> Result<(), Failure> {
     if recorded.seq > *after {
         let texts = Texts::load(&instance.engine, instance.home.workspace, [&recorded.event]).await?;
-        screen.event(recorded, &texts);
+        if let Some(event) = wire::event(run, recorded, &texts) {
+            screen.event(&event);
+        }
         *after = recorded.seq;
     }
     Ok(())
@@ -345,11 +360,7 @@ pub(crate) fn ended(state: &State) -> Exit {
     match state.end_status() {
         Some(EndStatus::Completed) => Exit::Done,
         Some(EndStatus::Cancelled) if stopped => Exit::Rejected,
-        Some(EndStatus::Failed) => match state.error.as_ref().map(|error| error.code.as_str()) {
-            Some("network" | "timeout" | "overloaded" | "truncated") => Exit::Unreachable,
-            Some("rate_limited" | "no_credit" | "budget_exhausted") => Exit::Spent,
-            Some(_) | None => Exit::RunFailed,
-        },
+        Some(EndStatus::Failed) => failed(state.error.as_ref().map(|error| error.code.as_str())),
         Some(EndStatus::Cancelled) | None => Exit::RunFailed,
     }
 }
@@ -368,5 +379,14 @@ impl Decided {
 
     fn arguments(self, arguments: String) -> Self {
         Self(Decide { arguments: Some(arguments), ..self.0 })
+    }
+}
+
+/// The number for a run that failed.
+pub(crate) fn failed(code: Option<&str>) -> Exit {
+    match code {
+        Some("network" | "timeout" | "overloaded" | "truncated") => Exit::Unreachable,
+        Some("rate_limited" | "no_credit" | "budget_exhausted") => Exit::Spent,
+        Some(_) | None => Exit::RunFailed,
     }
 }

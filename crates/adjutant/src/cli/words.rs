@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use adjutant_core::time::Time;
 use serde_json::Value;
 
 use super::terminal::{cut, one_line};
@@ -27,6 +28,18 @@ pub(crate) fn span(duration: Duration) -> String {
         seconds @ 7200..=172_799 => format!("{} h", seconds / 3600),
         seconds => format!("{} days", seconds / 86_400),
     }
+}
+
+/// How long ago a moment is that a document names.
+pub(crate) fn ago(moment: &str) -> String {
+    let now = adjutant_engine::Env::system().now();
+    moment.parse::<Time>().map(|at| format!("{} ago", span(now.since(at)))).unwrap_or_default()
+}
+
+/// How long it is until a moment that a document names.
+pub(crate) fn until(moment: &str) -> String {
+    let now = adjutant_engine::Env::system().now();
+    moment.parse::<Time>().map(|at| format!("in {}", span(at.since(now)))).unwrap_or_default()
 }
 
 /// A number with the word for it.

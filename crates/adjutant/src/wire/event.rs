@@ -1,5 +1,7 @@
 //! From a stored event to a public one: at most one each, and nothing but what the event itself says.
 
+use std::borrow::Cow;
+
 use adjutant_core::id::RunId;
 use adjutant_core::label::Labels;
 use adjutant_core::money::{MicroUsd, TokenUsage};
@@ -7,19 +9,37 @@ use adjutant_core::run::event::{
     Actor, ApprovalAsked, ApprovalDecided, CallEnded, CallInDoubt, CallJudged, CallStarted, ContentFiltered, Decision,
     Errored, Event, ModelAnswered, ModelFailed, Paused, RunEnded, RunStarted, Said, Thought,
 };
+use adjutant_core::time::Time;
 use adjutant_engine::Recorded;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::texts::Texts;
 
 /// One public event, as a line of `--json` and as a server-sent event.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct WireEvent {
-    pub(crate) event: &'static str,
+    pub(crate) event: Cow<'static, str>,
     /// The place in the log.
     pub(crate) id: u64,
     pub(crate) data: Value,
+}
+
+impl WireEvent {
+    /// A text of it; empty where there is none.
+    pub(crate) fn text(&self, field: &str) -> &str {
+        self.data[field].as_str().unwrap_or_default()
+    }
+
+    /// Whether a field of it says yes.
+    pub(crate) fn is(&self, field: &str) -> bool {
+        self.data[field].as_bool().unwrap_or_default()
+    }
+
+    /// A moment of it.
+    pub(crate) fn time(&self, field: &str) -> Option<Time> {
+        self.data[field].as_str()?.parse().ok()
+    }
 }
 
 /// The public form of a stored event; none where the kind is nobody's business but ours.
@@ -28,7 +48,7 @@ pub(crate) fn event(run: RunId, recorded: &Recorded, texts: &Texts) -> Option<Wi
     data.insert("run_id".to_owned(), json!(run));
     data.insert("seq".to_owned(), json!(recorded.seq));
     data.insert("ts".to_owned(), json!(recorded.at));
-    Some(WireEvent { event: name, id: recorded.seq, data: Value::Object(data) })
+    Some(WireEvent { event: name.into(), id: recorded.seq, data: Value::Object(data) })
 }
 
 type Payload = (&'static str, Map<String, Value>);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::house::{Done, House};
+use crate::house::House;
 
 /// A run that has changed `todo.md`, and what the file was before.
 fn tidied(house: &House) -> (String, String) {
@@ -51,7 +51,7 @@ fn an_undo_that_was_killed_is_finished_by_the_next_one() {
     for (point, restored) in [("commit.before:1", false), ("commit.after:1", false), ("commit.before:2", true)] {
         let house = House::new();
         let (run, before) = tidied(&house);
-        let killed = Done::of(house.command(&["runs", "undo", &run]).env("ADJUTANT_FAULT", point));
+        let killed = crate::house::Done::of(house.command(&["runs", "undo", &run]).env("ADJUTANT_FAULT", point));
         assert_eq!(killed.code, None, "{point}: {killed}");
         assert_eq!(std::fs::read_to_string(house.note("todo.md")).unwrap() == before, restored, "{point}");
         let begun = point != "commit.before:1";

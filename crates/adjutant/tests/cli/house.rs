@@ -94,11 +94,23 @@ pub(crate) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_else(|| panic!("not a text: {value}")).to_owned()
 }
 
-impl Done {
-    pub(crate) fn of(command: &mut Command) -> Self {
-        let output = command.output().unwrap();
+impl From<std::process::Output> for Done {
+    fn from(output: std::process::Output) -> Self {
         let read = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         Self { code: output.status.code(), out: read(output.stdout), err: read(output.stderr) }
+    }
+}
+
+impl Done {
+    pub(crate) fn of(command: &mut Command) -> Self {
+        Self::from(command.output().unwrap())
+    }
+
+    /// Runs a command that reads this.
+    pub(crate) fn with_input(command: &mut Command, input: &str) -> Self {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), input.as_bytes()).unwrap();
+        Self::from(child.wait_with_output().unwrap())
     }
 
     /// Every line of standard output as an event.

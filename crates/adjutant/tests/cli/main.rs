@@ -8,6 +8,7 @@ mod audit;
 mod check;
 mod house;
 mod programs;
+mod remote;
 mod rules;
 mod runs;
 mod server;

@@ -7,12 +7,12 @@ mod validate;
 
 use adjutant_core::guard::policy::AgentConfig;
 use adjutant_engine::store::row::AgentRow;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Context;
+use super::place::{Place, Work};
 use super::terminal::{Style, clean, cut, one_line, table};
 use crate::failure::{Exit, Failure};
-use crate::instance::Instance;
 use crate::wire;
 
 /// Characters of what an agent may touch in the list.
@@ -52,14 +52,15 @@ pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failu
         Command::Can(args) => Looking::Can(args),
         Command::Reach(args) => Looking::Reach(args),
     };
-    let instance = context.open("agents").await?;
-    let exit = match looking {
-        Looking::All => ls(context, &instance).await,
-        Looking::One(name) => show(context, &instance, &name).await,
-        Looking::Can(args) => can::execute(context, &instance, &args).await,
-        Looking::Reach(args) => reach::execute(context, &instance, &args).await,
+    let place = Place::find(context, "agents", Work::Looks).await?;
+    let exit = match (looking, &place) {
+        (Looking::All, place) => ls(context, place).await,
+        (Looking::One(name), place) => show(context, place, &name).await,
+        (Looking::Can(args), Place::Here(instance)) => can::execute(context, instance, &args).await,
+        (Looking::Reach(args), Place::Here(instance)) => reach::execute(context, instance, &args).await,
+        (Looking::Can(_) | Looking::Reach(_), Place::There(remote)) => Err(remote.only_here()),
     };
-    instance.close().await;
+    place.close().await;
     exit
 }
 
@@ -80,41 +81,65 @@ fn config_of(row: &AgentRow) -> Result<AgentConfig, Failure> {
     Ok(config)
 }
 
-async fn ls(context: &Context, instance: &Instance) -> Result<Exit, Failure> {
-    let rows = instance.engine.store().agents(instance.home.workspace).await?;
-    let agents = rows.iter().map(|row| Ok((row, config_of(row)?))).collect::<Result<Vec<_>, Failure>>()?;
-    let data: Vec<_> = agents.iter().map(|(row, config)| wire::agent(row, config)).collect();
-    context.print(&json!({"data": data, "has_more": false}), || {
-        let row = |(row, config): &(&AgentRow, AgentConfig)| {
-            let state = if config.is_active { "on" } else { "off" };
-            let reach = cut(&config.reach(), REACH);
+async fn ls(context: &Context, place: &Place) -> Result<Exit, Failure> {
+    let document = match place {
+        Place::Here(instance) => {
+            let rows = instance.engine.store().agents(instance.home.workspace).await?;
+            let shown = |row: &AgentRow| config_of(row).map(|config| wire::agent(row, &config));
+            json!({"data": rows.iter().map(shown).collect::<Result<Vec<_>, _>>()?, "has_more": false})
+        }
+        Place::There(remote) => remote.get(&["agents"], &[]).await?,
+    };
+    context.print(&document, || {
+        let row = |row: &Value| {
+            let text = |field: &str| row[field].as_str().unwrap_or_default();
+            let state = if row["is_active"] == true { "on" } else { "off" };
             vec![
-                row.slug.clone(),
+                text("slug").to_owned(),
                 state.to_owned(),
-                config.model.clone(),
-                word(&config.autonomy),
-                reach,
-                one_line(&config.description),
+                text("model").to_owned(),
+                text("autonomy").to_owned(),
+                cut(text("reach"), REACH),
+                one_line(text("description")),
             ]
         };
-        let cells: Vec<_> = agents.iter().map(row).collect();
+        let rows = document["data"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let cells: Vec<_> = rows.iter().map(row).collect();
         table(&["AGENT", "STATE", "MODEL", "AUTONOMY", "MAY", "FOR"], &cells, context.terminal.out)
     });
     Ok(Exit::Done)
 }
 
-async fn show(context: &Context, instance: &Instance, name: &str) -> Result<Exit, Failure> {
-    let row = instance.engine.find_agent(instance.home.workspace, name).await?;
-    let config = config_of(&row)?;
-    context.print(&wire::agent(&row, &config), || {
-        let mut lines = vec![format!("{}  {}  version {}", context.terminal.out.bold(&row.slug), row.id, row.version)];
-        lines.extend(summary(&config, context.terminal.out));
-        if !config.system_prompt.is_empty() {
-            lines.extend([String::new(), clean(&config.system_prompt)]);
+async fn show(context: &Context, place: &Place, name: &str) -> Result<Exit, Failure> {
+    let document = match place {
+        Place::Here(instance) => {
+            let row = instance.engine.find_agent(instance.home.workspace, name).await?;
+            wire::agent(&row, &config_of(&row)?)
+        }
+        Place::There(remote) => remote.get(&["agents", name], &[]).await?,
+    };
+    context.print(&document, || {
+        let text = |field: &str| document[field].as_str().unwrap_or_default();
+        let slug = context.terminal.out.bold(text("slug"));
+        let mut lines = vec![format!("{slug}  {}  version {}", text("id"), document["version"])];
+        match config_in(&document) {
+            Some(config) => lines.extend(summary(&config, context.terminal.out)),
+            None => lines.push("Its configuration is of another version of Adjutant; --json shows it.".to_owned()),
+        }
+        if !text("system_prompt").is_empty() {
+            lines.extend([String::new(), clean(text("system_prompt"))]);
         }
         lines
     });
     Ok(Exit::Done)
+}
+
+/// The configuration in the public form of an agent, without what is only told about it.
+fn config_in(document: &Value) -> Option<AgentConfig> {
+    let mut config = document.clone();
+    let told = ["id", "version", "updated_at", "reach", "workspace_id", "owner", "owner_id"];
+    told.iter().for_each(|field| drop(config.as_object_mut().and_then(|fields| fields.remove(*field))));
+    serde_json::from_value(config).ok()
 }
 
 /// What an agent is and may do, in a few lines.

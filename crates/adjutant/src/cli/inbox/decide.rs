@@ -3,16 +3,15 @@
 use std::path::PathBuf;
 
 use adjutant_core::content::Hash;
-use adjutant_core::guard::rule::Rule;
+use adjutant_core::id::ApprovalId;
 use adjutant_core::run::command::{Command, Decide};
 use adjutant_core::run::event::{Actor, Decision, DoubtOutcome, GrantScope};
-use adjutant_core::run::state::State;
-use adjutant_engine::store::row::ApprovalRow;
 use serde_json::{Value, json};
 
-use super::show::asked;
-use crate::cli::output::document;
-use crate::cli::output::{say, tell};
+use super::show::item;
+use crate::cli::output::{document, say, tell};
+use crate::cli::place::Place;
+use crate::cli::remote::Remote;
 use crate::cli::rules::span;
 use crate::cli::terminal::one_line;
 use crate::cli::words::short;
@@ -110,84 +109,143 @@ pub(super) struct Resolve {
     result: Option<String>,
 }
 
-fn decide(instance: &Instance, row: &ApprovalRow, decision: Decision) -> Decide {
-    let by = Actor::User(instance.home.user);
-    Decide {
-        approval: row.id,
-        decision,
-        scope: GrantScope::Once,
-        lasts: None,
-        by,
-        arguments: None,
-        message: None,
-        fingerprint: None,
+/// A decision about one item, wherever the item is.
+struct Order {
+    /// The item in its public form.
+    item: Value,
+    decision: Decision,
+    scope: GrantScope,
+    /// How long a yes lasts, as it was written.
+    expires_in: Option<String>,
+    message: Option<String>,
+    arguments: Option<String>,
+    /// Whether it is about what was just read, and about nothing that takes its place.
+    bound: bool,
+}
+
+impl Order {
+    const fn new(item: Value, decision: Decision, message: Option<String>) -> Self {
+        Self { item, decision, scope: GrantScope::Once, expires_in: None, message, arguments: None, bound: false }
+    }
+
+    fn word(&self, field: &str) -> &str {
+        self.item[field].as_str().unwrap_or_default()
+    }
+
+    /// Records it in the log of the run here. What it says of the run then, and the rule it wrote.
+    async fn here(&self, instance: &Instance) -> Result<(String, Option<Value>), Failure> {
+        let approval: ApprovalId = self.word("id").parse().map_err(|_| find::no_approval(self.word("id")))?;
+        let fingerprint: Option<Hash> = serde_json::from_value(self.item["fingerprint"].clone()).unwrap_or_default();
+        let decide = Decide {
+            approval,
+            decision: self.decision,
+            scope: self.scope,
+            lasts: self.expires_in.as_deref().map(span).transpose()?,
+            by: Actor::User(instance.home.user),
+            arguments: self.arguments.clone(),
+            message: self.message.clone(),
+            fingerprint: fingerprint.filter(|_| self.bound),
+        };
+        let state = instance.engine.decide(instance.home.workspace, decide).await?;
+        let decided = state.approvals.get(&approval).and_then(|approval| approval.decided.as_ref());
+        let rule = decided.and_then(|(decided, _)| decided.rule.as_deref());
+        let rule = rule.map(|rule| json!({"id": rule.id, "says": rule.in_words(), "expires_at": rule.expires_at}));
+        Ok((state.status().word().to_owned(), rule))
+    }
+
+    /// Sends it to a server.
+    async fn there(&self, remote: &Remote) -> Result<(String, Option<Value>), Failure> {
+        let mut body = json!({"decision": self.decision, "message": self.message});
+        if self.scope != GrantScope::Once {
+            body["scope"] = json!(self.scope);
+            body["expires_in"] = json!(self.expires_in);
+        }
+        if let Some(arguments) = &self.arguments {
+            let read: Result<Value, _> = serde_json::from_str(arguments);
+            body["arguments"] =
+                read.map_err(|why| Failure::usage(format!("The arguments are no JSON: {why}. Nothing was recorded.")))?;
+        }
+        if self.bound {
+            body["fingerprint"] = self.item["fingerprint"].clone();
+        }
+        remote.post(&["approvals", self.word("id"), "decision"], &body).await?;
+        let run = remote.get(&["runs", self.word("run_id")], &[]).await?;
+        Ok((run["status"].as_str().unwrap_or_default().to_owned(), None))
     }
 }
 
-pub(super) async fn approve(context: &Context, instance: &Instance, args: Approve) -> Result<Exit, Failure> {
+pub(super) async fn approve(context: &Context, place: &Place, args: Approve) -> Result<Exit, Failure> {
     let scope = match args.scope {
         Scope::Once => GrantScope::Once,
         Scope::Run => GrantScope::Run,
         Scope::Chat => GrantScope::Chat,
         Scope::Always => GrantScope::Always,
     };
-    let lasts = args.expires_in.as_deref().map(span).transpose()?;
-    let (rows, prints) = match &args.all_like {
-        Some(id) => alike(instance, id).await?,
-        None => {
-            let rows = find_all(instance, &args.ids).await?;
-            let prints = rows.iter().map(|_| None).collect();
-            (rows, prints)
+    let (items, bound) = match &args.all_like {
+        // A yes to many is a yes to what was found, not to what takes its place.
+        Some(id) => (alike(place, id).await?, true),
+        None => (find_all(place, &args.ids).await?, false),
+    };
+    let yes = |item| Order {
+        scope,
+        expires_in: args.expires_in.clone(),
+        bound,
+        ..Order::new(item, Decision::Approve, args.message.clone())
+    };
+    record_all(context, place, items.into_iter().map(yes).collect()).await
+}
+
+/// What is like one item, each with what it is about at this moment.
+async fn alike(place: &Place, id: &str) -> Result<Vec<Value>, Failure> {
+    let model = item(place, id).await?;
+    let id = model["id"].as_str().unwrap_or_default().to_owned();
+    let ids: Vec<String> = match place {
+        Place::Here(instance) => {
+            let approval = id.parse().map_err(|_| find::no_approval(&id))?;
+            let found = instance.engine.alike(instance.home.workspace, approval).await?;
+            found.into_iter().map(|(row, _)| row.id.to_string()).collect()
+        }
+        Place::There(remote) => {
+            let agent = model["agent_id"].as_str().unwrap_or_default();
+            let query = [("status", "pending"), ("agent", agent), ("limit", "200")];
+            let page = remote.get(&["approvals"], &query).await?;
+            let rows = page["data"].as_array().cloned().unwrap_or_default();
+            let same = |row: &&Value| ["tool_name", "kind"].iter().all(|field| row[*field] == model[*field]);
+            rows.iter().filter(same).filter_map(|row| row["id"].as_str().map(str::to_owned)).collect()
         }
     };
-    let yes = |(row, fingerprint): (&ApprovalRow, Option<Hash>)| {
-        let message = args.message.clone();
-        Decide { scope, lasts, message, fingerprint, ..decide(instance, row, Decision::Approve) }
-    };
-    let asked: Vec<_> = rows.iter().zip(prints).map(yes).collect();
-    record_all(context, instance, &rows, asked).await
-}
-
-/// What is like one item, each with what it is about at this moment: a yes to many is a yes to what was found, not to what
-/// takes its place.
-async fn alike(instance: &Instance, id: &str) -> Result<(Vec<ApprovalRow>, Vec<Option<Hash>>), Failure> {
-    let row = find::approval(instance, id).await?;
-    let found = instance.engine.alike(instance.home.workspace, row.id).await?;
-    if found.is_empty() {
-        return Err(Failure::usage(format!("Nothing that waits is like {}. Nothing was recorded.", row.id)));
+    let mut items = find_all(place, &ids).await?;
+    items.retain(|item| item["place"].is_object() && item["place"] == model["place"]);
+    if items.is_empty() {
+        return Err(Failure::usage(format!("Nothing that waits is like {id}. Nothing was recorded.")));
     }
-    Ok(found.into_iter().map(|(row, asked)| (row, Some(asked.fingerprint))).unzip())
+    Ok(items)
 }
 
-pub(super) async fn reject(context: &Context, instance: &Instance, args: Reject) -> Result<Exit, Failure> {
+pub(super) async fn reject(context: &Context, place: &Place, args: Reject) -> Result<Exit, Failure> {
     let decision = if args.stop { Decision::Stop } else { Decision::Reject };
-    let rows = find_all(instance, &args.ids).await?;
-    let asked: Vec<_> =
-        rows.iter().map(|row| Decide { message: args.message.clone(), ..decide(instance, row, decision) }).collect();
-    record_all(context, instance, &rows, asked).await
+    let items = find_all(place, &args.ids).await?;
+    let orders = items.into_iter().map(|item| Order::new(item, decision, args.message.clone()));
+    record_all(context, place, orders.collect()).await
 }
 
-pub(super) async fn respond(context: &Context, instance: &Instance, args: Respond) -> Result<Exit, Failure> {
-    let rows = find_all(instance, &[args.id]).await?;
-    let asked: Vec<_> = rows
-        .iter()
-        .map(|row| Decide { message: Some(args.message.clone()), ..decide(instance, row, Decision::Respond) })
-        .collect();
-    record_all(context, instance, &rows, asked).await
+pub(super) async fn respond(context: &Context, place: &Place, args: Respond) -> Result<Exit, Failure> {
+    let item = item(place, &args.id).await?;
+    record_all(context, place, vec![Order::new(item, Decision::Respond, Some(args.message))]).await
 }
 
-pub(super) async fn edit(context: &Context, instance: &Instance, args: Edit) -> Result<Exit, Failure> {
-    let row = find::approval(instance, &args.id).await?;
-    let (asked, texts) = asked(instance, &row).await?;
-    let Some(asked) = asked else {
-        return Err(Failure::usage(format!("{} has no arguments to edit. Nothing was recorded.", row.id)));
-    };
+pub(super) async fn edit(context: &Context, place: &Place, args: Edit) -> Result<Exit, Failure> {
+    let item = item(place, &args.id).await?;
+    if item["arguments"].is_null() {
+        let id = item["id"].as_str().unwrap_or_default();
+        return Err(Failure::usage(format!("{id} has no arguments to edit. Nothing was recorded.")));
+    }
     let arguments = match (args.arguments, args.file) {
         (Some(text), _) => text,
         (None, Some(path)) => std::fs::read_to_string(&path).map_err(|error| {
             Failure::usage(format!("{} cannot be read: {error}. Nothing was recorded.", path.display()))
         })?,
-        (None, None) => match editor::edit_arguments(&texts.of(&asked.arguments), &context.env) {
+        (None, None) => match editor::edit_arguments(&item["arguments"].to_string(), &context.env) {
             Ok(Some(edited)) => edited,
             Ok(None) => return Err(Failure::usage("Nothing was changed, so nothing was recorded.")),
             Err(why) => {
@@ -197,99 +255,100 @@ pub(super) async fn edit(context: &Context, instance: &Instance, args: Edit) -> 
             }
         },
     };
-    let fingerprint = Some(asked.fingerprint);
-    let edited = Decide {
-        arguments: Some(arguments),
-        message: args.message,
-        fingerprint,
-        ..decide(instance, &row, Decision::Edit)
-    };
-    record_all(context, instance, &[row], vec![edited]).await
+    let order = Order { arguments: Some(arguments), bound: true, ..Order::new(item, Decision::Edit, args.message) };
+    record_all(context, place, vec![order]).await
 }
 
-pub(super) async fn resolve(context: &Context, instance: &Instance, args: Resolve) -> Result<Exit, Failure> {
-    let row = find::approval(instance, &args.id).await?;
-    let Some(call) = row.call.clone() else {
-        return Err(Failure::usage(format!("{} is about no call. Nothing was recorded.", row.id)));
-    };
+pub(super) async fn resolve(context: &Context, place: &Place, args: Resolve) -> Result<Exit, Failure> {
+    let item = item(place, &args.id).await?;
+    let word = |field: &str| item[field].as_str().unwrap_or_default();
     let outcome = match args.outcome {
         Outcome::Happened => DoubtOutcome::Happened,
         Outcome::Run => DoubtOutcome::Run,
         Outcome::Abandon => DoubtOutcome::Abandon,
     };
-    let command = Command::Resolve { call, outcome, result: args.result, by: Actor::User(instance.home.user) };
-    let state = instance.engine.command(instance.home.workspace, row.run, &command).await?;
+    let status = match place {
+        Place::Here(instance) => {
+            let (Ok(call), Ok(run)) = (serde_json::from_value(item["call_id"].clone()), word("run_id").parse()) else {
+                return Err(Failure::usage(format!("{} is about no call. Nothing was recorded.", word("id"))));
+            };
+            let by = Actor::User(instance.home.user);
+            let command = Command::Resolve { call, outcome, result: args.result, by };
+            instance.engine.command(instance.home.workspace, run, &command).await?.status().word().to_owned()
+        }
+        Place::There(remote) => {
+            let body = json!({"decision": outcome, "message": args.result});
+            remote.post(&["approvals", word("id"), "decision"], &body).await?;
+            let run = remote.get(&["runs", word("run_id")], &[]).await?;
+            run["status"].as_str().unwrap_or_default().to_owned()
+        }
+    };
     if context.json {
-        document(&told(&row, "resolve", &state));
+        document(&told(&item, "resolve", &status));
     } else {
-        say(&line(&row, "resolved", context));
-        hint(&row);
+        say(&line(&item, "resolved", context));
+        hint(&item, place);
     }
     Ok(Exit::Done)
 }
 
 /// All the items that are meant, before any of them is decided.
-async fn find_all(instance: &Instance, ids: &[String]) -> Result<Vec<ApprovalRow>, Failure> {
-    let mut rows = Vec::new();
+async fn find_all(place: &Place, ids: &[String]) -> Result<Vec<Value>, Failure> {
+    let mut items = Vec::new();
     for id in ids {
-        rows.push(find::approval(instance, id).await?);
+        items.push(item(place, id).await?);
     }
-    Ok(rows)
+    Ok(items)
 }
 
-async fn record_all(
-    context: &Context,
-    instance: &Instance,
-    rows: &[ApprovalRow],
-    asked: Vec<Decide>,
-) -> Result<Exit, Failure> {
+async fn record_all(context: &Context, place: &Place, orders: Vec<Order>) -> Result<Exit, Failure> {
     let mut documents = Vec::new();
-    for (row, decide) in rows.iter().zip(asked) {
-        let (word, past) = match decide.decision {
+    for order in &orders {
+        let (word, past) = match order.decision {
             Decision::Approve => ("approve", "approved"),
             Decision::Edit => ("edit", "approved with changes"),
             Decision::Respond => ("respond", "answered"),
             Decision::Reject => ("reject", "rejected"),
             Decision::Stop => ("stop", "stopped"),
         };
-        let state = instance.engine.decide(instance.home.workspace, decide).await?;
-        let rule = written(&state, row);
-        let mut document = told(row, word, &state);
-        if let Some(rule) = rule {
-            document["rule"] = json!({"id": rule.id, "says": rule.in_words(), "expires_at": rule.expires_at});
-        }
-        documents.push(document);
+        let (status, rule) = match place {
+            Place::Here(instance) => order.here(instance).await?,
+            Place::There(remote) => order.there(remote).await?,
+        };
         if !context.json {
-            say(&line(row, past, context));
-            if let Some(rule) = rule {
-                say(&format!("  rule: {}  ({})", one_line(&rule.in_words()), short(&rule.id)));
+            say(&line(&order.item, past, context));
+            if let Some(rule) = &rule {
+                let part = |field: &str| rule[field].as_str().unwrap_or_default().to_owned();
+                say(&format!("  rule: {}  ({})", one_line(&part("says")), short(&part("id"))));
             }
         }
+        let mut document = told(&order.item, word, &status);
+        if let Some(rule) = rule {
+            document["rule"] = rule;
+        }
+        documents.push(document);
     }
     if context.json {
         document(&json!({"data": documents}));
-    } else if let Some(row) = rows.last() {
-        hint(row);
+    } else if let Some(order) = orders.last() {
+        hint(&order.item, place);
     }
     Ok(Exit::Done)
 }
 
-/// The rule that a decision wrote.
-fn written<'a>(state: &'a State, row: &ApprovalRow) -> Option<&'a Rule> {
-    let (decided, _) = state.approvals.get(&row.id)?.decided.as_ref()?;
-    decided.rule.as_deref()
+fn told(item: &Value, decision: &str, status: &str) -> Value {
+    json!({"id": item["id"], "run_id": item["run_id"], "decision": decision, "run_status": status})
 }
 
-fn told(row: &ApprovalRow, decision: &str, state: &State) -> Value {
-    json!({"id": row.id, "run_id": row.run, "decision": decision, "run_status": state.status()})
+fn line(item: &Value, past: &str, context: &Context) -> String {
+    let word = |field: &str| item[field].as_str().unwrap_or_default();
+    context.terminal.out.good(&format!("✔ {past}: {}  ({})", one_line(word("summary")), short(&word("id"))))
 }
 
-fn line(row: &ApprovalRow, past: &str, context: &Context) -> String {
-    let card: Option<adjutant_engine::Card> = serde_json::from_str(&row.card).ok();
-    let what = card.map(|card| one_line(&card.summary)).unwrap_or_default();
-    context.terminal.out.good(&format!("✔ {past}: {what}  ({})", short(&row.id)))
-}
-
-fn hint(row: &ApprovalRow) {
-    tell(&format!("hint: adjutant runs watch {} lets the run go on here", short(&row.run)));
+fn hint(item: &Value, place: &Place) {
+    let run = short(&item["run_id"].as_str().unwrap_or_default());
+    tell(&match place {
+        Place::Here(_) => format!("hint: adjutant runs watch {run} lets the run go on here"),
+        Place::There(_) => format!("hint: adjutant runs watch {run} follows the run"),
+    });
 }

@@ -1,14 +1,13 @@
 //! `inbox ls`: what waits, oldest first.
 
-use adjutant_engine::Card;
-use adjutant_engine::store::row::{ApprovalFilter, ApprovalRow};
-use serde_json::json;
+use adjutant_engine::store::row::ApprovalFilter;
+use serde_json::{Value, json};
 
 use crate::cli::Context;
-use crate::cli::terminal::{cut, one_line, table};
-use crate::cli::words::{short, span};
+use crate::cli::place::Place;
+use crate::cli::terminal::{Style, cut, one_line, table};
+use crate::cli::words::{short, until};
 use crate::failure::{Exit, Failure};
-use crate::instance::Instance;
 use crate::wire::{self, Texts};
 
 /// Characters of a summary in the list.
@@ -23,31 +22,44 @@ pub(super) struct Args {
     all: bool,
 }
 
-pub(super) async fn execute(context: &Context, instance: &Instance, args: Args) -> Result<Exit, Failure> {
-    let status = (!args.all).then(|| "pending".to_owned());
-    let filter = ApprovalFilter { status, ..ApprovalFilter::default() };
-    let rows = instance.engine.store().approvals(instance.home.workspace, &filter, LIMIT).await?;
-    let data: Vec<_> = rows.iter().map(|row| wire::approval(row, None, &Texts::default())).collect();
-    context.print(&json!({"data": data, "has_more": rows.len() == LIMIT as usize}), || {
-        if rows.is_empty() {
-            return vec!["Nothing needs you. Agents ask here before they change files.  adjutant run guide".to_owned()];
+pub(super) async fn execute(context: &Context, place: &Place, args: Args) -> Result<Exit, Failure> {
+    let status = (!args.all).then_some("pending");
+    let document = match place {
+        Place::Here(instance) => {
+            let filter = ApprovalFilter { status: status.map(str::to_owned), ..ApprovalFilter::default() };
+            let rows = instance.engine.store().approvals(instance.home.workspace, &filter, LIMIT).await?;
+            let data: Vec<_> = rows.iter().map(|row| wire::approval(row, None, &Texts::default())).collect();
+            json!({"data": data, "has_more": rows.len() == LIMIT as usize})
         }
-        let now = instance.engine.env().now();
-        let row = |row: &ApprovalRow| {
-            let card: Option<Card> = serde_json::from_str(&row.card).ok();
-            let expires = row.expires_at.map(|at| format!("in {}", span(at.since(now)))).unwrap_or_default();
-            vec![
-                short(&row.id),
-                row.kind.clone(),
-                row.status.clone(),
-                card.as_ref().map(|card| card.risk.clone()).unwrap_or_default(),
-                if row.status == "pending" { expires } else { String::new() },
-                short(&row.run),
-                card.map(|card| cut(&one_line(&card.summary), SUMMARY)).unwrap_or_default(),
-            ]
-        };
-        let cells: Vec<_> = rows.iter().map(row).collect();
-        table(&["ID", "KIND", "STATUS", "RISK", "EXPIRES", "RUN", "WHAT"], &cells, context.terminal.out)
-    });
+        Place::There(remote) => {
+            let limit = LIMIT.to_string();
+            let mut query = vec![("limit", limit.as_str())];
+            query.extend(status.map(|status| ("status", status)));
+            remote.get(&["approvals"], &query).await?
+        }
+    };
+    context.print(&document, || lines(&document, context.terminal.out));
     Ok(Exit::Done)
+}
+
+fn lines(document: &Value, style: Style) -> Vec<String> {
+    let rows = document["data"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if rows.is_empty() {
+        return vec!["Nothing needs you. Agents ask here before they change files.  adjutant run guide".to_owned()];
+    }
+    let row = |row: &Value| {
+        let word = |field: &str| row[field].as_str().unwrap_or_default();
+        let waits = word("status") == "pending";
+        vec![
+            short(&word("id")),
+            word("kind").to_owned(),
+            word("status").to_owned(),
+            word("risk").to_owned(),
+            if waits { until(word("expires_at")) } else { String::new() },
+            short(&word("run_id")),
+            cut(&one_line(word("summary")), SUMMARY),
+        ]
+    };
+    let cells: Vec<_> = rows.iter().map(row).collect();
+    table(&["ID", "KIND", "STATUS", "RISK", "EXPIRES", "RUN", "WHAT"], &cells, style)
 }

@@ -6,6 +6,7 @@ mod ls;
 mod show;
 
 use super::Context;
+use super::place::{Place, Work};
 use crate::failure::{Exit, Failure};
 
 #[derive(Debug, clap::Args)]
@@ -33,16 +34,16 @@ enum Command {
 }
 
 pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failure> {
-    let instance = context.open("inbox").await?;
+    let place = Place::find(context, "inbox", Work::Looks).await?;
     let exit = match args.command.unwrap_or(Command::Ls(ls::Args::default())) {
-        Command::Ls(args) => ls::execute(context, &instance, args).await,
-        Command::Show(args) => show::execute(context, &instance, args).await,
-        Command::Approve(args) => decide::approve(context, &instance, args).await,
-        Command::Edit(args) => decide::edit(context, &instance, args).await,
-        Command::Reject(args) => decide::reject(context, &instance, args).await,
-        Command::Respond(args) => decide::respond(context, &instance, args).await,
-        Command::Resolve(args) => decide::resolve(context, &instance, args).await,
+        Command::Ls(args) => ls::execute(context, &place, args).await,
+        Command::Show(args) => show::execute(context, &place, args).await,
+        Command::Approve(args) => decide::approve(context, &place, args).await,
+        Command::Edit(args) => decide::edit(context, &place, args).await,
+        Command::Reject(args) => decide::reject(context, &place, args).await,
+        Command::Respond(args) => decide::respond(context, &place, args).await,
+        Command::Resolve(args) => decide::resolve(context, &place, args).await,
     };
-    instance.close().await;
+    place.close().await;
     exit
 }

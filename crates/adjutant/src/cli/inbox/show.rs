@@ -1,11 +1,12 @@
 //! `inbox show`: one item in full, as it stands in the log of its run.
 
-use adjutant_core::run::event::ApprovalAsked;
-use adjutant_engine::Card;
+use adjutant_core::guard::rule::Match;
 use adjutant_engine::store::row::ApprovalRow;
+use serde_json::Value;
 
 use crate::cli::Context;
 use crate::cli::find;
+use crate::cli::place::Place;
 use crate::cli::prompt::pretty;
 use crate::cli::terminal::{Style, clean, one_line};
 use crate::cli::words::short;
@@ -19,67 +20,67 @@ pub(super) struct Args {
     id: String,
 }
 
-pub(super) async fn execute(context: &Context, instance: &Instance, args: Args) -> Result<Exit, Failure> {
-    let row = find::approval(instance, &args.id).await?;
-    let (asked, texts) = asked(instance, &row).await?;
-    context.print(&wire::approval(&row, asked.as_ref(), &texts), || {
-        lines(&row, asked.as_ref(), &texts, context.terminal.out)
-    });
+pub(super) async fn execute(context: &Context, place: &Place, args: Args) -> Result<Exit, Failure> {
+    let item = item(place, &args.id).await?;
+    context.print(&item, || lines(&item, context.terminal.out));
     Ok(Exit::Done)
 }
 
-/// What was asked, with its texts; none for a call in doubt.
-pub(super) async fn asked(instance: &Instance, row: &ApprovalRow) -> Result<(Option<ApprovalAsked>, Texts), Failure> {
-    let state = instance.engine.run_state(instance.home.workspace, row.run).await?;
-    let Some(asked) = state.approvals.get(&row.id).and_then(|approval| approval.asked.clone()) else {
-        return Ok((None, Texts::default()));
-    };
-    let event = asked.clone().into();
-    let texts = Texts::load(&instance.engine, instance.home.workspace, [&event]).await?;
-    Ok((Some(asked), texts))
+/// One item in its public form, with what was asked.
+pub(super) async fn item(place: &Place, name: &str) -> Result<Value, Failure> {
+    match place {
+        Place::Here(instance) => {
+            let row = find::approval(instance, name).await?;
+            shown(instance, &row).await
+        }
+        Place::There(remote) => remote.get(&["approvals", &remote.approval_id(name).await?], &[]).await,
+    }
 }
 
-fn lines(row: &ApprovalRow, asked: Option<&ApprovalAsked>, texts: &Texts, style: Style) -> Vec<String> {
-    let card: Option<Card> = serde_json::from_str(&row.card).ok();
-    let part = |pick: fn(&Card) -> &String| card.as_ref().map(|card| one_line(pick(card))).unwrap_or_default();
-    let id = row.id.to_string();
+async fn shown(instance: &Instance, row: &ApprovalRow) -> Result<Value, Failure> {
+    let state = instance.engine.run_state(instance.home.workspace, row.run).await?;
+    let asked = state.approvals.get(&row.id).and_then(|approval| approval.asked.clone());
+    let texts = match asked.clone() {
+        Some(asked) => Texts::load(&instance.engine, instance.home.workspace, [&asked.into()]).await?,
+        None => Texts::default(),
+    };
+    Ok(wire::approval(row, asked.as_ref(), &texts))
+}
+
+fn lines(item: &Value, style: Style) -> Vec<String> {
+    let word = |field: &str| one_line(item[field].as_str().unwrap_or_default());
+    let (waits, is_call) = (word("status") == "pending", !item["arguments"].is_null());
     let mut lines = vec![
-        format!("{}  {}  {}", style.bold(&id), row.kind, row.status),
-        part(|card| &card.summary),
-        format!(
-            "why: {} (rule {})   risk: {}",
-            part(|card| &card.reason),
-            part(|card| &card.rule),
-            part(|card| &card.risk)
-        ),
-        style.dim(&format!("asked {} by {} · run {}", row.created_at, row.agent, row.run)),
+        format!("{}  {}  {}", style.bold(&word("id")), word("kind"), word("status")),
+        word("summary"),
+        format!("why: {} (rule {})   risk: {}", word("reason"), word("rule"), word("risk")),
+        style.dim(&format!("asked {} by {} · run {}", word("created_at"), word("agent_id"), word("run_id"))),
     ];
-    if let Some(at) = row.expires_at.filter(|_| row.status == "pending") {
-        lines.push(style.dim(&format!("counts as no after {at}")));
+    if waits && item["expires_at"].is_string() {
+        lines.push(style.dim(&format!("counts as no after {}", word("expires_at"))));
     }
-    if let Some(decision) = card.as_ref().and_then(|card| card.decision.as_ref()) {
-        let by = card.as_ref().and_then(|card| card.decided_by.clone()).unwrap_or_default();
-        lines.push(format!("decided: {decision} by {by}"));
+    if item["decision"].is_string() {
+        lines.push(format!("decided: {} by {}", word("decision"), word("decided_by")));
     }
-    if let Some(asked) = asked {
+    if is_call {
         lines.push(String::new());
-        match &asked.diff {
-            Some(diff) => lines.extend(style.diff(&texts.of(diff))),
-            None => lines.push(clean(&pretty(&texts.of(&asked.arguments)))),
+        match item["diff"].as_str() {
+            Some(diff) => lines.extend(style.diff(diff)),
+            None => lines.push(clean(&pretty(&item["arguments"].to_string()))),
         }
     }
-    let offered = asked.filter(|asked| row.status == "pending" && asked.allowed_scopes.len() > 1);
-    if let Some(place) = offered.and_then(|asked| asked.place.as_ref()) {
-        let tool = row.tool.as_deref().unwrap_or_default();
-        let lasting = format!("a yes for longer (--for run|chat|always) would allow {tool}{}", place.in_words());
+    let offers_more = item["allowed_scopes"].as_array().is_some_and(|scopes| scopes.len() > 1);
+    if waits
+        && offers_more
+        && let Ok(place) = serde_json::from_value::<Match>(item["place"].clone())
+    {
+        let lasting =
+            format!("a yes for longer (--for run|chat|always) would allow {}{}", word("tool_name"), place.in_words());
         lines.extend([String::new(), style.dim(&one_line(&lasting))]);
     }
-    if row.status == "pending" {
-        let (id, verb) = (short(&row.id), if asked.is_some() { "approve" } else { "resolve" });
-        lines.extend([
-            String::new(),
-            format!("adjutant inbox {verb} {id}{}", if asked.is_some() { "" } else { " happened|run|abandon" }),
-        ]);
+    if waits {
+        let (verb, outcomes) = if is_call { ("approve", "") } else { ("resolve", " happened|run|abandon") };
+        lines.extend([String::new(), format!("adjutant inbox {verb} {}{outcomes}", short(&word("id")))]);
     }
     lines
 }

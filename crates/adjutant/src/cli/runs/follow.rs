@@ -9,10 +9,10 @@ use serde_json::json;
 
 use crate::cli::Context;
 use crate::cli::find;
-use crate::cli::output::{document, say};
+use crate::cli::place::Place;
+use crate::cli::remote::Visit;
 use crate::cli::session::{Approve, Follow, Session};
 use crate::failure::{Exit, Failure};
-use crate::instance::Instance;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Watch {
@@ -58,40 +58,76 @@ pub(super) struct Fork {
 
 const NO_LIMIT: Option<Duration> = None;
 
-pub(super) async fn watch(context: &Context, instance: &Instance, args: Watch) -> Result<Exit, Failure> {
-    let run = find::run(instance, &args.run).await?;
-    instance.engine.run_row(instance.home.workspace, run).await?;
+pub(super) async fn watch(context: &Context, place: &Place, args: Watch) -> Result<Exit, Failure> {
     let follow = Follow { approve: args.approve, after: args.after, timeout: NO_LIMIT };
-    Session::new(context, instance, run, follow).go().await
-}
-
-pub(super) async fn resume(context: &Context, instance: &Instance, args: Resume) -> Result<Exit, Failure> {
-    let run = find::run(instance, &args.run).await?;
-    let (engine, workspace) = (&instance.engine, instance.home.workspace);
-    let after = engine.run_row(workspace, run).await?.head.seq;
-    let command = Command::Resume { by: Actor::User(instance.home.user) };
-    match engine.command(workspace, run, &command).await {
-        // A run that was only left, not paused, needs nothing but somebody who drives it.
-        Ok(_) | Err(EngineError::Refused(Refusal::NotPaused)) => {}
-        Err(error) => return Err(error.into()),
-    }
-    let follow = Follow { approve: args.approve, after, timeout: NO_LIMIT };
-    Session::new(context, instance, run, follow).go().await
-}
-
-pub(super) async fn fork(context: &Context, instance: &Instance, args: Fork) -> Result<Exit, Failure> {
-    let run = find::run(instance, &args.run).await?;
-    let effects = if args.dry_run { Effects::Dry } else { Effects::Live };
-    let fork = adjutant_engine::Fork { at: args.at, model: args.model, effects };
-    let new = instance.engine.fork_run(instance.home.workspace, instance.home.user, run, fork).await?;
-    if args.detach {
-        if context.json {
-            document(&json!({"id": new, "parent_run_id": run}))
-        } else {
-            say(&new.to_string())
+    match place {
+        Place::Here(instance) => {
+            let run = find::run(instance, &args.run).await?;
+            instance.engine.run_row(instance.home.workspace, run).await?;
+            Session::new(context, instance, run, follow).go().await
         }
-        return Ok(Exit::Done);
+        Place::There(remote) => {
+            let run = remote.run_id(&args.run).await?;
+            Visit::new(context, remote, run, follow).go().await
+        }
     }
+}
+
+pub(super) async fn resume(context: &Context, place: &Place, args: Resume) -> Result<Exit, Failure> {
+    let follow = |after| Follow { approve: args.approve, after, timeout: NO_LIMIT };
+    match place {
+        Place::Here(instance) => {
+            let run = find::run(instance, &args.run).await?;
+            let (engine, workspace) = (&instance.engine, instance.home.workspace);
+            let after = engine.run_row(workspace, run).await?.head.seq;
+            let command = Command::Resume { by: Actor::User(instance.home.user) };
+            match engine.command(workspace, run, &command).await {
+                // A run that was only left, not paused, needs nothing but somebody who drives it.
+                Ok(_) | Err(EngineError::Refused(Refusal::NotPaused)) => {}
+                Err(error) => return Err(error.into()),
+            }
+            Session::new(context, instance, run, follow(after)).go().await
+        }
+        Place::There(remote) => {
+            let run = remote.run_id(&args.run).await?;
+            let after = remote.last_event(&run).await?;
+            match remote.post(&["runs", &run, "resume"], &json!({})).await {
+                Ok(_) => {}
+                // The server drives it already.
+                Err(failure) if failure.code == "conflict" => {}
+                Err(failure) => return Err(failure),
+            }
+            Visit::new(context, remote, run, follow(after)).go().await
+        }
+    }
+}
+
+pub(super) async fn fork(context: &Context, place: &Place, args: Fork) -> Result<Exit, Failure> {
     let follow = Follow { approve: args.approve, after: 0, timeout: NO_LIMIT };
-    Session::new(context, instance, new, follow).go().await
+    let effects = if args.dry_run { Effects::Dry } else { Effects::Live };
+    match place {
+        Place::Here(instance) => {
+            let run = find::run(instance, &args.run).await?;
+            let fork = adjutant_engine::Fork { at: args.at, model: args.model, effects };
+            let new = instance.engine.fork_run(instance.home.workspace, instance.home.user, run, fork).await?;
+            if args.detach {
+                return Ok(detached(context, &new.to_string(), &run.to_string()));
+            }
+            Session::new(context, instance, new, follow).go().await
+        }
+        Place::There(remote) => {
+            let run = remote.run_id(&args.run).await?;
+            let body = json!({"at_seq": args.at, "model": args.model, "effects": effects});
+            let new = remote.post(&["runs", &run, "fork"], &body).await?["id"].as_str().unwrap_or_default().to_owned();
+            if args.detach {
+                return Ok(detached(context, &new, &run));
+            }
+            Visit::new(context, remote, new, follow).go().await
+        }
+    }
+}
+
+fn detached(context: &Context, new: &str, parent: &str) -> Exit {
+    context.print(&json!({"id": new, "parent_run_id": parent}), || vec![new.to_owned()]);
+    Exit::Done
 }

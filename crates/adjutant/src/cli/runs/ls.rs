@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use adjutant_core::id::AgentId;
+use adjutant_core::money::MicroUsd;
 use adjutant_core::run::status::Status;
-use adjutant_engine::RunSummary;
 use adjutant_engine::store::row::{RunFilter, RunRow};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::cli::Context;
-use crate::cli::terminal::{cut, one_line, table};
-use crate::cli::words::{short, span};
+use crate::cli::place::Place;
+use crate::cli::terminal::{Style, cut, one_line, table};
+use crate::cli::words::{ago, short};
 use crate::failure::{Exit, Failure};
 use crate::instance::Instance;
 use crate::{suggest, wire};
@@ -34,13 +35,28 @@ pub(super) struct Args {
     all: bool,
 }
 
-pub(super) async fn execute(context: &Context, instance: &Instance, args: Args) -> Result<Exit, Failure> {
+pub(super) async fn execute(context: &Context, place: &Place, args: Args) -> Result<Exit, Failure> {
+    let status = args.status.as_deref().map(status).transpose()?;
+    let document = match place {
+        Place::Here(instance) => here(instance, &args, status).await?,
+        Place::There(remote) => {
+            let (limit, all) = (args.limit.min(200).to_string(), args.all.to_string());
+            let mut query = vec![("limit", limit.as_str()), ("superseded", all.as_str())];
+            query.extend(args.agent.as_deref().map(|agent| ("agent", agent)));
+            query.extend(status.as_deref().map(|status| ("status", status)));
+            remote.get(&["runs"], &query).await?
+        }
+    };
+    context.print(&document, || lines(&document, context.terminal.out));
+    Ok(Exit::Done)
+}
+
+async fn here(instance: &Instance, args: &Args, status: Option<String>) -> Result<Value, Failure> {
     let (engine, workspace) = (&instance.engine, instance.home.workspace);
     let agent = match &args.agent {
         Some(name) => Some(engine.find_agent(workspace, name).await?.id),
         None => None,
     };
-    let status = args.status.as_deref().map(status).transpose()?;
     let filter = RunFilter { agent, status, superseded: args.all, ..RunFilter::default() };
     // One more than is shown tells whether there are more.
     let mut rows = engine.store().runs(workspace, &filter, args.limit + 1).await?;
@@ -50,27 +66,28 @@ pub(super) async fn execute(context: &Context, instance: &Instance, args: Args) 
         engine.store().agents(workspace).await?.into_iter().map(|row| (row.id, row.slug)).collect();
     let name = |row: &RunRow| agents.get(&row.agent).cloned().unwrap_or_default();
     let data: Vec<_> = rows.iter().map(|row| wire::run(row, &name(row))).collect();
-    context.print(&json!({"data": data, "has_more": more}), || {
-        if rows.is_empty() {
-            return vec!["No runs yet.  adjutant run guide \"tidy the welcome notes\"".to_owned()];
-        }
-        let now = engine.env().now();
-        let row = |row: &RunRow| {
-            let summary: RunSummary = serde_json::from_str(&row.state.summary).unwrap_or_default();
-            vec![
-                short(&row.id),
-                name(row),
-                row.state.status.clone(),
-                row.state.turns.to_string(),
-                row.state.cost.to_string(),
-                format!("{} ago", span(now.since(row.created_at))),
-                cut(&one_line(&summary.title), TITLE),
-            ]
-        };
-        let cells: Vec<_> = rows.iter().map(row).collect();
-        table(&["ID", "AGENT", "STATUS", "STEPS", "COST", "STARTED", "TASK"], &cells, context.terminal.out)
-    });
-    Ok(Exit::Done)
+    Ok(json!({"data": data, "has_more": more}))
+}
+
+fn lines(document: &Value, style: Style) -> Vec<String> {
+    let rows = document["data"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if rows.is_empty() {
+        return vec!["No runs yet.  adjutant run guide \"tidy the welcome notes\"".to_owned()];
+    }
+    let row = |row: &Value| {
+        let word = |field: &str| row[field].as_str().unwrap_or_default();
+        vec![
+            short(&word("id")),
+            word("agent").to_owned(),
+            word("status").to_owned(),
+            row["steps"].to_string(),
+            MicroUsd(row["cost_microusd"].as_u64().unwrap_or_default()).to_string(),
+            ago(word("created_at")),
+            cut(&one_line(word("title")), TITLE),
+        ]
+    };
+    let cells: Vec<_> = rows.iter().map(row).collect();
+    table(&["ID", "AGENT", "STATUS", "STEPS", "COST", "STARTED", "TASK"], &cells, style)
 }
 
 fn status(word: &str) -> Result<String, Failure> {

@@ -2,11 +2,13 @@
 
 use std::fmt::Write;
 
-use adjutant_engine::{ActionReport, RunReport};
-use serde_json::json;
+use adjutant_core::money::MicroUsd;
+use serde_json::{Value, json};
 
 use crate::cli::Context;
 use crate::cli::find;
+use crate::cli::place::Place;
+use crate::cli::remote::Remote;
 use crate::cli::terminal::{Style, clean, cut, one_line};
 use crate::cli::words::{count, short, span, target};
 use crate::failure::{Exit, Failure};
@@ -25,79 +27,118 @@ pub(super) struct Args {
     events: bool,
 }
 
-pub(super) async fn execute(context: &Context, instance: &Instance, args: Args) -> Result<Exit, Failure> {
-    let run = find::run(instance, &args.run).await?;
-    let (engine, workspace) = (&instance.engine, instance.home.workspace);
+pub(super) async fn execute(context: &Context, place: &Place, args: Args) -> Result<Exit, Failure> {
     if args.events {
-        engine.run_row(workspace, run).await?;
-        let recorded = engine.recorded(workspace, run, 0, None).await?;
-        let texts = Texts::load(engine, workspace, recorded.iter().map(|item| &item.event)).await?;
-        let events: Vec<_> = recorded.iter().filter_map(|item| wire::event(run, item, &texts)).collect();
-        context.print(&json!({"data": events, "has_more": false}), || {
-            let line = |event: &wire::WireEvent| clean(&serde_json::to_string(event).unwrap_or_default());
-            events.iter().map(line).collect()
+        let document = match place {
+            Place::Here(instance) => events_here(instance, &args.run).await?,
+            Place::There(remote) => events_there(remote, &args.run).await?,
+        };
+        context.print(&document, || {
+            let events = document["data"].as_array().map(Vec::as_slice).unwrap_or_default();
+            events.iter().map(|event| clean(&event.to_string())).collect()
         });
         return Ok(Exit::Done);
     }
-    let report = engine.report(workspace, run).await?;
-    let agent = engine.store().agent(workspace, report.agent_id).await?.map(|row| row.slug).unwrap_or_default();
-    context.print(&serde_json::to_value(&report).unwrap_or_default(), || story(&report, &agent, context.terminal.out));
+    let (document, agent) = match place {
+        Place::Here(instance) => {
+            let run = find::run(instance, &args.run).await?;
+            let (engine, workspace) = (&instance.engine, instance.home.workspace);
+            let report = engine.report(workspace, run).await?;
+            let agent = engine.store().agent(workspace, report.agent_id).await?.map(|row| row.slug);
+            (serde_json::to_value(&report).unwrap_or_default(), agent.unwrap_or_default())
+        }
+        Place::There(remote) => {
+            let document = remote.get(&["runs", &remote.run_id(&args.run).await?], &[]).await?;
+            let agent = remote.get(&["agents", document["agent_id"].as_str().unwrap_or_default()], &[]).await;
+            // An agent that is gone has no name any more.
+            let slug = agent.ok().and_then(|agent| agent["slug"].as_str().map(str::to_owned));
+            (document, slug.unwrap_or_default())
+        }
+    };
+    context.print(&document, || story(&document, &agent, context.terminal.out));
     Ok(Exit::Done)
 }
 
-fn story(report: &RunReport, agent: &str, style: Style) -> Vec<String> {
+async fn events_here(instance: &Instance, name: &str) -> Result<Value, Failure> {
+    let run = find::run(instance, name).await?;
+    let (engine, workspace) = (&instance.engine, instance.home.workspace);
+    engine.run_row(workspace, run).await?;
+    let recorded = engine.recorded(workspace, run, 0, None).await?;
+    let texts = Texts::load(engine, workspace, recorded.iter().map(|item| &item.event)).await?;
+    let events: Vec<_> = recorded.iter().filter_map(|item| wire::event(run, item, &texts)).collect();
+    Ok(json!({"data": events, "has_more": false}))
+}
+
+async fn events_there(remote: &Remote, name: &str) -> Result<Value, Failure> {
+    let run = remote.run_id(name).await?;
+    let (mut data, mut after) = (Vec::new(), "0".to_owned());
+    loop {
+        let mut page = remote.get(&["runs", &run, "events"], &[("after", &after), ("limit", "200")]).await?;
+        data.extend(page["data"].as_array_mut().map(std::mem::take).unwrap_or_default());
+        match page["next_cursor"].as_str() {
+            Some(next) => next.clone_into(&mut after),
+            None => return Ok(json!({"data": data, "has_more": false})),
+        }
+    }
+}
+
+fn story(report: &Value, agent: &str, style: Style) -> Vec<String> {
+    let word = |field: &str| report[field].as_str().unwrap_or_default();
+    let list = |field: &str| report[field].as_array().cloned().unwrap_or_default();
+    let number = |value: &Value| value.as_u64().unwrap_or_default();
+    let steps = usize::try_from(number(&report["steps"])).unwrap_or(usize::MAX);
     let mut lines = vec![format!(
         "{}  {agent}  {}  {}  {}  {}",
-        style.bold(&report.id.to_string()),
-        report.status.word(),
-        span(std::time::Duration::from_millis(report.metrics.duration_ms)),
+        style.bold(word("id")),
+        word("status"),
+        span(std::time::Duration::from_millis(number(&report["metrics"]["duration_ms"]))),
         dollars(report),
-        count(report.steps, "step", "steps"),
+        count(steps, "step", "steps"),
     )];
     lines.push(style.dim(&format!(
         "{} · model {} · agent version {} · {} · head {}",
-        report.created_at,
-        report.provenance.model,
-        report.provenance.agent_version,
-        report.chat_id,
-        cut(&report.head_hash.to_string(), 13),
+        word("created_at"),
+        report["provenance"]["model"].as_str().unwrap_or_default(),
+        report["provenance"]["agent_version"],
+        word("chat_id"),
+        cut(word("head_hash"), 13),
     )));
-    lines.extend(report.actions.iter().map(|action| action_line(action, style)));
-    if let Some(error) = &report.error {
-        lines.push(style.bad(&format!("✖ {}: {}", error.code, one_line(&error.message))));
+    lines.extend(list("actions").iter().map(|action| action_line(action, style)));
+    if report["error"].is_object() {
+        let part = |field: &str| report["error"][field].as_str().unwrap_or_default().to_owned();
+        lines.push(style.bad(&format!("✖ {}: {}", part("code"), one_line(&part("message")))));
     }
-    lines.extend(
-        report
-            .pending_approvals
-            .iter()
-            .map(|id| style.warn(&format!("⏸ waits for you: adjutant inbox show {}", short(id)))),
-    );
-    lines.extend(report.files_modified.iter().map(|path| format!("± {}", clean(path))));
-    if let Some(next) = report.superseded_by {
+    let waiting = |id: &Value| {
+        style.warn(&format!("⏸ waits for you: adjutant inbox show {}", short(&id.as_str().unwrap_or_default())))
+    };
+    lines.extend(list("pending_approvals").iter().map(waiting));
+    lines.extend(list("files_modified").iter().filter_map(Value::as_str).map(|path| format!("± {}", clean(path))));
+    if let Some(next) = report["superseded_by"].as_str() {
         lines.push(style.dim(&format!("replaced by {next}")));
     }
-    if !report.result.is_empty() {
-        lines.extend([String::new(), clean(&report.result)]);
+    if !word("result").is_empty() {
+        lines.extend([String::new(), clean(word("result"))]);
     }
     lines
 }
 
-fn dollars(report: &RunReport) -> String {
-    let mut text = adjutant_core::money::MicroUsd(report.cost_microusd).to_string();
-    if report.cost_estimated {
+fn dollars(report: &Value) -> String {
+    let mut text = MicroUsd(report["cost_microusd"].as_u64().unwrap_or_default()).to_string();
+    if report["cost_estimated"] == true {
         text.push_str(" (estimated)");
     }
     text
 }
 
-fn action_line(action: &ActionReport, style: Style) -> String {
-    let mut line = format!("{} {}", clean(&action.tool_name), target(&action.arguments));
-    // Writing into a String does not fail.
-    let _ = write!(line, "  {} ms", action.ms);
-    if let (Some(verdict), Some(rule)) = (&action.verdict, &action.rule) {
+fn action_line(action: &Value, style: Style) -> String {
+    let word = |field: &str| action[field].as_str();
+    let about = target(word("arguments").unwrap_or_default());
+    let mut line = format!("{} {about}  {} ms", clean(word("tool_name").unwrap_or_default()), action["ms"]);
+    if let (Some(verdict), Some(rule)) = (word("verdict"), word("rule")) {
+        // Writing into a String does not fail.
         let _ = write!(line, "  {verdict} ({rule})");
     }
-    match (&action.output, action.is_error) {
+    match (word("output"), action["is_error"] == true) {
         (None, _) => style.warn(&format!("⏸ {line}")),
         (Some(output), true) => style.bad(&format!("✖ {line}  {}", cut(&one_line(output), COMPLAINT))),
         (Some(_), false) => format!("▸ {line}"),

@@ -8,9 +8,9 @@ use serde_json::json;
 
 use crate::cli::Context;
 use crate::cli::find;
+use crate::cli::place::Place;
 use crate::cli::words::short;
 use crate::failure::{Exit, Failure};
-use crate::instance::Instance;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Cancel {
@@ -27,7 +27,18 @@ pub(super) struct Pause {
     run: String,
 }
 
-pub(super) async fn cancel(context: &Context, instance: &Instance, args: Cancel) -> Result<Exit, Failure> {
+pub(super) async fn cancel(context: &Context, place: &Place, args: Cancel) -> Result<Exit, Failure> {
+    let instance = match place {
+        Place::Here(instance) => instance,
+        Place::There(remote) => {
+            let run = remote.run_id(&args.run).await?;
+            remote.post(&["runs", &run, "cancel"], &json!({"reason": args.message})).await?;
+            // The server ends it in order; what is told is how it ended.
+            let ended = remote.get(&["runs", &run], &[("wait", "10")]).await?;
+            tell(context, &run, ended["status"].as_str().unwrap_or_default(), "runs show");
+            return Ok(Exit::Done);
+        }
+    };
     let run = find::run(instance, &args.run).await?;
     let (engine, workspace) = (&instance.engine, instance.home.workspace);
     let command = Command::Cancel { by: Actor::User(instance.home.user), reason: args.message };
@@ -44,7 +55,16 @@ pub(super) async fn cancel(context: &Context, instance: &Instance, args: Cancel)
     Ok(Exit::Done)
 }
 
-pub(super) async fn pause(context: &Context, instance: &Instance, args: Pause) -> Result<Exit, Failure> {
+pub(super) async fn pause(context: &Context, place: &Place, args: Pause) -> Result<Exit, Failure> {
+    let instance = match place {
+        Place::Here(instance) => instance,
+        Place::There(remote) => {
+            let run = remote.run_id(&args.run).await?;
+            let held = remote.post(&["runs", &run, "pause"], &json!({})).await?;
+            tell(context, &run, held["status"].as_str().unwrap_or_default(), "runs resume");
+            return Ok(Exit::Done);
+        }
+    };
     let run = find::run(instance, &args.run).await?;
     let command = Command::Pause { by: Actor::User(instance.home.user) };
     let state = instance.engine.command(instance.home.workspace, run, &command).await?;
@@ -53,10 +73,13 @@ pub(super) async fn pause(context: &Context, instance: &Instance, args: Pause) -
 }
 
 fn told(context: &Context, state: &State, next: &str) {
-    let run = state.start.as_ref().map(|start| start.run);
-    let status = state.status();
+    let run = state.start.as_ref().map(|start| start.run.to_string()).unwrap_or_default();
+    tell(context, &run, state.status().word(), next);
+}
+
+fn tell(context: &Context, run: &str, status: &str, next: &str) {
     context.print(&json!({"id": run, "status": status}), || {
-        let run = run.map(|run| short(&run)).unwrap_or_default();
-        vec![format!("{run} is {}  (adjutant {next} {run})", status.word())]
+        let run = short(&run);
+        vec![format!("{run} is {status}  (adjutant {next} {run})")]
     });
 }

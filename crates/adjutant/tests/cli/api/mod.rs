@@ -1,6 +1,6 @@
 //! The HTTP API, over loopback, against the real server.
 
-mod client;
+pub(crate) mod client;
 mod door;
 mod events;
 mod files;

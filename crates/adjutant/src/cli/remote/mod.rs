@@ -1,0 +1,210 @@
+//! A running server, as the command line sees it: where it is, who we are there, and its answers as documents or failures.
+
+mod login;
+mod stream;
+mod visit;
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use adjutant_core::id::{ApprovalId, RunId};
+use reqwest::{Method, StatusCode, Url};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
+
+pub(super) use self::login::{Login, login};
+pub(super) use self::visit::Visit;
+use super::Context;
+use super::find::{self, Edge, Meant};
+use crate::failure::{Exit, Failure};
+
+/// How long an ordinary answer may take; waiting for a run takes as long as the server waits.
+const PATIENCE: Duration = Duration::from_secs(90);
+/// How long to look whether a server that left its address behind is still there.
+const GLANCE: Duration = Duration::from_secs(2);
+/// Bytes of a small file of ours.
+const SMALL: u64 = 64 * 1024;
+
+/// A server that can be asked.
+pub(crate) struct Remote {
+    http: reqwest::Client,
+    url: Url,
+    token: SecretString,
+}
+
+impl Remote {
+    /// The server that a command talks to: the one that is named, else the one that runs on the data directory.
+    ///
+    /// # Errors
+    /// When a server is named and nothing says who we are there.
+    pub(super) async fn found(context: &Context) -> Result<Option<Self>, Failure> {
+        if let Some(named) = context.url.as_deref().or_else(|| context.env.get("ADJUTANT_URL")) {
+            let url = address(named)?;
+            let token = context.env.get("ADJUTANT_TOKEN").map(|token| SecretString::from(token.to_owned()));
+            let token = match token {
+                Some(token) => token,
+                None => login::saved(context, &url)?.ok_or_else(|| not_signed_in(&url))?,
+            };
+            return Self::new(url, token).map(Some);
+        }
+        let Some((url, token)) = beacon(&context.config()?.data.value) else { return Ok(None) };
+        let found = Self::new(url, token)?;
+        Ok(found.is_there().await.then_some(found))
+    }
+
+    fn new(url: Url, token: SecretString) -> Result<Self, Failure> {
+        let http = adjutant_engine::provider_client()
+            .map_err(|error| Failure::other(format!("The network cannot be used: {error}. Nothing was done.")))?;
+        Ok(Self { http, url, token })
+    }
+
+    /// Whether the address that was left behind is still answered.
+    async fn is_there(&self) -> bool {
+        let Ok(url) = self.url.join("healthz") else { return false };
+        self.http.get(url).timeout(GLANCE).send().await.is_ok_and(|answer| answer.status().is_success())
+    }
+
+    /// Asks for a document.
+    pub(super) async fn get(&self, path: &[&str], query: &[(&str, &str)]) -> Result<Value, Failure> {
+        self.ask(Method::GET, path, query, None).await
+    }
+
+    /// Asks for something to be done.
+    pub(super) async fn post(&self, path: &[&str], body: &Value) -> Result<Value, Failure> {
+        self.ask(Method::POST, path, &[], Some(body)).await
+    }
+
+    async fn ask(
+        &self,
+        method: Method,
+        path: &[&str],
+        query: &[(&str, &str)],
+        body: Option<&Value>,
+    ) -> Result<Value, Failure> {
+        let mut request = self.request(method, path, query)?.timeout(PATIENCE);
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        let answer = request.send().await.map_err(|error| self.unreachable(&error))?;
+        let answer = self.good(answer).await?;
+        if answer.status() == StatusCode::NO_CONTENT {
+            return Ok(Value::Null);
+        }
+        answer.json().await.map_err(|error| self.unreachable(&error))
+    }
+
+    fn request(
+        &self,
+        method: Method,
+        path: &[&str],
+        query: &[(&str, &str)],
+    ) -> Result<reqwest::RequestBuilder, Failure> {
+        let mut url = self.url.clone();
+        match url.path_segments_mut() {
+            Ok(mut segments) => segments.pop_if_empty().extend(["api", "v1"]).extend(path),
+            Err(()) => return Err(Failure::usage(format!("`{}` is not the address of a server.", self.url))),
+        };
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        Ok(self.http.request(method, url).bearer_auth(self.token.expose_secret()))
+    }
+
+    /// The answer, unless it is a problem.
+    async fn good(&self, answer: reqwest::Response) -> Result<reqwest::Response, Failure> {
+        let status = answer.status();
+        if status.is_success() {
+            return Ok(answer);
+        }
+        let problem: Value = answer.json().await.unwrap_or_default();
+        Err(failure(status, &problem))
+    }
+
+    /// Why a command that works on the data directory itself does nothing while a server has it.
+    pub(super) fn only_here(&self) -> Failure {
+        let what =
+            format!("This command works on the data directory, and the server {} has it. Nothing was done.", self.url);
+        Failure::new(Exit::Other, "in_use", what).hint("use the page of the server, or stop it first")
+    }
+
+    fn unreachable(&self, error: &reqwest::Error) -> Failure {
+        let why = if error.is_timeout() { "it does not answer in time" } else { "it does not answer" };
+        Failure::new(
+            Exit::Unreachable,
+            "unreachable",
+            format!("The server {} cannot be reached: {why}. What it has taken goes on there.", self.url),
+        )
+        .hint("adjutant serve starts one; --url names another")
+    }
+
+    /// The id of a run that a person means.
+    pub(super) async fn run_id(&self, text: &str) -> Result<String, Failure> {
+        match find::meant::<RunId>(text, Edge::Last)? {
+            Meant::Whole(id) => Ok(id.to_string()),
+            Meant::Beginning(wanted, last) => {
+                let query = [("superseded", "true"), ("limit", "2"), ("cursor", &*last.to_string())];
+                find::only_id(&self.get(&["runs"], &query).await?, &wanted, text, find::no_run)
+            }
+        }
+    }
+
+    /// The id of an inbox item that a person means.
+    pub(super) async fn approval_id(&self, text: &str) -> Result<String, Failure> {
+        match find::meant::<ApprovalId>(text, Edge::First)? {
+            Meant::Whole(id) => Ok(id.to_string()),
+            Meant::Beginning(wanted, first) => {
+                let query = [("limit", "2"), ("cursor", &*first.to_string())];
+                find::only_id(&self.get(&["approvals"], &query).await?, &wanted, text, find::no_approval)
+            }
+        }
+    }
+}
+
+fn address(text: &str) -> Result<Url, Failure> {
+    let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    url.ok_or_else(|| Failure::usage(format!("`{text}` is not the address of a server.")).hint("http://127.0.0.1:7878"))
+}
+
+fn not_signed_in(url: &Url) -> Failure {
+    Failure::new(Exit::Forbidden, "unauthenticated", format!("You are not signed in at {url}. Nothing was done."))
+        .hint(format!("adjutant login {url}, or set ADJUTANT_TOKEN"))
+}
+
+/// What a server on this data directory left for whoever holds it.
+fn beacon(data: &Path) -> Option<(Url, SecretString)> {
+    let told: Value = serde_json::from_str(&small(&data.join("server.json"))?).ok()?;
+    Some((told["url"].as_str()?.parse().ok()?, SecretString::from(told["token"].as_str()?.to_owned())))
+}
+
+/// The text of a small file, if there is one.
+fn small(path: &PathBuf) -> Option<String> {
+    let mut text = String::new();
+    std::fs::File::open(path).ok()?.take(SMALL).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+/// A problem of the server as the command's own failure, with the number that the same thing has here.
+fn failure(status: StatusCode, problem: &Value) -> Failure {
+    let word = |field: &str| problem[field].as_str().map(str::to_owned);
+    let code = word("code").unwrap_or_else(|| "internal".to_owned());
+    let exit = match (code.as_str(), status.as_u16()) {
+        ("content_blocked", _) => Exit::Rejected,
+        (_, 401 | 403) => Exit::Forbidden,
+        (_, 402 | 429) => Exit::Spent,
+        (_, 400 | 413 | 415 | 422 | 428) => Exit::Usage,
+        (_, 502..=504) => Exit::Unreachable,
+        _ => Exit::Other,
+    };
+    let message = word("detail").unwrap_or_else(|| format!("The server answered {status}. Nothing more is known."));
+    let error = |error: &Value| {
+        let (at, why) = (error["pointer"].as_str().unwrap_or_default(), error["detail"].as_str().unwrap_or_default());
+        format!("{at} {why}").trim().to_owned()
+    };
+    let problems = problem["errors"].as_array().map(|errors| errors.iter().map(error).collect()).unwrap_or_default();
+    let failure = Failure::new(exit, code, message).problems(problems);
+    match word("hint") {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}

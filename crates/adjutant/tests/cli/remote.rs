@@ -1,0 +1,107 @@
+//! The command line as a client: while a server has the data directory, commands go there and come out the same.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+
+use serde_json::json;
+
+use crate::api::client::{OWNER, Server};
+use crate::house::{Done, House, signal, text};
+
+/// A house without data of its own that knows where a server is.
+fn away(server: &Server, arguments: &[&str], token: Option<&str>) -> Done {
+    let elsewhere = House::new();
+    let mut command = elsewhere.command(arguments);
+    command.env("ADJUTANT_URL", format!("http://{}", server.address));
+    command.envs(token.map(|token| ("ADJUTANT_TOKEN", token)));
+    Done::of(&mut command)
+}
+
+#[test]
+fn a_run_is_started_asked_about_approved_and_watched_at_the_server() {
+    let server = Server::start(House::new());
+    let house = &server.house;
+    let asked = house.adjutant(&["run", "tidy the welcome notes", "--json", "--approve", "fail"]);
+    assert_eq!(asked.code, Some(5), "{asked}");
+    let events = asked.events();
+    let question = events.iter().find(|event| event["event"] == "approval_required").unwrap();
+    let (run, approval) = (text(&question["data"]["run_id"]), text(&question["data"]["approval_id"]));
+
+    let inbox = house.document(&["inbox"]);
+    assert_eq!(inbox["data"][0]["id"].as_str(), Some(approval.as_str()));
+    let shown = house.adjutant(&["inbox", "show", &approval[..16]]);
+    assert!(
+        shown.code == Some(0) && shown.out.contains("--- /") && shown.out.contains("adjutant inbox approve"),
+        "{shown}"
+    );
+    let before = std::fs::read_to_string(house.note("todo.md")).unwrap();
+    let decided = house.document(&["inbox", "approve", &approval]);
+    assert_eq!(decided["data"][0]["decision"], "approve");
+
+    let watched = house.adjutant(&["runs", "watch", &run]);
+    assert_eq!(watched.code, Some(0), "{watched}");
+    assert!(watched.err.contains("✔ approved") && watched.err.contains("✔ Done in"), "{watched}");
+    assert_ne!(std::fs::read_to_string(house.note("todo.md")).unwrap(), before);
+    assert_eq!(house.document(&["runs", "ls"])["data"][0]["status"], "COMPLETED");
+    assert_eq!(house.document(&["runs", "show", &run[..16]])["status"], "COMPLETED");
+    assert_eq!(house.document(&["inbox"])["data"], json!([]));
+    let agents = house.adjutant(&["agents", "show", "guide"]);
+    assert!(agents.code == Some(0) && agents.out.contains("may"), "{agents}");
+}
+
+#[test]
+fn a_run_prints_the_same_events_at_the_server_as_without_one() {
+    let names = |done: &Done| done.events().iter().map(|event| text(&event["event"])).collect::<Vec<_>>();
+    let alone = House::new().adjutant(&["run", "what files are here", "--json"]);
+    let server = Server::start(House::new());
+    let there = server.house.adjutant(&["run", "what files are here", "--json"]);
+    assert_eq!((alone.code, there.code), (Some(0), Some(0)), "{there}");
+    assert_eq!(names(&there), names(&alone));
+    let answer = server.house.adjutant(&["run", "what files are here"]);
+    assert!(answer.out.starts_with("There are 6 files here:"), "{answer}");
+}
+
+#[test]
+fn whoever_leaves_a_run_at_the_server_lets_it_go_on_there() {
+    let house = House::new();
+    house.script("- text: too late\n  delay_ms: 600000\n");
+    let server = Server::start(house);
+    let mut command = server.house.command(&["run", "hello"]);
+    let mut child = command.stderr(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let first = lines.next().unwrap().unwrap();
+    signal("INT", child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let run = first.split(' ').next().unwrap().to_owned();
+    let rest: Vec<_> = lines.map(Result::unwrap).collect();
+    assert!(rest.iter().any(|line| line.contains(&format!("adjutant runs cancel {run}"))), "{rest:?}");
+    assert_eq!(server.house.document(&["runs", "show", &run])["status"], "RUNNING");
+    assert_eq!(server.house.document(&["runs", "cancel", &run])["status"], "CANCELLED");
+}
+
+#[test]
+fn another_machine_needs_a_token_and_keeps_it_for_nobody_else_to_read() {
+    let server = Server::start(House::new());
+    let nobody = away(&server, &["runs", "ls"], None);
+    assert!(nobody.code == Some(4) && nobody.err.contains("adjutant login"), "{nobody}");
+    assert_eq!(away(&server, &["runs", "ls"], Some("adj_wrong")).code, Some(4));
+    assert_eq!(away(&server, &["run", "what files are here"], Some(OWNER)).code, Some(0));
+
+    let elsewhere = House::new();
+    let url = format!("http://{}", server.address);
+    let mut command = elsewhere.command(&["login", &url]);
+    let login = Done::with_input(&mut command, &format!("{OWNER}\n"));
+    assert_eq!(login.code, Some(0), "{login}");
+    assert!(!login.out.contains(OWNER) && !login.err.contains(OWNER));
+    let listed = elsewhere.adjutant(&["runs", "ls", "--url", &url]);
+    assert!(listed.code == Some(0) && listed.out.contains("COMPLETED"), "{listed}");
+    let kept: Vec<_> = std::fs::read_dir(elsewhere.path().join(".config/adjutant"))
+        .unwrap()
+        .map(|entry| entry.unwrap().metadata().unwrap().permissions().mode() & 0o777)
+        .collect();
+    assert_eq!(kept, [0o600]);
+    drop(server);
+    let gone = elsewhere.adjutant(&["runs", "ls", "--url", &url]);
+    assert!(gone.code == Some(8) && gone.err.contains("cannot be reached"), "{gone}");
+}
