@@ -1,5 +1,5 @@
 // Starts the real server on a free port with an empty data directory, and takes both away again.
-import { spawn } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -15,6 +15,9 @@ export interface Server {
   setUpLink: string
   /** Where its files are. */
   data: string
+  /** Ends it like a crash, and starts it again at the same address with the same files. */
+  kill(): Promise<void>
+  restart(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -24,28 +27,36 @@ export async function startServer(): Promise<Server> {
 
   const data = await mkdtemp(join(tmpdir(), 'adjutant-e2e-'))
   const listen = `127.0.0.1:${await freePort()}`
-  const child = spawn(binary, ['serve', '--listen', listen, '--data', data, '--no-open'], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  const gone = new Promise<void>((resolve) => child.once('close', () => resolve()))
+  const start = (): ChildProcess => spawn(binary, ['serve', '--listen', listen, '--data', data, '--no-open'], { stdio: ['ignore', 'pipe', 'pipe'] })
+  let child = start()
 
   async function stop(): Promise<void> {
-    if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM')
-    const impatient = setTimeout(() => child.kill('SIGKILL'), STOP_WITHIN_MS)
-    await gone
-    clearTimeout(impatient)
+    await end(child, 'SIGTERM')
     await rm(data, { recursive: true, force: true })
+  }
+  async function restart(): Promise<void> {
+    child = start()
+    await ready(child)
   }
 
   try {
-    return { ...(await ready(child)), data, stop }
+    return { ...(await ready(child)), data, stop, restart, kill: () => end(child, 'SIGKILL') }
   } catch (error) {
     await stop()
     throw error
   }
 }
 
-function ready(child: ReturnType<typeof spawn>): Promise<{ url: string; setUpLink: string }> {
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const gone = once(child, 'close')
+  child.kill(signal)
+  const impatient = setTimeout(() => child.kill('SIGKILL'), STOP_WITHIN_MS)
+  await gone
+  clearTimeout(impatient)
+}
+
+function ready(child: ChildProcess): Promise<{ url: string; setUpLink: string }> {
   return new Promise((resolve, reject) => {
     let said = ''
     const fail = (why: string) => reject(new Error(`${why}; it said:\n${said}`))

@@ -9,7 +9,7 @@ const schema: JsonSchema = {
 const given = { path: '/a.md', content: 'x', limit: 3 }
 const fields = fieldsOf(schema, given)
 
-it('asks for what is required first and for what is not given last', () => {
+it('asks for short fields that are given first and for what is not given last', () => {
   expect(fields.map((field) => field.name)).toEqual(['path', 'limit', 'content', 'deep', 'properties'])
 })
 

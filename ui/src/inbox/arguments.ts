@@ -12,15 +12,13 @@ export interface Field {
 
 const LONG = 60
 
-/** The fields of a schema: what is given and what is required first. */
+/** The fields of a schema: what is given or required first, and of these the short ones. */
 export function fieldsOf(schema: JsonSchema, given: Record<string, unknown>): Field[] {
   const required = new Set(schema.required ?? [])
   const names = Object.keys(schema.properties ?? {})
-  const weight = (name: string): number => (required.has(name) ? 0 : 1) + (name in given ? 0 : 2)
-  return names
-    .map((name, place) => ({ name, place }))
-    .sort((a, b) => weight(a.name) - weight(b.name) || a.place - b.place)
-    .map(({ name }) => fieldOf(name, schema.properties?.[name] ?? {}, required.has(name), given[name]))
+  const weight = ({ name, isLong }: Field): number => (name in given || required.has(name) ? 0 : 4) + (isLong ? 2 : 0) + (required.has(name) ? 0 : 1)
+  const fields = names.map((name) => fieldOf(name, schema.properties?.[name] ?? {}, required.has(name), given[name]))
+  return fields.map((field, place) => ({ field, place })).sort((a, b) => weight(a.field) - weight(b.field) || a.place - b.place).map(({ field }) => field)
 }
 
 function fieldOf(name: string, schema: JsonSchema, isRequired: boolean, given: unknown): Field {

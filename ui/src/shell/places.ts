@@ -23,3 +23,6 @@ export const PLACES: Place[] = [
   { to: '/rules', label: 'Rules', icon: Scale, key: 'l', second: true },
   { to: '/settings', label: 'Settings', icon: Settings, key: 's', second: true },
 ]
+
+/** Whether an address is that place, or somewhere in it. */
+export const isAt = (path: string, place: Place): boolean => path === place.to || path.startsWith(`${place.to}/`)

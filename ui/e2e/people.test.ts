@@ -1,0 +1,85 @@
+// Two people with different roles, a session that ends, and a server that goes and comes back.
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { startBrowser, type Browser } from './browser'
+import { begin, listen, setUp, tidy, type Story } from './story'
+
+let story: Story
+let second: Browser
+let lee: Page
+beforeAll(async () => {
+  story = await begin()
+  second = await startBrowser()
+  lee = await second.context.newPage()
+  listen(lee, story.server.url, story.wrong)
+  await setUp(story)
+})
+afterAll(async () => {
+  await second?.close()
+  await story?.end()
+})
+
+it('lets somebody in by a link that is good once, and shows them what their role allows', async () => {
+  const { page, server } = story
+  await page.goto(`${server.url}/settings/people`)
+  await page.getByLabel('Invite somebody as').selectOption('read')
+  await page.getByRole('button', { name: 'Make a link' }).click()
+  const link = await page.getByText(/\/login#invite=/).innerText()
+
+  await lee.goto(link)
+  await lee.getByLabel('Name').fill('lee')
+  await lee.getByLabel('New password').fill('another long sentence')
+  await lee.getByRole('button', { name: 'Join' }).click()
+  await lee.getByText('You may look, but not run agents').waitFor()
+  expect(await lee.getByRole('textbox', { name: 'Message' }).count()).toBe(0)
+  await lee.goto(`${server.url}/settings`)
+  await lee.getByRole('heading', { name: 'lee' }).waitFor()
+  expect(await lee.getByRole('link', { name: 'People' }).count()).toBe(0)
+})
+
+it('gives more to whoever gets another role, without showing them what is not theirs', async () => {
+  const { page, server } = story
+  await page.reload()
+  await page.getByLabel('Role of lee').selectOption('write')
+  await page.getByText('Changed.').waitFor()
+  await page.goto(server.url)
+  await tidy(page)
+
+  await lee.goto(server.url)
+  await lee.getByRole('button', { name: /tidy the welcome notes/i }).waitFor()
+  await lee.goto(`${server.url}/inbox`)
+  await lee.getByText('Nothing needs you').waitFor()
+})
+
+it('says when the server is gone, and goes on where it was when it is back', async () => {
+  const { page, server } = story
+  const before = story.wrong.length
+  await server.kill()
+  // Coming back to a tab makes the page ask at once instead of at its next turn.
+  await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+  await page.getByText('The server is not answering.').waitFor()
+
+  await server.restart()
+  await page.getByRole('button', { name: 'Ask again' }).click()
+  await page.getByText('The server is not answering.').waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Approve', exact: true }).click()
+  await page.getByText('is tidy now').waitFor()
+  // A browser reports each request that could not reach the server.
+  story.wrong.splice(before)
+})
+
+it('sends whoever was switched off to the door', async () => {
+  const { page, server } = story
+  const before = story.wrong.length
+  await lee.goto(`${server.url}/runs`)
+  await page.goto(`${server.url}/settings/people`)
+  await page.getByRole('row', { name: /lee/ }).getByRole('button', { name: 'Switch off' }).click()
+  await lee.getByText('Your session has ended').waitFor()
+  expect(new URL(lee.url()).searchParams.get('next')).toBe('/runs')
+  // A browser reports the answer that says so.
+  story.wrong.splice(before)
+})
+
+it('did all that without an error and without asking anybody else', () => {
+  expect(story.wrong).toEqual([])
+})
