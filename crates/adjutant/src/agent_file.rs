@@ -14,11 +14,13 @@ use crate::suggest;
 const FILE_BYTES: u64 = 256 * 1024;
 
 /// The fields a file may have: those of an agent, and what they are called elsewhere.
-const FIELDS: [&str; 31] = [
+const FIELDS: [&str; 33] = [
     "name",
     "slug",
     "description",
     "emoji",
+    "category",
+    "keywords",
     "model",
     "temperature",
     "system_prompt",
@@ -50,7 +52,7 @@ const FIELDS: [&str; 31] = [
 /// Other tools' spelling of the same fields.
 const ALIASES: [(&str, &str); 2] = [("disallowedTools", "denied_tools"), ("maxTurns", "max_turns")];
 /// Lists that may be written as one text with commas.
-const LISTS: [&str; 4] = ["tools", "toolsets", "denied_tools", "requires_approval"];
+const LISTS: [&str; 5] = ["tools", "toolsets", "denied_tools", "requires_approval", "keywords"];
 
 /// The tools there are, to check names against.
 #[derive(Debug, Clone, Default)]

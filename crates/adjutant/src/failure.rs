@@ -173,9 +173,15 @@ impl From<EngineError> for Failure {
             )
             .hint("put its folder back where it was (adjutant doctor names it), then try again"),
             EngineError::File { path, why } => left(&path, &why),
+            EngineError::Halted { reason } => halted(&reason),
             EngineError::Store(error) => error.into(),
         }
     }
+}
+
+fn halted(reason: &str) -> Failure {
+    Failure::new(Exit::Other, "halted", format!("Everything is stopped here: {reason}. Nothing was started."))
+        .hint("an admin lets it go on (DELETE /api/v1/workspaces/NAME/halt)")
 }
 
 fn left(path: &str, why: &FileError) -> Failure {

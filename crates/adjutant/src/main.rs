@@ -3,6 +3,7 @@
 mod agent_file;
 mod cli;
 mod config;
+mod diagnosis;
 mod failure;
 #[cfg(feature = "faults")]
 mod fault;

@@ -21,6 +21,7 @@ use crate::env::Env;
 use crate::error::EngineError;
 use crate::feed::Feed;
 use crate::lease::Lease;
+use crate::service::Halts;
 
 /// Finds a model by its name.
 pub type ModelSource = Arc<dyn Fn(&str) -> Result<Arc<dyn Model>, ModelError> + Send + Sync>;
@@ -58,6 +59,8 @@ struct Inner {
     claims: Claims,
     open: Mutex<HashMap<(WorkspaceId, NotebookId), OpenNotebook>>,
     audit: tokio::sync::Mutex<()>,
+    /// The stop switches as they were last read; none when they may have changed.
+    halts: Mutex<Option<Halts>>,
     /// The day before which every day is known to be closed.
     closed: Mutex<String>,
 }
@@ -121,6 +124,7 @@ impl Engine {
             claims: Claims::default(),
             open: Mutex::default(),
             audit: tokio::sync::Mutex::default(),
+            halts: Mutex::default(),
             closed: Mutex::default(),
         })))
     }
@@ -197,10 +201,30 @@ impl Engine {
         let mut config: AgentConfig = serde_json::from_str(&row.spec)
             .map_err(|bad| EngineError::Invalid(format!("the stored agent `{}` cannot be read: {bad}", row.slug)))?;
         config.is_active &= row.active;
+        self.agent_of(workspace, row.id, row.version, config).await
+    }
+
+    /// An agent as it would be under a draft of it. One that is there already keeps its standing rules.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn draft_agent(&self, workspace: WorkspaceId, draft: AgentConfig) -> Result<CurrentAgent, EngineError> {
+        let known = self.store().agent_by_slug(workspace, &draft.slug).await?;
+        let id = known.map_or_else(|| self.env().id(), |row| row.id);
+        self.agent_of(workspace, id, 0, draft).await
+    }
+
+    async fn agent_of(
+        &self,
+        workspace: WorkspaceId,
+        id: AgentId,
+        version: u64,
+        config: AgentConfig,
+    ) -> Result<CurrentAgent, EngineError> {
         let scope = Arc::new(config.compile_scope());
-        let rules = Arc::new(self.standing_rules(workspace, row.id).await?);
+        let rules = Arc::new(self.standing_rules(workspace, id).await?);
         let filter = Arc::new(Filter::new(&config.content_filter));
-        Ok(CurrentAgent { id: row.id, version: row.version, config: Arc::new(config), scope, filter, rules })
+        Ok(CurrentAgent { id, version, config: Arc::new(config), scope, filter, rules })
     }
 
     /// A notebook, opened once.
@@ -224,6 +248,10 @@ impl Engine {
     #[must_use]
     pub fn notebook_folder(&self, id: NotebookId) -> PathBuf {
         self.0.parts.notebooks.join(id.to_string())
+    }
+
+    pub(crate) fn known_halts(&self) -> &Mutex<Option<Halts>> {
+        &self.0.halts
     }
 
     /// The turn of whoever writes an audit log.

@@ -65,6 +65,12 @@ pub enum EngineError {
         /// How long until there is room.
         wait: Duration,
     },
+    /// The stop switch of the workspace or the instance is on.
+    #[error("everything is stopped here: {reason}")]
+    Halted {
+        /// Why.
+        reason: String,
+    },
     /// What was given cannot be used.
     #[error("{0}")]
     Invalid(String),

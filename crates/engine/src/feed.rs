@@ -161,8 +161,11 @@ pub(crate) async fn dispatch(engine: Engine) {
                 engine.feed().grew(run);
                 engine.poke(run);
             }
-            Ok(Change::Stream(_) | Change::Command(_) | Change::Due) => {}
+            // Stop switches are recorded in these logs.
+            Ok(Change::Stream(_) | Change::Command(_)) => engine.forget_halts(),
+            Ok(Change::Due) => {}
             Ok(Change::Reread) | Err(RecvError::Lagged(_)) => {
+                engine.forget_halts();
                 engine.feed().grew_all();
                 engine.poke_all();
             }

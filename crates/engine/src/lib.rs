@@ -32,7 +32,7 @@ pub use adjutant_store as store;
 pub use adjutant_tools as tools;
 pub use agent::{Agent, AgentBuilder, Approver, Observer};
 pub use audit::{
-    AuditEntry, AuditLog, AuditPage, AuditProblem, AuditRecorded, AuditVerified, PageOf, Redaction, RunBodies,
+    AuditEntry, AuditLog, AuditPage, AuditProblem, AuditRecorded, AuditVerified, LogsOf, PageOf, Redaction, RunBodies,
     is_whole_export, verify_whole_export,
 };
 pub use backtest::{Backtest, BacktestChange};
@@ -47,9 +47,9 @@ pub use log::Recorded;
 pub use projection::{Card, RunSummary};
 pub use replay::{Divergence, Replay};
 pub use service::{
-    ActionReport, Caller, Can, EraseReport, EraseWhat, Fork, Home, Invited, Meant, Membership, ModelCallReport,
-    NewRule, NoteAuthor, NoteChange, NoteHistory, NotePlace, NotesFound, Password, ReachReport, Right, Rights, Role,
-    RunRef, RunReport, SavedNote, Secret, SignIn, StartRun, TokenAsk, UndoMode, UndoOutcome, UndoReport, UndoneFile,
-    UnknownWord, Via, Wish,
+    ActionReport, Caller, Can, Choice, ChosenBy, EffectivePrompt, EraseReport, EraseWhat, Fork, Halt, HaltOf, Home,
+    Invited, Meant, Membership, ModelCallReport, NewRule, NoteAuthor, NoteChange, NoteHistory, NotePlace, NotesFound,
+    Password, ReachReport, Resync, ResyncChange, Resynced, Right, Rights, Role, RunRef, RunReport, SavedNote, Secret,
+    SignIn, StartRun, TokenAsk, UndoMode, UndoOutcome, UndoReport, UndoneFile, UnknownWord, Via, Wish, templates,
 };
 pub use worker::{Attendance, Worker};

@@ -179,7 +179,11 @@ fn take_up(engine: Engine, claim: Claim) -> impl Future<Output = ()> + Send {
         let _holding = holding;
         let mut pause = STORE_PAUSE;
         loop {
-            match AssertUnwindSafe(drive(&engine, claim)).catch_unwind().await {
+            let driving = async {
+                engine.hold_if_halted(claim.workspace, claim.run).await?;
+                drive(&engine, claim).await
+            };
+            match AssertUnwindSafe(driving).catch_unwind().await {
                 Ok(Ok(Exit::Ended | Exit::Parked | Exit::Fenced)) => return,
                 Ok(Err(EngineError::Store(error))) => {
                     tracing::warn!(run = %claim.run, %error, "a run is held up by the store");
@@ -260,6 +264,7 @@ impl Engine {
         let claim = self.store().claim_run(self.node(), self.env().now(), run).await?;
         let Some(claim) = claim else { return Ok(Exit::Parked) };
         let _holding = self.hold(run);
+        self.hold_if_halted(claim.workspace, run).await?;
         drive(self, claim).await
     }
 }

@@ -15,7 +15,7 @@ use super::output::{say, tell};
 use super::version::VERSION;
 use crate::config::{Config, Environment};
 use crate::failure::{Exit, Failure};
-use crate::http::{self, Place, Server};
+use crate::http::{self, About, Place, Server};
 use crate::instance::{Beacon, Instance};
 
 /// How long open requests may take to end after the server was told to stop.
@@ -57,7 +57,8 @@ async fn serve(context: &Context, config: &Config, instance: &Instance, open: bo
     let token = Secret::new(instance.engine.env(), "adj_");
     let beacon = Beacon::light(&config.data.value, &url, &token)?;
     let (close, closing) = watch::channel(false);
-    let server = Server::new(instance.engine.clone(), instance.home, place(config), &token, closing);
+    let about = About { config: config.clone(), agent_problems: instance.agent_problems.clone() };
+    let server = Server::new(instance.engine.clone(), instance.home, place(config), about, &token, closing);
     greet(context, config, instance, &url, link.as_ref());
     if open {
         let way = link.as_ref().map_or_else(String::new, |link| format!("/setup#t={}", link.secret.expose()));

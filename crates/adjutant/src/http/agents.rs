@@ -79,7 +79,7 @@ pub(super) async fn listed(
 }
 
 /// An agent that the caller may change: their own, or any of the workspace for an admin.
-async fn changed(server: &Server, signed: &Signed, name: &str) -> Result<(Access, AgentRow), Problem> {
+pub(super) async fn changed(server: &Server, signed: &Signed, name: &str) -> Result<(Access, AgentRow), Problem> {
     let (access, row) = find_agent(server, signed, None, name).await?;
     let mine = row.owner == Some(access.user);
     let (role, right) = if mine { (Role::Write, Right::Write) } else { (Role::Admin, Right::Admin) };
@@ -101,7 +101,7 @@ fn shown(row: &AgentRow) -> Result<Value, Problem> {
     Ok(shown)
 }
 
-fn answer(status: StatusCode, row: &AgentRow) -> Result<Response, Problem> {
+pub(super) fn answer(status: StatusCode, row: &AgentRow) -> Result<Response, Problem> {
     let mut response = (status, Json(shown(row)?)).into_response();
     if let Ok(tag) = HeaderValue::from_str(&tag_of(row)) {
         response.headers_mut().insert(header::ETAG, tag);
@@ -143,15 +143,15 @@ async fn list(
 }
 
 /// What is said beside the configuration itself.
-struct Said {
-    spec: AgentSpec,
-    workspace: Option<String>,
+pub(super) struct Said {
+    pub(super) spec: AgentSpec,
+    pub(super) workspace: Option<String>,
     owner: Option<String>,
 }
 
 /// The body of an agent: its configuration, and where it belongs. What answers add is taken back unread, so that an agent can be
 /// sent back as it came.
-fn read(mut body: Value) -> Result<Said, Problem> {
+pub(super) fn read(mut body: Value) -> Result<Said, Problem> {
     let Some(fields) = body.as_object_mut() else {
         return Err(Problem::invalid("An agent is a JSON object. Nothing was saved."));
     };
@@ -161,6 +161,13 @@ fn read(mut body: Value) -> Result<Said, Problem> {
     // An answer says how long a question waits in seconds; what is written says it as a span.
     if let Some(Value::Number(seconds)) = fields.remove("approval_expires_secs") {
         fields.entry("approval_expires_in").or_insert_with(|| json!(format!("{seconds}s")));
+    }
+    // Older clients name the provider apart.
+    if let (Some(Value::String(provider)), Some(model)) =
+        (fields.remove("provider"), fields.get("model").and_then(Value::as_str).map(str::to_owned))
+        && !model.contains('/')
+    {
+        fields.insert("model".to_owned(), json!(format!("{provider}/{model}")));
     }
     let mut word = |name: &str| match fields.remove(name) {
         None | Some(Value::Null) => Ok(None),

@@ -20,8 +20,9 @@ use super::ask::{Asked, Body, given, id};
 use super::door::{Access, Signed};
 use super::page::{Page, limit, page};
 use super::problem::Problem;
-use super::runs::{Started, Wait, begin, notebook};
+use super::runs::notebook;
 use super::server::Server;
+use super::start::{Started, Wait, begin};
 use crate::wire;
 
 /// Runs of a chat that are shown with it.

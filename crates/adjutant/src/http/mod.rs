@@ -1,9 +1,11 @@
 //! The HTTP side. Each file is one resource or one concern; `server_router` is the one list of them. Every request passes the
 //! same frame and the same checks; everything but signing in needs somebody who is signed in.
 
+mod about;
 mod agents;
 mod approvals;
 mod ask;
+mod audit;
 mod chats;
 mod docs;
 mod document;
@@ -12,6 +14,7 @@ mod events;
 mod files;
 mod frame;
 mod guard;
+mod halt;
 mod health;
 mod history;
 mod leave;
@@ -23,13 +26,16 @@ mod openapi;
 mod page;
 mod people;
 mod problem;
+mod reach;
 mod rules;
 mod runs;
 mod server;
 mod session;
+mod start;
 mod steer;
 mod stream;
 mod tag;
+mod templates;
 mod tools;
 mod ui;
 mod workspaces;
@@ -43,7 +49,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use self::document::Document;
 use self::problem::{Kind, Problem};
-pub(crate) use self::server::{Place, Server};
+pub(crate) use self::server::{About, Place, Server};
 
 /// Where the API is.
 const API: &str = "/api/v1";
@@ -98,6 +104,11 @@ fn closed() -> OpenApiRouter<Server> {
         .merge(events::router())
         .merge(files::router())
         .merge(history::router())
+        .merge(reach::router())
+        .merge(templates::router())
+        .merge(audit::router())
+        .merge(halt::router())
+        .merge(about::router())
 }
 
 /// The description of the API.

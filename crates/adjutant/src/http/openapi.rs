@@ -63,6 +63,8 @@ struct Flaw {
         (name = "approvals", description = "What waits for a person"),
         (name = "rules", description = "Standing answers"),
         (name = "tools", description = "What agents can call"),
+        (name = "audit", description = "Who did what"),
+        (name = "settings", description = "The instance, and its stop switch"),
         (name = "events", description = "What changes, as it happens"),
     )
 )]

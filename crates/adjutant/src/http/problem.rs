@@ -207,6 +207,10 @@ impl From<EngineError> for Problem {
                 Self::new(Kind::Unavailable, text).hint("the operator finds the reason with: adjutant doctor")
             }
             EngineError::File { path, why } => file(&path, &why),
+            EngineError::Halted { reason } => {
+                Self::new(Kind::Halted, format!("Everything is stopped here: {reason}. Nothing was started."))
+                    .hint("an admin lets it go on (DELETE /api/v1/workspaces/{workspace}/halt)")
+            }
             EngineError::Store(error) => error.into(),
         }
     }

@@ -4,16 +4,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use adjutant_core::id::{AgentId, ChatId, NotebookId, RunId};
-use adjutant_core::run::status::Status;
 use adjutant_engine::store::row::{AgentRow, RunFilter, RunRow};
-use adjutant_engine::{Right, Role, StartRun};
+use adjutant_engine::{ChosenBy, Right, Role};
 use axum::Json;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::sync::broadcast::error::RecvError;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -21,15 +19,12 @@ use utoipa_axum::routes;
 use super::agents::{find_agent, listed};
 use super::ask::{Asked, Body, given, id};
 use super::door::{Access, Signed};
-use super::frame::overloaded;
 use super::page::{Page, Slice, all, limit, page};
 use super::problem::Problem;
 use super::server::Server;
+use super::start::{LONGEST_WAIT, Started, Wait, begin, wait_for};
 use super::stream::{last_seen, stream, wants_stream};
 use crate::wire::{self, Texts};
-
-/// The longest a request waits for a run, in seconds.
-const LONGEST_WAIT: u64 = 60;
 
 pub(super) fn router() -> OpenApiRouter<Server> {
     OpenApiRouter::new()
@@ -115,8 +110,9 @@ async fn list(
 struct NewRun {
     /// The workspace, where the agent's short name is not enough.
     workspace_id: Option<String>,
-    /// The agent (id or short name).
-    agent_id: String,
+    /// The agent (id or short name). Without it one is chosen: that which the message mentions (`@name`), else by keywords,
+    /// else the one everybody starts with.
+    agent_id: Option<String>,
     /// What it shall do.
     input: String,
     /// The notebook; chosen by the agent's scope without it.
@@ -131,14 +127,6 @@ struct NewRun {
     cancel_on_disconnect: bool,
 }
 
-/// How to wait for the run.
-#[derive(Debug, Clone, Copy, Default, Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(super) struct Wait {
-    /// Seconds to wait for the run to end or ask, up to 60.
-    pub(super) wait: Option<u64>,
-}
-
 /// Starts a run in a chat of its own. `Accept: text/event-stream` streams it, `?wait=60` waits for it, otherwise the answer comes at once.
 #[utoipa::path(post, path = "/runs", tag = "runs", params(Wait), request_body = NewRun, responses((status = 200, description = "The stream, or the run once it ended or asks", body = Object), (status = 202, description = "Started", body = Object)))]
 async fn start(
@@ -148,7 +136,24 @@ async fn start(
     Asked(wait): Asked<Wait>,
     Body(body): Body<NewRun>,
 ) -> Result<Response, Problem> {
-    let (access, agent) = find_agent(&server, &signed, body.workspace_id.as_deref(), &body.agent_id).await?;
+    let mut metadata = body.metadata;
+    let (access, agent) = match &body.agent_id {
+        Some(name) => find_agent(&server, &signed, body.workspace_id.as_deref(), name).await?,
+        None => {
+            let access = signed.workspace_or_only(body.workspace_id.as_deref(), Role::Write, Right::Run)?;
+            let seen = |row: &AgentRow| row.owner.is_none_or(|owner| access.may_see(owner, false));
+            let choice = server.engine.choose_agent(access.workspace, &body.input, seen).await?;
+            metadata.insert(
+                "chosen_by".to_owned(),
+                match choice.by {
+                    ChosenBy::Mention => "mention".to_owned(),
+                    ChosenBy::Keyword(word) => format!("keyword: {word}"),
+                    ChosenBy::Default => "default".to_owned(),
+                },
+            );
+            (access, choice.agent)
+        }
+    };
     let access = signed.must(access, Role::Write, Right::Run)?;
     let notebook = notebook(&server, access, body.notebook_id.as_deref()).await?;
     let ask = Started {
@@ -157,7 +162,7 @@ async fn start(
         notebook,
         message: body.input,
         model: body.model,
-        metadata: body.metadata,
+        metadata,
         cancel_on_disconnect: body.cancel_on_disconnect,
     };
     begin(&server, &signed, access, &headers, wait, ask).await
@@ -175,117 +180,6 @@ pub(super) async fn notebook(
         Err(_) => server.engine.store().notebook_by_slug(access.workspace, name).await?,
     };
     found.map(|row| Some(row.id)).ok_or_else(|| Problem::not_found("notebook", name))
-}
-
-/// What a run is started from.
-pub(super) struct Started {
-    pub(super) agent: AgentRow,
-    pub(super) chat: Option<ChatId>,
-    pub(super) notebook: Option<NotebookId>,
-    pub(super) message: String,
-    pub(super) model: Option<String>,
-    pub(super) metadata: BTreeMap<String, String>,
-    pub(super) cancel_on_disconnect: bool,
-}
-
-/// Starts a run and answers in the form that was asked for.
-pub(super) async fn begin(
-    server: &Server,
-    signed: &Signed,
-    access: Access,
-    headers: &HeaderMap,
-    wait: Wait,
-    started: Started,
-) -> Result<Response, Problem> {
-    check_metadata(&started.metadata)?;
-    let ask = StartRun {
-        user: access.user,
-        agent: started.agent.id,
-        chat: started.chat,
-        notebook: started.notebook,
-        message: started.message,
-        model: started.model,
-        metadata: started.metadata,
-    };
-    let run = server.engine.start_run(access.workspace, ask).await?;
-    let on_leave = if started.cancel_on_disconnect { OnLeave::Cancel } else { OnLeave::Nothing };
-    answer(server, signed, access, headers, wait, run, on_leave).await
-}
-
-/// What becomes of a run when the client that streams it goes away.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum OnLeave {
-    /// It goes on.
-    Nothing,
-    /// It is cancelled, because the client asked for that.
-    Cancel,
-}
-
-/// Answers about a run that was just started: as a stream, after a while, or at once.
-pub(super) async fn answer(
-    server: &Server,
-    signed: &Signed,
-    access: Access,
-    headers: &HeaderMap,
-    wait: Wait,
-    run: RunId,
-    on_leave: OnLeave,
-) -> Result<Response, Problem> {
-    let location = format!("/api/v1/runs/{run}");
-    let mut response = if wants_stream(headers) {
-        let streamed = stream(server, signed, access, run, 0).await?;
-        match on_leave {
-            OnLeave::Nothing => streamed,
-            OnLeave::Cancel => super::leave::cancel_on_leave(server, access, run, streamed),
-        }
-    } else if let Some(seconds) = wait.wait {
-        wait_for(server, access, run, Duration::from_secs(seconds.min(LONGEST_WAIT))).await?;
-        Json(server.engine.report(access.workspace, run).await?).into_response()
-    } else {
-        let row = server.engine.run_row(access.workspace, run).await?;
-        let body = json!({"id": run, "chat_id": row.chat, "agent_id": row.agent, "status": row.state.status,
-            "event_stream": format!("{location}/events")});
-        (StatusCode::ACCEPTED, Json(body)).into_response()
-    };
-    if let Ok(location) = location.parse() {
-        response.headers_mut().insert(header::LOCATION, location);
-    }
-    Ok(response)
-}
-
-fn check_metadata(metadata: &BTreeMap<String, String>) -> Result<(), Problem> {
-    let long = |(key, value): (&String, &String)| key.len() > 64 || value.len() > 512;
-    if metadata.len() > 16 || metadata.iter().any(long) {
-        return Err(
-            Problem::invalid("Nothing was started.").error("/metadata", "at most 16 keys of 64, values of 512 bytes")
-        );
-    }
-    Ok(())
-}
-
-/// Waits until a run has ended or waits for somebody, but not for ever.
-pub(super) async fn wait_for(server: &Server, access: Access, run: RunId, most: Duration) -> Result<(), Problem> {
-    let _seat =
-        server.streams.clone().try_acquire_owned().map_err(|_| overloaded("Too many requests wait already."))?;
-    let rests = |status: &str| match Status::parse(status) {
-        Some(status) => status.is_end() || matches!(status, Status::WaitingApproval | Status::InDoubt | Status::Paused),
-        None => true,
-    };
-    let waiting = async {
-        let row = server.engine.run_row(access.workspace, run).await?;
-        let mut line = server.lines.join(&server.engine, access.workspace, run, row.head.seq);
-        while !rests(&server.engine.run_row(access.workspace, run).await?.state.status) {
-            // Anything that is told may have changed the status. A line ends with its run.
-            if matches!(line.recv().await, Err(RecvError::Closed)) {
-                break;
-            }
-        }
-        Ok::<_, Problem>(())
-    };
-    match tokio::time::timeout(most, waiting).await {
-        Ok(done) => done,
-        Err(_) => Ok(()),
-    }
 }
 
 /// A run as one document: the answer, every action, every model call, and what they cost. `?wait=60` waits for its end first.

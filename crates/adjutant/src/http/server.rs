@@ -14,6 +14,8 @@ use tokio::sync::{Semaphore, watch};
 use super::line::Lines;
 use super::metrics::Metrics;
 use super::news::News;
+use crate::agent_file::Problem as AgentFileProblem;
+use crate::config::Config;
 
 /// How long it is believed that somebody is who they were: well below the second within which a revocation must cut.
 const BELIEVED: Duration = Duration::from_millis(400);
@@ -32,6 +34,7 @@ pub(crate) struct Inner {
     pub(super) engine: Engine,
     pub(super) home: Home,
     pub(super) place: Place,
+    pub(super) about: About,
     pub(super) lines: Lines,
     pub(super) news: News,
     pub(super) metrics: Metrics,
@@ -41,6 +44,14 @@ pub(crate) struct Inner {
     pub(super) closing: watch::Receiver<bool>,
     local: Hash,
     known: Mutex<HashMap<Hash, (Instant, Arc<Caller>)>>,
+}
+
+/// What the server was started with.
+pub(crate) struct About {
+    /// Its settings.
+    pub(crate) config: Config,
+    /// What is wrong with the agent files.
+    pub(crate) agent_problems: Vec<AgentFileProblem>,
 }
 
 /// Where the server stands in the network.
@@ -74,6 +85,7 @@ impl Server {
         engine: Engine,
         home: Home,
         place: Place,
+        about: About,
         local: &Secret,
         closing: watch::Receiver<bool>,
     ) -> Self {
@@ -83,6 +95,7 @@ impl Server {
             engine,
             home,
             place,
+            about,
             metrics: Metrics::default(),
             requests: Arc::new(Semaphore::new(REQUESTS)),
             streams: Arc::new(Semaphore::new(STREAMS)),

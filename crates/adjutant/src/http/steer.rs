@@ -4,7 +4,7 @@ use adjutant_core::id::CallId;
 use adjutant_core::run::command::Command;
 use adjutant_core::run::event::{Actor, DoubtOutcome, Effects};
 use adjutant_core::run::state::State as RunState;
-use adjutant_engine::{Fork, Right, Role};
+use adjutant_engine::{Fork, Right, Role, UndoMode};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -18,8 +18,9 @@ use utoipa_axum::routes;
 use super::ask::{Asked, Body, MaybeBody};
 use super::door::{Access, Signed};
 use super::problem::Problem;
-use super::runs::{OnLeave, Wait, answer, find_run};
+use super::runs::find_run;
 use super::server::Server;
+use super::start::{OnLeave, Wait, answer};
 
 pub(super) fn router() -> OpenApiRouter<Server> {
     OpenApiRouter::new()
@@ -29,6 +30,7 @@ pub(super) fn router() -> OpenApiRouter<Server> {
         .routes(routes!(edit))
         .routes(routes!(fork))
         .routes(routes!(replay))
+        .routes(routes!(undo))
         .routes(routes!(in_doubt))
         .routes(routes!(export))
         .routes(routes!(verify))
@@ -174,6 +176,66 @@ async fn replay(
         return Err(Problem::invalid("Nothing was replayed.").error("/mode", "only `strict` is known"));
     }
     Ok(Json(server.engine.replay(access.workspace, row.id).await?).into_response())
+}
+
+/// What to take back.
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+struct Back {
+    /// Only what this call did.
+    #[schema(value_type = Option<String>)]
+    call_id: Option<CallId>,
+    /// Only says what would be put back.
+    dry_run: bool,
+}
+
+/// One file of an undo.
+#[derive(serde::Serialize, ToSchema)]
+#[allow(dead_code, reason = "describes what the engine's report writes")]
+struct Undone {
+    /// Its path in the run's notebook.
+    path: String,
+    /// The calls that are taken back, newest first.
+    calls: Vec<String>,
+    /// The hash of what the run left; none where it left nothing.
+    left: Option<String>,
+    /// The hash of what is put back; none where nothing was.
+    back: Option<String>,
+    /// `planned`, `restored`, `already_back`, `conflict` (left alone) or `failed`.
+    outcome: String,
+    /// Why it was left alone.
+    why: Option<String>,
+}
+
+/// What became of an undo.
+#[derive(serde::Serialize, ToSchema)]
+#[allow(dead_code, reason = "describes what the engine's report writes")]
+struct UndoAnswer {
+    /// The run.
+    run_id: String,
+    /// Whether nothing was changed.
+    dry_run: bool,
+    /// Each file, newest change first.
+    files: Vec<Undone>,
+    /// Effects that cannot be taken back.
+    beyond: Vec<String>,
+    /// When an earlier undo was begun, if it never ended.
+    interrupted: Option<String>,
+}
+
+/// Puts files back as they were before a run, where they still are as the run left them. For whoever started it, and admins.
+#[utoipa::path(post, path = "/runs/{run}/undo", tag = "runs", params(("run" = String, Path, description = "Its id")), request_body = Option<Back>, responses((status = 200, description = "What became of each file", body = UndoAnswer)))]
+async fn undo(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+    MaybeBody(body): MaybeBody<Back>,
+) -> Result<Response, Problem> {
+    let (access, row) = steered(&server, &signed, &name).await?;
+    signed.need(Right::Write)?;
+    let mode = if body.dry_run { UndoMode::DryRun } else { UndoMode::Real };
+    let report = server.engine.undo_run(access.workspace, access.user, row.id, body.call_id, mode).await?;
+    Ok(Json(report).into_response())
 }
 
 /// What became of a call that nobody knows the end of.

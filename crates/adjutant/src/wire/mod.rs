@@ -1,10 +1,14 @@
 //! The public JSON: what clients and scripts read. The only promise about shapes besides the stored events; both are pinned
 //! by snapshots.
 
+mod csv;
 mod event;
+mod reach;
 mod row;
 mod texts;
 
+pub(crate) use csv::{AUDIT_COLUMNS, audit_row};
 pub(crate) use event::{WireEvent, actor, event};
+pub(crate) use reach::{can, reach, verbs};
 pub(crate) use row::{agent, approval, run};
 pub(crate) use texts::Texts;

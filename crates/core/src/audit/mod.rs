@@ -70,6 +70,10 @@ deeds! {
     MessageBlocked "message_blocked";
     /// A setting was changed.
     SettingChanged "setting_changed";
+    /// A workspace, or the whole instance, was stopped.
+    Halted "halted";
+    /// It was let go on.
+    HaltLifted "halt_lifted";
     /// A person is about to make or change a file.
     FileSaved "file_saved";
     /// A person is about to delete a file or folder.

@@ -58,6 +58,10 @@ pub struct AgentConfig {
     pub description: String,
     /// A picture for lists.
     pub emoji: String,
+    /// What kind of work it does, for lists.
+    pub category: String,
+    /// Words in a message that speak for this agent when none is named.
+    pub keywords: BTreeSet<String>,
     /// `provider/model`, or `default`.
     pub model: String,
     /// Sampling temperature; none is the provider's own.

@@ -9,7 +9,7 @@ mod whole;
 
 pub use entry::{AuditEntry, Redaction};
 pub(crate) use rows::{audit_row, run_rows};
-pub use search::{AuditPage, PageOf};
+pub use search::{AuditPage, LogsOf, PageOf};
 pub(crate) use search::{cursor_of, read_cursor};
 pub use verify::{AuditProblem, AuditVerified};
 pub use whole::{RunBodies, is_whole_export, verify_whole_export};

@@ -37,10 +37,21 @@ pub struct PageOf {
     pub cursor: Option<String>,
     /// Whether secrets are replaced.
     pub redaction: Redaction,
+    /// Which logs are searched.
+    pub logs: LogsOf,
+}
+
+/// Which logs a search reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogsOf {
+    /// Those of the workspace.
+    Workspace,
+    /// That of the instance, too: for its owner.
+    AndInstance,
 }
 
 impl Engine {
-    /// Searches the audit of a workspace, together with that of the instance.
+    /// Searches the audit of a workspace, and that of the instance if it is asked for.
     ///
     /// # Errors
     /// When a name stands for nothing, the cursor is not one, or the store cannot be read.
@@ -55,7 +66,7 @@ impl Engine {
         let names = self.audit_names(workspace).await?;
         let (mut data, mut scanned) = (Vec::new(), 0);
         loop {
-            let rows = self.newest(workspace, &filter).await?;
+            let rows = self.newest(workspace, &filter, page.logs).await?;
             let last = rows.len() < ROWS as usize;
             for row in rows {
                 let place = row.place();
@@ -75,11 +86,16 @@ impl Engine {
     }
 
     /// The next rows of both logs, newest first.
-    async fn newest(&self, workspace: WorkspaceId, filter: &AuditFilter) -> Result<Vec<AuditRow>, EngineError> {
+    async fn newest(
+        &self,
+        workspace: WorkspaceId,
+        filter: &AuditFilter,
+        logs: LogsOf,
+    ) -> Result<Vec<AuditRow>, EngineError> {
         let mut rows = self.store().audit(Some(workspace), filter, ROWS).await?;
         let about_runs =
             filter.agent.is_some() || filter.run.is_some() || filter.tool.is_some() || filter.verdict.is_some();
-        if !about_runs {
+        if !about_runs && logs == LogsOf::AndInstance {
             rows.extend(self.store().audit(None, filter, ROWS).await?);
         }
         let order = |row: &AuditRow| (row.time, row.stream.to_string(), row.seq);

@@ -1,7 +1,5 @@
 //! The first start: workspace `home` with notebook `welcome` and agent `guide`, owned by the first user.
 
-use adjutant_core::guard::policy::{AgentSpec, Autonomy};
-use adjutant_core::guard::scope::{FolderEntry, ScopeSpec};
 use adjutant_core::id::{NotebookId, UserId, WorkspaceId};
 use adjutant_core::run::event::Actor;
 use adjutant_models::demo::sample_files;
@@ -12,6 +10,7 @@ use adjutant_tools::FileError;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::service::Role;
+use crate::service::templates::guide;
 
 /// Set once the home workspace has everything it starts with.
 const MADE: &str = "home";
@@ -127,29 +126,5 @@ impl Engine {
             }
         }
         Ok(())
-    }
-}
-
-/// The agent everybody starts with.
-fn guide() -> AgentSpec {
-    AgentSpec {
-        name: "Guide".to_owned(),
-        slug: Some("guide".to_owned()),
-        emoji: Some("🧭".to_owned()),
-        description: Some("Shows what Adjutant can do with the notes of the welcome notebook.".to_owned()),
-        system_prompt: Some(
-            "You are Guide. You help people with the notes in their notebook, and you show what Adjutant can do."
-                .to_owned(),
-        ),
-        scope: Some(ScopeSpec {
-            notebooks: Some(vec!["*".to_owned()]),
-            folders: Some(vec![FolderEntry::Pattern("/".to_owned())]),
-            ..ScopeSpec::default()
-        }),
-        can_write: Some(true),
-        can_create: Some(true),
-        toolsets: Some(["files", "kv"].map(str::to_owned).into()),
-        autonomy: Some(Autonomy::Low),
-        ..AgentSpec::default()
     }
 }

@@ -4,7 +4,9 @@ mod access;
 mod agents;
 mod approvals;
 mod chats;
+mod choose;
 mod erase;
+mod halt;
 mod home;
 mod notes;
 mod reach;
@@ -12,17 +14,22 @@ mod report;
 pub(crate) mod rules;
 mod runs;
 mod start;
+mod templates;
 mod undo;
 
 pub use access::{
     Caller, Invited, Membership, Password, Right, Rights, Role, Secret, SignIn, TokenAsk, UnknownWord, Via,
 };
+pub use choose::{Choice, ChosenBy};
 pub use erase::{EraseReport, EraseWhat};
+pub(crate) use halt::Halts;
+pub use halt::{Halt, HaltOf};
 pub use home::Home;
 pub use notes::{Meant, NoteAuthor, NoteChange, NoteHistory, NotePlace, NotesFound, SavedNote};
 pub use reach::{Can, ReachReport, Wish};
 pub use report::{ActionReport, ModelCallReport, RunReport};
 pub use rules::NewRule;
 pub use runs::RunRef;
-pub use start::{Fork, StartRun};
+pub use start::{EffectivePrompt, Fork, StartRun};
+pub use templates::{Resync, ResyncChange, Resynced, templates};
 pub use undo::{UndoMode, UndoOutcome, UndoReport, UndoneFile};

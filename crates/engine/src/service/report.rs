@@ -156,6 +156,8 @@ pub struct ModelCallReport {
     pub usage: TokenUsage,
     /// Why it stopped, or what kind of failure it was.
     pub outcome: String,
+    /// When it was asked.
+    pub started_at: Time,
     /// How long it took.
     pub ms: u64,
 }
@@ -297,10 +299,11 @@ fn model_calls(recorded: &[Recorded]) -> Vec<ModelCallReport> {
             }
             _ => continue,
         };
-        if let Some((request, _)) = asked.take() {
+        if let Some((request, started_at)) = asked.take() {
             let n = calls.len() + 1;
             let (model_asked, prompt_hash) = (request.model.clone(), request.request);
-            calls.push(ModelCallReport { n, model_asked, model_served: served, prompt_hash, usage, outcome, ms });
+            let model_served = served;
+            calls.push(ModelCallReport { n, model_asked, model_served, prompt_hash, usage, outcome, started_at, ms });
         }
     }
     calls

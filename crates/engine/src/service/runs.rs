@@ -38,6 +38,9 @@ impl Engine {
     /// # Errors
     /// When the run does not accept the command.
     pub async fn command(&self, workspace: WorkspaceId, run: RunId, command: &Command) -> Result<State, EngineError> {
+        if matches!(command, Command::Resume { .. }) {
+            self.refuse_halted(workspace).await?;
+        }
         for _ in 0..RACES {
             let mut log = RunLog::load(self.store(), self.env(), workspace, run).await?;
             if log.state.start.is_none() {

@@ -57,6 +57,15 @@ pub struct Fork {
     pub effects: Effects,
 }
 
+/// What a run of an agent would be told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EffectivePrompt {
+    /// The instructions, with what was added to them.
+    pub system_prompt: String,
+    /// The tools it would see.
+    pub tools: Vec<adjutant_core::tool::ToolDefinition>,
+}
+
 /// What the first event is made from.
 struct Plan<'a> {
     workspace: WorkspaceId,
@@ -238,6 +247,7 @@ impl Engine {
     async fn begin(&self, plan: Plan<'_>) -> Result<RunId, EngineError> {
         let (run, now) = (self.env().id::<RunId>(), self.env().now());
         let config = &plan.agent.config;
+        self.refuse_halted(plan.workspace).await?;
         self.check_requests(plan.agent, now).await?;
         let zone = self.store().workspace(plan.workspace).await?.map_or_else(|| "UTC".to_owned(), |row| row.time_zone);
         let tools = self.granted_tools(config);
@@ -331,6 +341,20 @@ impl Engine {
         };
         self.store().append(append).await?;
         Ok(run)
+    }
+
+    /// What a run of the agent would be told now: its instructions, what was added to them, and its tools.
+    ///
+    /// # Errors
+    /// When the workspace cannot be read.
+    pub async fn effective_prompt(
+        &self,
+        workspace: WorkspaceId,
+        config: &adjutant_core::guard::policy::AgentConfig,
+    ) -> Result<EffectivePrompt, EngineError> {
+        let zone = self.store().workspace(workspace).await?.map_or_else(|| "UTC".to_owned(), |row| row.time_zone);
+        let tools = self.granted_tools(config);
+        Ok(EffectivePrompt { system_prompt: prompt::compose(config, &tools, self.env().now(), &zone), tools })
     }
 
     fn granted_tools(

@@ -2,7 +2,7 @@
 
 use adjutant_core::audit::filter::parse;
 use adjutant_core::run::event::Decision;
-use adjutant_engine::{Agent, AuditEntry, AuditLog, EngineError, EraseWhat, PageOf, Redaction, UndoMode};
+use adjutant_engine::{Agent, AuditEntry, AuditLog, EngineError, EraseWhat, LogsOf, PageOf, Redaction, UndoMode};
 
 use super::Stage;
 
@@ -24,7 +24,7 @@ async fn agent(stage: &Stage) -> Agent {
 
 async fn found(agent: &Agent, text: &str) -> Vec<AuditEntry> {
     let wanted = parse(text, agent.engine().env().now()).unwrap();
-    let page = PageOf { limit: 100, cursor: None, redaction: Redaction::On };
+    let page = PageOf { limit: 100, cursor: None, redaction: Redaction::On, logs: LogsOf::AndInstance };
     agent.engine().search_audit(agent.workspace(), &wanted, &page).await.unwrap().data
 }
 
@@ -60,7 +60,7 @@ async fn a_search_finds_calls_and_acts_by_what_was_done_to_what_and_by_whom() {
     assert_eq!((denied.tool.as_deref(), denied.is_error), (Some("read_file"), true));
     assert!(denied.rule.is_some() && denied.summary.contains("Refused"), "{denied:#?}");
     let wanted = parse("by:nobody", agent.engine().env().now()).unwrap();
-    let page = PageOf { limit: 1, cursor: None, redaction: Redaction::On };
+    let page = PageOf { limit: 1, cursor: None, redaction: Redaction::On, logs: LogsOf::AndInstance };
     let unknown = agent.engine().search_audit(agent.workspace(), &wanted, &page).await;
     assert!(matches!(unknown, Err(EngineError::NotFound { .. })));
 }
@@ -76,7 +76,7 @@ async fn pages_follow_each_other_without_a_gap_or_a_repeat() {
     let wanted = parse("", agent.engine().env().now()).unwrap();
     let (mut seen, mut cursor) = (Vec::new(), None);
     loop {
-        let page = PageOf { limit: 2, cursor, redaction: Redaction::On };
+        let page = PageOf { limit: 2, cursor, redaction: Redaction::On, logs: LogsOf::AndInstance };
         let page = agent.engine().search_audit(agent.workspace(), &wanted, &page).await.unwrap();
         seen.extend(page.data.iter().map(|entry| (entry.stream, entry.seq)));
         cursor = page.next_cursor;
@@ -86,7 +86,8 @@ async fn pages_follow_each_other_without_a_gap_or_a_repeat() {
     }
     assert!(all.len() > 12);
     assert_eq!(seen, all);
-    let page = PageOf { limit: 2, cursor: Some("made up".to_owned()), redaction: Redaction::On };
+    let page =
+        PageOf { limit: 2, cursor: Some("made up".to_owned()), redaction: Redaction::On, logs: LogsOf::AndInstance };
     assert!(agent.engine().search_audit(agent.workspace(), &wanted, &page).await.is_err());
 }
 
@@ -99,7 +100,7 @@ async fn a_secret_is_neither_shown_nor_found_unless_it_is_asked_for_raw() {
     assert!(!shown.contains("hunter2hunter2") && shown.contains("[REDACTED:"), "{shown}");
     assert!(found(&agent, "text:hunter2hunter2").await.is_empty(), "nobody guesses a secret by searching for it");
     let wanted = parse("text:hunter2hunter2", agent.engine().env().now()).unwrap();
-    let page = PageOf { limit: 9, cursor: None, redaction: Redaction::Raw };
+    let page = PageOf { limit: 9, cursor: None, redaction: Redaction::Raw, logs: LogsOf::AndInstance };
     let raw = agent.engine().search_audit(agent.workspace(), &wanted, &page).await.unwrap();
     assert!(raw.data.iter().any(|entry| entry.kind == "run_started"), "{raw:#?}");
 }

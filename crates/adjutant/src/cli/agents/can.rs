@@ -2,13 +2,14 @@
 
 use adjutant_core::guard::judge::Decision;
 use adjutant_core::guard::scope::Action;
-use adjutant_engine::{Can, Wish};
-use serde_json::{Value, json};
+use adjutant_engine::Wish;
+use serde_json::Value;
 
 use crate::cli::Context;
 use crate::cli::terminal::clean;
 use crate::failure::{Exit, Failure};
 use crate::instance::Instance;
+use crate::wire;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "adjutant agents can guide write /todo.md\n\
@@ -31,7 +32,7 @@ pub(super) async fn execute(context: &Context, instance: &Instance, args: &Args)
     let agent = instance.engine.current_agent(instance.home.workspace, row.id).await?;
     let notebook = super::reach::notebook(instance, args.notebook.as_deref()).await?;
     let can = instance.engine.can(instance.home.workspace, &agent, notebook, &wish).await?;
-    context.print(&document(&can), || {
+    context.print(&wire::can(&can), || {
         let style = context.terminal.out;
         let verdict = &can.verdict;
         let word = match verdict.decision {
@@ -56,13 +57,4 @@ fn wish(action: &str, target: &str) -> Result<Wish, Failure> {
             .hint("write the arguments as JSON, or one of read, list, write, create, delete, execute, move, copy")
     })?;
     Ok(Wish::Call { tool: action.to_owned(), arguments })
-}
-
-/// The public form of an answer.
-pub(super) fn document(can: &Can) -> Value {
-    let verdict = &can.verdict;
-    json!({
-        "verdict": verdict.decision.word(), "rule": verdict.rule, "reason": verdict.reason,
-        "smallest_grant": verdict.smallest_grant, "tool": can.tool,
-    })
 }

@@ -1,17 +1,16 @@
 //! `agents reach`: how much of a notebook an agent reaches, by verb, and what lies just outside.
 
 use adjutant_core::guard::judge::Decision;
-use adjutant_core::guard::survey::{Survey, Verb};
+use adjutant_core::guard::survey::Verb;
 use adjutant_core::id::NotebookId;
 use adjutant_engine::ReachReport;
-use serde_json::{Map, Value, json};
 
-use super::can;
 use crate::cli::Context;
 use crate::cli::terminal::{clean, table};
 use crate::cli::words::count;
 use crate::failure::{Exit, Failure};
 use crate::instance::Instance;
+use crate::wire;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -27,7 +26,7 @@ pub(super) async fn execute(context: &Context, instance: &Instance, args: &Args)
     let agent = instance.engine.current_agent(instance.home.workspace, row.id).await?;
     let notebook = notebook(instance, args.notebook.as_deref()).await?;
     let report = instance.engine.reach(instance.home.workspace, &agent, notebook).await?;
-    context.print(&document(&report), || lines(context, &report));
+    context.print(&wire::reach(&report), || lines(context, &report));
     Ok(Exit::Done)
 }
 
@@ -37,30 +36,6 @@ pub(super) async fn notebook(instance: &Instance, name: Option<&str>) -> Result<
     let rows = instance.engine.store().notebooks(instance.home.workspace).await?;
     let found = rows.iter().find(|row| row.slug == name || row.id.to_string() == name);
     found.map(|row| Some(row.id)).ok_or_else(|| Failure::not_found(format!("There is no notebook `{name}`.")))
-}
-
-/// The verbs in the order a person reads them, with what they count.
-fn verbs(survey: &Survey) -> [(&'static str, &Verb, &'static str, &'static str); 5] {
-    [
-        ("read", &survey.read, "file", "files"),
-        ("list", &survey.list, "folder", "folders"),
-        ("write", &survey.write, "file", "files"),
-        ("create", &survey.create, "folder", "folders"),
-        ("delete", &survey.delete, "file", "files"),
-    ]
-}
-
-fn document(report: &ReachReport) -> Value {
-    let survey = &report.survey;
-    let verb = |(name, found, _, _): (&str, &Verb, &str, &str)| {
-        let verdict = report.verdicts.get(name).map(can::document);
-        (name.to_owned(), json!({"count": found.count, "samples": found.samples, "first": verdict}))
-    };
-    let verbs: Map<String, Value> = verbs(survey).into_iter().map(verb).collect();
-    json!({
-        "notebook": report.notebook, "entries": survey.entries, "cut": report.cut, "reach": verbs,
-        "just_outside": {"count": survey.outside, "samples": survey.just_outside},
-    })
 }
 
 fn lines(context: &Context, report: &ReachReport) -> Vec<String> {
@@ -82,7 +57,7 @@ fn lines(context: &Context, report: &ReachReport) -> Vec<String> {
         let samples = found.samples.iter().map(|path| clean(path)).collect::<Vec<_>>().join("  ");
         vec![name.to_owned(), count(found.count, one, many), asks.to_owned(), samples]
     };
-    lines.extend(table(&["VERB", "REACHES", "FIRST", "SAMPLES"], &verbs(survey).map(row), style));
+    lines.extend(table(&["VERB", "REACHES", "FIRST", "SAMPLES"], &wire::verbs(survey).map(row), style));
     if !survey.just_outside.is_empty() {
         lines.push(format!("just outside: {}", count(survey.outside, "thing", "things")));
         lines.extend(survey.just_outside.iter().map(|thing| {

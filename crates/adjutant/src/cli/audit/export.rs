@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 
 use adjutant_core::audit::{Act, Deed};
 use adjutant_core::run::event::Actor;
-use adjutant_engine::{AuditEntry, AuditLog, PageOf, RunBodies};
+use adjutant_engine::{AuditLog, LogsOf, PageOf, RunBodies};
 
 use super::search;
 use crate::cli::Context;
 use crate::cli::output::tell;
 use crate::failure::{Exit, Failure};
 use crate::instance::Instance;
+use crate::wire;
 
 /// Entries read at a time.
 const PAGE: usize = 500;
@@ -56,15 +57,16 @@ pub(super) async fn execute(context: &Context, instance: &Instance, args: Args) 
         instance.engine.export_whole(bodies, &mut *out).await?;
     } else {
         if args.format == Format::Csv {
-            line(&mut *out, &COLUMNS.join(","))?;
+            line(&mut *out, &wire::AUDIT_COLUMNS.join(","))?;
         }
-        let mut page = PageOf { limit: PAGE, cursor: None, redaction: search::redaction(args.raw) };
+        let mut page =
+            PageOf { limit: PAGE, cursor: None, redaction: search::redaction(args.raw), logs: LogsOf::AndInstance };
         loop {
             let found = instance.engine.search_audit(instance.home.workspace, &wanted, &page).await?;
             for entry in &found.data {
                 let text = match args.format {
                     Format::Jsonl => serde_json::to_string(entry).unwrap_or_default(),
-                    Format::Csv => row(entry),
+                    Format::Csv => wire::audit_row(entry),
                 };
                 line(&mut *out, &text)?;
             }
@@ -106,51 +108,4 @@ fn line(out: &mut (dyn Write + Send), text: &str) -> Result<(), Failure> {
 
 fn unwritten(error: &std::io::Error) -> Failure {
     Failure::other(format!("The audit cannot be written to its end: {error}. What is there is cut short."))
-}
-
-const COLUMNS: [&str; 13] = [
-    "time", "stream", "seq", "kind", "by", "agent", "run_id", "tool", "path", "verdict", "rule", "is_error", "summary",
-];
-
-fn row(entry: &AuditEntry) -> String {
-    let text = |value: &Option<String>| value.clone().unwrap_or_default();
-    let cells = [
-        entry.time.to_string(),
-        entry.stream.to_string(),
-        entry.seq.to_string(),
-        entry.kind.clone(),
-        text(&entry.by),
-        text(&entry.agent),
-        entry.run_id.map(|run| run.to_string()).unwrap_or_default(),
-        text(&entry.tool),
-        text(&entry.path),
-        text(&entry.verdict),
-        text(&entry.rule),
-        entry.is_error.to_string(),
-        entry.summary.clone(),
-    ];
-    cells.iter().map(|cell| safe(cell)).collect::<Vec<_>>().join(",")
-}
-
-/// A cell that no spreadsheet takes for a formula, and that stays one cell.
-fn safe(cell: &str) -> String {
-    let cell: String = cell.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
-    let formula = cell.trim_start().starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠', '|', '%']);
-    let cell = if formula { format!("\'{cell}") } else { cell };
-    if cell.contains(['"', ',', ';', '\'']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::safe;
-
-    #[test]
-    fn no_cell_becomes_a_formula_or_two_cells() {
-        assert_eq!(safe("plain text"), "plain text");
-        assert_eq!(safe("=1+1"), "\"\'=1+1\"");
-        for begin in ["=", "+", "-", "@", " =", "\t=", "\r@", "＝"] {
-            assert!(safe(&format!("{begin}cmd")).trim_start_matches('"').starts_with('\''), "{begin:?}");
-        }
-        assert_eq!(safe("a,\"b\"\nc"), "\"a,\"\"b\"\" c\"");
-    }
 }

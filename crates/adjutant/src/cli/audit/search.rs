@@ -1,7 +1,7 @@
 //! `audit search`: who did what, newest first.
 
 use adjutant_core::audit::filter::{self, Wanted};
-use adjutant_engine::{AuditEntry, PageOf, Redaction};
+use adjutant_engine::{AuditEntry, LogsOf, PageOf, Redaction};
 
 use crate::cli::Context;
 use crate::cli::find;
@@ -51,7 +51,12 @@ pub(super) fn redaction(raw: bool) -> Redaction {
 
 pub(super) async fn execute(context: &Context, instance: &Instance, args: Args) -> Result<Exit, Failure> {
     let wanted = wanted(instance, &args.words).await?;
-    let page = PageOf { limit: usize::from(args.limit), cursor: args.cursor, redaction: redaction(args.raw) };
+    let page = PageOf {
+        limit: usize::from(args.limit),
+        cursor: args.cursor,
+        redaction: redaction(args.raw),
+        logs: LogsOf::AndInstance,
+    };
     let found = instance.engine.search_audit(instance.home.workspace, &wanted, &page).await?;
     let style = context.terminal.out;
     context.print(&serde_json::to_value(&found).unwrap_or_default(), || {

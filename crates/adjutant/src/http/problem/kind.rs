@@ -15,6 +15,7 @@ pub(in crate::http) enum Kind {
     Busy,
     AgentInactive,
     AlreadyDecided,
+    Halted,
     InFlight,
     Expired,
     StaleVersion,
@@ -32,7 +33,7 @@ pub(in crate::http) enum Kind {
 }
 
 impl Kind {
-    pub(in crate::http) const ALL: [Self; 24] = [
+    pub(in crate::http) const ALL: [Self; 25] = [
         Self::Malformed,
         Self::Unauthenticated,
         Self::Forbidden,
@@ -43,6 +44,7 @@ impl Kind {
         Self::Busy,
         Self::AgentInactive,
         Self::AlreadyDecided,
+        Self::Halted,
         Self::InFlight,
         Self::Expired,
         Self::StaleVersion,
@@ -72,6 +74,7 @@ impl Kind {
             Self::Busy => ("busy", 409, "The chat's last run has not ended."),
             Self::AgentInactive => ("agent_inactive", 409, "The agent is switched off."),
             Self::AlreadyDecided => ("already_decided", 409, "Somebody decided before you."),
+            Self::Halted => ("halted", 409, "The stop switch of the workspace or the instance is on."),
             Self::InFlight => ("in_flight", 409, "A request with the same Idempotency-Key is being answered."),
             Self::Expired => ("expired", 410, "It was there and is over."),
             Self::StaleVersion => ("stale_version", 412, "It has changed since you read it."),

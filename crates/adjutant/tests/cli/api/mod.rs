@@ -1,10 +1,13 @@
 //! The HTTP API, over loopback, against the real server.
 
+mod agents;
+mod audit;
 pub(crate) mod client;
 mod door;
 mod events;
 mod files;
 mod frame;
+mod halt;
 mod inbox;
 mod once;
 mod runs;

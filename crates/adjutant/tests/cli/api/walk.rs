@@ -81,6 +81,9 @@ impl Things {
             ("post", "/tokens") => json!({"name": "walked", "workspace_id": "home"}),
             ("put", "/me/password") => json!({"old_password": "not the password", "password": "a new long one"}),
             ("put", "/notebooks/{notebook}/files/{path}") => json!("walked"),
+            ("post", "/agents/{agent}/can") => json!({"action": "read", "path": "/todo.md"}),
+            ("post", "/agents/{agent}/backtest") => json!({"agent": {"name": "Guide"}}),
+            ("post", "/scope/preview") => json!({"name": "Draft"}),
             ("post", "/notebooks/{notebook}/folders") => json!({"path": "/walked"}),
             ("post", "/notebooks/{notebook}/move") => json!({"from": "/todo.md", "to": "/walked.md"}),
             ("post", _) => json!({}),
@@ -122,7 +125,14 @@ fn nobody_gets_nowhere() {
 }
 
 /// Lists and searches over all that is theirs: they answer, with nothing of others.
-const THEIR_OWN: [(&str, &str); 16] = [
+const THEIR_OWN: [(&str, &str); 23] = [
+    ("get", "/agents/templates"),
+    ("post", "/agents/resync"),
+    ("post", "/scope/preview"),
+    ("get", "/audit"),
+    ("get", "/audit/export"),
+    ("get", "/halt"),
+    ("get", "/about"),
     ("get", "/events"),
     ("get", "/rules"),
     ("post", "/rules"),
@@ -140,6 +150,68 @@ const THEIR_OWN: [(&str, &str); 16] = [
     ("post", "/approvals/batch"),
     ("delete", "/session"),
 ];
+
+/// What only the owner of the instance may do.
+const OWNERS: [(&str, &str); 8] = [
+    ("get", "/users"),
+    ("patch", "/users/{user}"),
+    ("post", "/users/{user}/reset"),
+    ("post", "/workspaces"),
+    ("get", "/audit/verify"),
+    ("get", "/settings"),
+    ("post", "/halt"),
+    ("delete", "/halt"),
+];
+
+/// What only an admin of the workspace may do.
+const ADMINS: [(&str, &str); 19] = [
+    ("put", "/agents/{agent}"),
+    ("patch", "/agents/{agent}"),
+    ("delete", "/agents/{agent}"),
+    ("post", "/agents/{agent}/activate"),
+    ("post", "/agents/{agent}/reset"),
+    ("post", "/agents/{agent}/backtest"),
+    ("post", "/agents/resync"),
+    ("get", "/audit"),
+    ("get", "/audit/export"),
+    ("post", "/rules"),
+    ("delete", "/rules/{rule}"),
+    ("put", "/workspaces/{workspace}/members/{user}"),
+    ("delete", "/workspaces/{workspace}/members/{user}"),
+    ("post", "/workspaces/{workspace}/invites"),
+    ("post", "/workspaces/{workspace}/notebooks"),
+    ("post", "/workspaces/{workspace}/halt"),
+    ("delete", "/workspaces/{workspace}/halt"),
+    ("post", "/runs/{run}/cancel"),
+    ("post", "/approvals/{approval}/decision"),
+];
+
+#[test]
+fn writers_do_not_administer_and_admins_do_not_own() {
+    let server = Server::start(House::new());
+    let things = Things::of(&server);
+    let owner = server.owner();
+    owner.patch(&format!("/api/v1/chats/{}", things.chat), json!({"is_shared": true})).expect(200);
+    let (writer, admin) = (server.person("lee", "home", "write"), server.person("ada", "home", "admin"));
+    let known = operations(&server);
+    for (method, name) in ADMINS.into_iter().chain(OWNERS) {
+        let pattern = format!("/api/v1{name}");
+        assert!(known.contains(&(method.to_owned(), pattern.clone())), "{method} {name} is gone");
+        call(&writer, &things, method, &pattern).refuses(403, "forbidden");
+        if OWNERS.contains(&(method, name)) {
+            call(&admin, &things, method, &pattern).refuses(403, "forbidden");
+        }
+    }
+    for (method, pattern) in known.iter().filter(|(method, _)| method == "get") {
+        let name = pattern.strip_prefix("/api/v1").unwrap();
+        let expected = |mine: bool| if mine { 200 } else { 403 };
+        let mine = !OWNERS.contains(&("get", name));
+        assert_eq!(call(&admin, &things, method, pattern).status, expected(mine), "admin: {pattern}");
+        let mine = mine && !ADMINS.contains(&("get", name));
+        assert_eq!(call(&writer, &things, method, pattern).status, expected(mine), "writer: {pattern}");
+    }
+    assert_eq!(owner.get(&format!("/api/v1/runs/{}", things.run)).expect(200)["status"], "WAITING_APPROVAL");
+}
 
 #[test]
 fn a_stranger_finds_nothing_of_another_workspace() {
@@ -160,7 +232,7 @@ fn a_stranger_finds_nothing_of_another_workspace() {
             let leaked = secrets.iter().any(|secret| !in_path.contains(*secret) && reply.text.contains(*secret));
             // A batch says back which item was not found.
             assert!(!leaked || name == "/approvals/batch" && reply.text.contains("not_found"), "{what}");
-        } else if name.starts_with("/users") || (method.as_str(), name) == ("post", "/workspaces") {
+        } else if OWNERS.contains(&(method.as_str(), name)) {
             reply.refuses(403, "forbidden");
         } else {
             assert_eq!(reply.status, 404, "{what}");
@@ -186,7 +258,8 @@ fn somebody_who_may_read_changes_nothing() {
         let reply = call(&reader, &things, &method, &pattern);
         let what = format!("{method} {pattern}: {reply:?}");
         if method == "get" {
-            let expected = if name.starts_with("/users") { 403 } else { 200 };
+            let closed = OWNERS.contains(&("get", name)) || ADMINS.contains(&("get", name));
+            let expected = if closed { 403 } else { 200 };
             assert_eq!(reply.status, expected, "{what}");
         } else if name == "/approvals/batch" {
             assert_eq!(reply.expect(200)["data"][0]["problem"]["code"], "forbidden", "{what}");

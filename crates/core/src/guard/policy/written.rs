@@ -23,6 +23,10 @@ pub struct AgentSpec {
     pub description: Option<String>,
     /// A picture for lists.
     pub emoji: Option<String>,
+    /// What kind of work it does, for lists.
+    pub category: Option<String>,
+    /// Words in a message that speak for this agent when none is named.
+    pub keywords: Option<BTreeSet<String>>,
     /// `provider/model`, or `default`.
     pub model: Option<String>,
     /// Sampling temperature; the provider's own when omitted.
@@ -108,12 +112,6 @@ impl AgentSpec {
         }));
         let defaulted = self.tools.is_none() && self.toolsets.is_none();
         let toolsets = if defaulted { BTreeSet::from(["files".to_owned()]) } else { self.toolsets.unwrap_or_default() };
-        let expiry = self.approval_expires_in.as_deref().map_or(Some(limits::APPROVAL_EXPIRY.as_secs()), parse_seconds);
-        problems.check(
-            expiry.is_some_and(|secs| (60..=30 * 86_400).contains(&secs)),
-            "approval_expires_in",
-            "use 1m to 30d, such as 24h",
-        );
         limits.check(&mut problems);
         let content_filter = problems.filter(self.content_filter.unwrap_or_default());
         problems.check(self.temperature.is_none_or(|heat| (0.0..=2.0).contains(&heat)), "temperature", "use 0 to 2");
@@ -124,6 +122,8 @@ impl AgentSpec {
             slug,
             description: self.description.unwrap_or_default(),
             emoji: self.emoji.unwrap_or_default(),
+            category: self.category.unwrap_or_default(),
+            keywords: self.keywords.unwrap_or_default(),
             model,
             temperature: self.temperature,
             system_prompt: self.system_prompt.unwrap_or_default(),
@@ -148,7 +148,7 @@ impl AgentSpec {
             max_requests_per_hour: limits.requests,
             tool_limits: self.tool_limits.unwrap_or_default(),
             content_filter,
-            approval_expires_secs: expiry.unwrap_or_default(),
+            approval_expires_secs: limits.expiry.unwrap_or_default(),
             is_active: self.is_active.unwrap_or(true),
             metadata: self.metadata.unwrap_or_default(),
         };
@@ -167,6 +167,10 @@ struct Limits {
     lowest_rate: Option<u32>,
     /// How many free fields it has.
     fields: usize,
+    /// Whether its keywords are few and short.
+    words: bool,
+    /// How long an approval waits, in seconds.
+    expiry: Option<u64>,
 }
 
 impl Limits {
@@ -178,16 +182,24 @@ impl Limits {
             requests: spec.max_requests_per_hour.unwrap_or(limits::REQUESTS_PER_HOUR),
             lowest_rate: spec.tool_limits.iter().flat_map(BTreeMap::values).min().copied(),
             fields: spec.metadata.as_ref().map_or(0, BTreeMap::len),
+            words: spec.keywords.as_ref().is_none_or(|words| {
+                let short = |word: &String| (1..=40).contains(&word.trim().chars().count());
+                words.len() <= 32 && words.iter().all(short)
+            }),
+            expiry: spec.approval_expires_in.as_deref().map_or(Some(limits::APPROVAL_EXPIRY.as_secs()), parse_seconds),
         }
     }
 
     fn check(&self, problems: &mut Problems) {
+        let waits = self.expiry.is_some_and(|secs| (60..=30 * 86_400).contains(&secs));
+        problems.check(waits, "approval_expires_in", "use 1m to 30d, such as 24h");
         problems.check((1..=limits::TURNS_CEILING).contains(&self.turns), "max_turns", "use 1 to 200");
         problems.check((1..=limits::TOOL_CALLS_CEILING).contains(&self.calls), "max_tool_calls", "use 1 to 1000");
         problems.check(self.tokens > 0, "max_tokens_per_request", "use 1 or more");
         problems.check(self.requests > 0, "max_requests_per_hour", "use 1 or more");
         problems.check(self.lowest_rate != Some(0), "tool_limits", "use 1 or more calls a minute");
         problems.check(self.fields <= 16, "metadata", "use at most 16 keys");
+        problems.check(self.words, "keywords", "use at most 32 of 1 to 40 characters");
     }
 }
 

@@ -1,0 +1,149 @@
+//! How an instance is, one row for each thing that can be well or not. Honest about what is off.
+
+use std::os::unix::fs::PermissionsExt;
+
+use adjutant_engine::tools::Confinement;
+use adjutant_engine::{Engine, EngineError, Home};
+
+use crate::agent_file::Problem;
+use crate::config::{Config, Database, KeySource};
+
+/// How a thing is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    Ok,
+    Enforced,
+    Degraded,
+    Off,
+    Problem,
+}
+
+impl State {
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Enforced => "enforced",
+            Self::Degraded => "degraded",
+            Self::Off => "off",
+            Self::Problem => "problem",
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Check {
+    pub(crate) name: String,
+    pub(crate) state: State,
+    pub(crate) detail: String,
+}
+
+pub(crate) fn row(name: &str, state: State, detail: impl Into<String>) -> Check {
+    Check { name: name.to_owned(), state, detail: detail.into() }
+}
+
+/// What can be said without opening anything.
+pub(crate) fn outside(config: &Config) -> Vec<Check> {
+    let mut checks = vec![row("data directory", State::Ok, config.data.value.display().to_string())];
+    checks.push(master_key(config));
+    checks.extend(providers(config));
+    checks
+}
+
+/// What an open instance shows at a glance.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(crate) async fn inside(
+    config: &Config,
+    engine: &Engine,
+    home: Home,
+    problems: &[Problem],
+) -> Result<Vec<Check>, EngineError> {
+    let mut checks = Vec::new();
+    let health = engine.store().health().await?;
+    let kept = match config.database.value {
+        Database::Sqlite => format!("journal {}, durability {}", health.journal, config.durability.value),
+        Database::Postgres(_) => format!("journal {}", health.journal),
+    };
+    checks.push(row(
+        "database",
+        State::Ok,
+        format!("{} {} · {kept} · {} KiB", health.backend, health.version, health.bytes / 1024),
+    ));
+    checks.push(row("schema", State::Ok, health.schema.to_string()));
+    checks.push(if health.sealed {
+        row("sealing at rest", State::Enforced, "XChaCha20-Poly1305, a key for each workspace")
+    } else {
+        row("sealing at rest", State::Off, "encrypt = false: what agents read and say is stored as plain text")
+    });
+    checks.push(row("sandbox", State::Off, "no tool runs code or commands in this version"));
+    notebooks(engine, home, &mut checks).await?;
+    agents(engine, home, problems, &mut checks).await?;
+    checks.push(match engine.model(&config.default_model.value) {
+        Ok(_) => row("default model", State::Ok, config.default_model.value.clone()),
+        Err(error) => row("default model", State::Problem, error.to_string()),
+    });
+    Ok(checks)
+}
+
+fn master_key(config: &Config) -> Check {
+    if !config.encrypt.value {
+        return row("master key", State::Off, "encrypt = false");
+    }
+    match &config.key.value {
+        KeySource::Data => {
+            let path = config.data.value.join("master.key");
+            match path.metadata().map(|about| about.permissions().mode() & 0o077) {
+                Ok(0) => row("master key", State::Ok, format!("{} (only its owner can read it)", path.display())),
+                Ok(_) => {
+                    row("master key", State::Degraded, format!("{} can be read by others: chmod 600", path.display()))
+                }
+                Err(_) => row("master key", State::Ok, "made at the first start"),
+            }
+        }
+        other @ (KeySource::Value(_) | KeySource::File(_)) => {
+            row("master key", State::Ok, format!("{other} ({})", config.key.origin))
+        }
+    }
+}
+
+fn providers(config: &Config) -> Vec<Check> {
+    let mut rows = vec![row("model demo/guide", State::Ok, "built in, scripted, free")];
+    rows.extend(config.providers.iter().map(|provider| {
+        let state = if provider.missing.is_some() { State::Off } else { State::Ok };
+        row(&format!("provider {}", provider.name), state, format!("{provider} · {} · not stored", provider.origin))
+    }));
+    rows
+}
+
+async fn notebooks(engine: &Engine, home: Home, checks: &mut Vec<Check>) -> Result<(), EngineError> {
+    let mut confined = None;
+    for notebook in engine.store().notebooks(home.workspace).await? {
+        let folder =
+            notebook.linked.clone().unwrap_or_else(|| engine.notebook_folder(notebook.id).display().to_string());
+        let name = format!("notebook {}", notebook.slug);
+        checks.push(match engine.notebook(home.workspace, notebook.id).await {
+            Ok(opened) => {
+                confined = Some(opened.files.confinement());
+                row(&name, State::Ok, folder)
+            }
+            Err(error) => row(&name, State::Problem, format!("{error} ({folder})")),
+        });
+    }
+    checks.extend(confined.map(|confinement| match confinement {
+        Confinement::Kernel => row("file confinement", State::Enforced, "by the kernel (openat2)"),
+        Confinement::Walk => {
+            row("file confinement", State::Enforced, "step by step, because this kernel lacks openat2")
+        }
+    }));
+    Ok(())
+}
+
+async fn agents(engine: &Engine, home: Home, problems: &[Problem], checks: &mut Vec<Check>) -> Result<(), EngineError> {
+    let rows = engine.store().agents(home.workspace).await?;
+    let names: Vec<_> =
+        rows.iter().map(|row| if row.active { row.slug.clone() } else { format!("{} (off)", row.slug) }).collect();
+    checks.push(row("agents", State::Ok, names.join(", ")));
+    checks.extend(problems.iter().map(|problem| row("agent file", State::Problem, problem.to_string())));
+    Ok(())
+}

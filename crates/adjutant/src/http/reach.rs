@@ -1,0 +1,241 @@
+//! What an agent may do, asked beforehand: one wish, everything in a notebook, its past under a draft, and what it is told.
+
+use adjutant_core::audit::filter::moment;
+use adjutant_core::guard::judge::Decision;
+use adjutant_core::guard::scope::Action;
+use adjutant_engine::{EngineError, Right, Role, Wish};
+use axum::Json;
+use axum::extract::{Path, State};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::agents::{changed, find_agent, read};
+use super::ask::Body;
+use super::door::Signed;
+use super::problem::Problem;
+use super::runs::notebook;
+use super::server::Server;
+use crate::wire;
+
+pub(super) fn router() -> OpenApiRouter<Server> {
+    OpenApiRouter::new().routes(routes!(can)).routes(routes!(preview)).routes(routes!(backtest)).routes(routes!(prompt))
+}
+
+/// What an agent might want.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct NewWish {
+    /// `read`, `list`, `write`, `create`, `delete`, `execute`, `move` or `copy`, with a `path`.
+    #[schema(value_type = Option<String>)]
+    action: Option<Action>,
+    /// The path.
+    path: Option<String>,
+    /// Or a tool.
+    tool: Option<String>,
+    /// Its arguments.
+    #[schema(value_type = Option<Object>)]
+    arguments: Option<Value>,
+    /// The notebook; the one a run would get without it.
+    notebook_id: Option<String>,
+}
+
+/// What the guard says.
+#[derive(Serialize, ToSchema)]
+#[allow(dead_code, reason = "describes what `wire::can` writes")]
+struct CanAnswer {
+    /// `allow`, `ask` or `deny`.
+    verdict: String,
+    /// The deciding rule.
+    rule: String,
+    /// Why.
+    reason: String,
+    /// The smallest grant that would change it.
+    smallest_grant: Option<String>,
+    /// The tool it was asked for.
+    tool: Option<String>,
+}
+
+fn wish(body: NewWish) -> Result<Wish, Problem> {
+    match (body.action, body.path, body.tool) {
+        (Some(action), Some(path), None) => Ok(Wish::Path { action, path }),
+        (None, None, Some(tool)) => Ok(Wish::Call { tool, arguments: body.arguments.unwrap_or_else(|| json!({})) }),
+        (_, _, _) => Err(Problem::invalid("Nothing was asked.")
+            .error("", "give an `action` with a `path`, or a `tool` with its `arguments`")),
+    }
+}
+
+/// Whether an agent may do something: answered by the guard that judges its calls, with the deciding rule and the smallest grant.
+#[utoipa::path(post, path = "/agents/{agent}/can", tag = "agents", params(("agent" = String, Path, description = "Id or short name")), request_body = NewWish, responses((status = 200, description = "What the guard says", body = CanAnswer)))]
+async fn can(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+    Body(body): Body<NewWish>,
+) -> Result<Json<Value>, Problem> {
+    let (access, row) = find_agent(&server, &signed, None, &name).await?;
+    let access = signed.must(access, Role::Write, Right::Read)?;
+    let notebook = notebook(&server, access, body.notebook_id.as_deref()).await?;
+    let agent = server.engine.current_agent(access.workspace, row.id).await?;
+    let answer = server.engine.can(access.workspace, &agent, notebook, &wish(body)?).await?;
+    Ok(Json(wire::can(&answer)))
+}
+
+/// How much of a notebook an agent reaches by one verb.
+#[derive(Serialize, ToSchema)]
+#[allow(dead_code, reason = "describes what `wire::reach` writes")]
+struct ReachedBy {
+    /// How many files, or folders for `list` and `create`.
+    count: usize,
+    /// The first of them.
+    samples: Vec<String>,
+    /// What the guard says to the first.
+    first: Option<CanAnswer>,
+}
+
+/// The verbs.
+#[derive(Serialize, ToSchema)]
+#[allow(dead_code, reason = "describes what `wire::reach` writes")]
+struct ReachedByAll {
+    read: ReachedBy,
+    list: ReachedBy,
+    write: ReachedBy,
+    create: ReachedBy,
+    delete: ReachedBy,
+}
+
+/// What lies just outside.
+#[derive(Serialize, ToSchema)]
+#[allow(dead_code, reason = "describes what `wire::reach` writes")]
+struct JustOutside {
+    /// How many things.
+    count: usize,
+    /// The first of them: path, rule, reason, smallest grant.
+    #[schema(value_type = Vec<Object>)]
+    samples: Vec<Value>,
+}
+
+/// What an agent reaches of a notebook.
+#[derive(Serialize, ToSchema)]
+#[allow(dead_code, reason = "describes what `wire::reach` writes")]
+struct Reach {
+    /// The notebook; none where the scope admits none.
+    notebook: Option<String>,
+    /// Files and folders that were looked at.
+    entries: usize,
+    /// Whether there is more than was looked at.
+    cut: bool,
+    /// By verb.
+    reach: ReachedByAll,
+    /// What lies just outside.
+    just_outside: JustOutside,
+}
+
+/// Counts and samples of what a draft of an agent could read, write, create and delete. The body is an agent, which is not saved,
+/// with an optional `notebook_id`.
+#[utoipa::path(post, path = "/scope/preview", tag = "agents", request_body = Object, responses((status = 200, description = "What it reaches", body = Reach)))]
+async fn preview(
+    State(server): State<Server>,
+    signed: Signed,
+    Body(mut body): Body<Value>,
+) -> Result<Json<Value>, Problem> {
+    let named = body.as_object_mut().and_then(|fields| fields.remove("notebook_id"));
+    let draft = read(body)?;
+    let access = signed.workspace_or_only(draft.workspace.as_deref(), Role::Write, Right::Read)?;
+    let named = named.as_ref().and_then(Value::as_str);
+    let notebook = notebook(&server, access, named).await?;
+    let config = draft.spec.complete().map_err(EngineError::InvalidAgent)?;
+    let agent = server.engine.draft_agent(access.workspace, config).await?;
+    let report = server.engine.reach(access.workspace, &agent, notebook).await?;
+    Ok(Json(wire::reach(&report)))
+}
+
+/// A draft to judge the past under.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Draft {
+    /// The agent as it would be; nothing is saved.
+    #[schema(value_type = Object)]
+    agent: Value,
+    /// Only runs since then: `30d`, a day, or a time.
+    since: Option<String>,
+}
+
+/// What would have been different.
+#[derive(Serialize, ToSchema)]
+struct BacktestAnswer {
+    /// Runs that were read.
+    runs: usize,
+    /// Runs of which nothing is left to read.
+    erased: usize,
+    /// Calls that were judged again.
+    calls: usize,
+    /// Calls that were not the guard's to decide.
+    skipped: usize,
+    /// How many come out differently.
+    newly: Newly,
+    /// Calls that come out differently, newest run first.
+    #[schema(value_type = Vec<Object>)]
+    changes: Value,
+}
+
+/// How many come out differently.
+#[derive(Serialize, ToSchema)]
+struct Newly {
+    allowed: usize,
+    asked: usize,
+    denied: usize,
+}
+
+/// Judges every recorded call of an agent again under a draft of it. For whoever may change the agent.
+#[utoipa::path(post, path = "/agents/{agent}/backtest", tag = "agents", params(("agent" = String, Path, description = "Id or short name")), request_body = Draft, responses((status = 200, description = "What would have been different", body = BacktestAnswer)))]
+async fn backtest(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+    Body(body): Body<Draft>,
+) -> Result<Json<BacktestAnswer>, Problem> {
+    let (access, row) = changed(&server, &signed, &name).await?;
+    let draft = read(body.agent)?.spec.complete().map_err(EngineError::InvalidAgent)?;
+    let since = body.since.as_deref().map(|text| moment(text, server.engine.env().now())).transpose();
+    let since = since.map_err(|why| Problem::invalid("Nothing was judged.").error("/since", why))?;
+    let found = server.engine.backtest(access.workspace, row.id, &draft, since).await?;
+    Ok(Json(BacktestAnswer {
+        runs: found.runs,
+        erased: found.erased,
+        calls: found.calls,
+        skipped: found.skipped,
+        newly: Newly {
+            allowed: found.newly(Decision::Allow),
+            asked: found.newly(Decision::Ask),
+            denied: found.newly(Decision::Deny),
+        },
+        changes: serde_json::to_value(&found.changes).unwrap_or_default(),
+    }))
+}
+
+/// What a run would be told.
+#[derive(Serialize, ToSchema)]
+struct PromptAnswer {
+    /// The instructions, with what Adjutant adds to them.
+    system_prompt: String,
+    /// The tools it would see: name, description, schema.
+    #[schema(value_type = Vec<Object>)]
+    tools: Value,
+}
+
+/// What a run of the agent would be told now: its instructions with what is added to them, and its tools.
+#[utoipa::path(get, path = "/agents/{agent}/prompt", tag = "agents", params(("agent" = String, Path, description = "Id or short name")), responses((status = 200, description = "The prompt", body = PromptAnswer)))]
+async fn prompt(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+) -> Result<Json<PromptAnswer>, Problem> {
+    let (access, row) = find_agent(&server, &signed, None, &name).await?;
+    let agent = server.engine.current_agent(access.workspace, row.id).await?;
+    let told = server.engine.effective_prompt(access.workspace, &agent.config).await?;
+    let tools = serde_json::to_value(&told.tools).unwrap_or_default();
+    Ok(Json(PromptAnswer { system_prompt: told.system_prompt, tools }))
+}

@@ -1,0 +1,39 @@
+//! What an agent may do and reaches, asked beforehand.
+
+use adjutant_core::guard::survey::{Survey, Verb};
+use adjutant_engine::{Can, ReachReport};
+use serde_json::{Map, Value, json};
+
+/// The answer to whether an agent may do something.
+pub(crate) fn can(can: &Can) -> Value {
+    let verdict = &can.verdict;
+    json!({
+        "verdict": verdict.decision.word(), "rule": verdict.rule, "reason": verdict.reason,
+        "smallest_grant": verdict.smallest_grant, "tool": can.tool,
+    })
+}
+
+/// The verbs in the order a person reads them, with what they count.
+pub(crate) fn verbs(survey: &Survey) -> [(&'static str, &Verb, &'static str, &'static str); 5] {
+    [
+        ("read", &survey.read, "file", "files"),
+        ("list", &survey.list, "folder", "folders"),
+        ("write", &survey.write, "file", "files"),
+        ("create", &survey.create, "folder", "folders"),
+        ("delete", &survey.delete, "file", "files"),
+    ]
+}
+
+/// How much of a notebook an agent reaches.
+pub(crate) fn reach(report: &ReachReport) -> Value {
+    let survey = &report.survey;
+    let verb = |(name, found, _, _): (&str, &Verb, &str, &str)| {
+        let verdict = report.verdicts.get(name).map(can);
+        (name.to_owned(), json!({"count": found.count, "samples": found.samples, "first": verdict}))
+    };
+    let verbs: Map<String, Value> = verbs(survey).into_iter().map(verb).collect();
+    json!({
+        "notebook": report.notebook, "entries": survey.entries, "cut": report.cut, "reach": verbs,
+        "just_outside": {"count": survey.outside, "samples": survey.just_outside},
+    })
+}

@@ -1,0 +1,96 @@
+//! Agents over HTTP: from templates, asked beforehand, changed by version.
+
+use serde_json::{Value, json};
+
+use super::client::Server;
+use crate::house::{House, text};
+
+#[test]
+fn an_agent_is_changed_by_version_and_sent_back_as_it_came() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    let read = owner.get("/api/v1/agents/guide");
+    let tag = read.headers["etag"].clone();
+    let patch = json!({"description": "Another"});
+    owner.patch("/api/v1/agents/guide", patch.clone()).refuses(428, "precondition_required");
+    let changed = owner.with("if-match", &tag).patch("/api/v1/agents/guide", patch.clone());
+    assert_eq!(changed.expect(200)["description"], "Another");
+    owner.with("if-match", &tag).patch("/api/v1/agents/guide", patch).refuses(412, "stale_version");
+    let again = owner.with("if-match", &changed.headers["etag"]).put("/api/v1/agents/guide", changed.json());
+    assert_eq!(again.expect(200)["approval_expires_secs"], read.json()["approval_expires_secs"]);
+    let back = owner.post("/api/v1/agents/guide/reset", json!({})).expect(200);
+    assert_eq!(back["description"], read.json()["description"]);
+}
+
+#[test]
+fn eight_templates_can_be_taken_over_and_speak_up_by_keyword() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    let templates = owner.get("/api/v1/agents/templates").expect(200);
+    assert_eq!(templates["data"].as_array().unwrap().len(), 8);
+    let planned = owner.post("/api/v1/agents/resync?dry_run=true", json!({})).expect(200);
+    let of = |page: &Value, slug: &str| {
+        let found = page["data"].as_array().unwrap().iter().find(|row| row["slug"] == slug).unwrap().clone();
+        text(&found["change"])
+    };
+    assert_eq!((of(&planned, "guide"), of(&planned, "coder")), ("same".to_owned(), "made".to_owned()));
+    owner.get("/api/v1/agents/coder").refuses(404, "not_found");
+    owner.post("/api/v1/agents/resync", json!({})).expect(200);
+    let settled = owner.post("/api/v1/agents/resync?dry_run=true", json!({})).expect(200);
+    assert!(settled["data"].as_array().unwrap().iter().all(|row| row["change"] == "same"), "{settled}");
+    for (input, agent) in [
+        ("please give me the key points of /todo.md", "summariser"),
+        ("@reviewer write something", "reviewer"),
+        ("hello there", "guide"),
+    ] {
+        let run = owner.post("/api/v1/runs", json!({"input": input})).expect(202);
+        let chosen = owner.get(&format!("/api/v1/agents/{}", text(&run["agent_id"]))).expect(200);
+        assert_eq!(chosen["slug"], agent, "{input}");
+    }
+    let told = owner.get("/api/v1/agents/reviewer/prompt").expect(200);
+    assert!(text(&told["system_prompt"]).contains("What you may do") && !told["tools"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn what_an_agent_may_do_is_asked_of_the_guard_beforehand() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    let can = |body: Value| owner.post("/api/v1/agents/guide/can", body).expect(200);
+    assert_eq!(can(json!({"action": "read", "path": "/todo.md"}))["verdict"], "allow");
+    assert_eq!(can(json!({"action": "write", "path": "/todo.md"}))["verdict"], "ask");
+    let no = can(json!({"action": "delete", "path": "/todo.md"}));
+    assert!(no["verdict"] == "deny" && no["rule"].is_string(), "{no}");
+    assert_eq!(can(json!({"tool": "read_file", "arguments": {"path": "/.git/config"}}))["verdict"], "deny");
+    owner.post("/api/v1/agents/guide/can", json!({"path": "/x"})).refuses(422, "validation_failed");
+
+    let draft = json!({"name": "Draft", "scope": {"notebooks": ["*"], "folders": ["/todo.md"]}});
+    let reach = owner.post("/api/v1/scope/preview", draft).expect(200);
+    assert_eq!((&reach["reach"]["read"]["count"], &reach["reach"]["write"]["count"]), (&json!(1), &json!(0)));
+    owner.get("/api/v1/agents/draft").refuses(404, "not_found");
+
+    owner.post("/api/v1/runs?wait=60", json!({"agent_id": "guide", "input": "tidy the welcome notes"})).expect(200);
+    let blind = json!({"agent": {"name": "Guide", "can_read": false}});
+    let past = owner.post("/api/v1/agents/guide/backtest", blind).expect(200);
+    assert!(past["newly"]["denied"].as_u64().unwrap() > 0 && past["newly"]["allowed"] == 0, "{past}");
+}
+
+#[test]
+fn a_run_is_taken_back_by_whoever_started_it() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    let before = std::fs::read_to_string(server.house.note("todo.md")).unwrap();
+    let run = owner.post("/api/v1/runs?wait=60", json!({"agent_id": "guide", "input": "tidy the welcome notes"}));
+    let (run, undo) = (run.expect(200), format!("/api/v1/runs/{}/undo", text(&run.json()["id"])));
+    let decision = format!("/api/v1/approvals/{}/decision", text(&run["pending_approvals"][0]));
+    owner.post(&decision, json!({"decision": "approve"})).expect(200);
+    owner.get(&format!("/api/v1/runs/{}?wait=60", text(&run["id"]))).expect(200);
+    let resources = owner.get(&format!("/api/v1/runs/{}/resources", text(&run["id"]))).expect(200);
+    assert_eq!(resources["data"][0]["path"], "/todo.md");
+    let planned = owner.post(&undo, json!({"dry_run": true})).expect(200);
+    assert_eq!(planned["files"][0]["outcome"], "planned");
+    assert_ne!(std::fs::read_to_string(server.house.note("todo.md")).unwrap(), before);
+    assert_eq!(owner.post(&undo, json!({})).expect(200)["files"][0]["outcome"], "restored");
+    assert_eq!(std::fs::read_to_string(server.house.note("todo.md")).unwrap(), before);
+    let history = owner.get("/api/v1/notebooks/welcome/history/todo.md").expect(200);
+    assert_eq!(history["data"][0]["by"]["kind"], "undo");
+}

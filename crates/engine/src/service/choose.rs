@@ -1,0 +1,86 @@
+//! Which agent a message is for when none is named: the one it mentions, else the one whose longest keyword it holds, else the
+//! one everybody starts with.
+
+use adjutant_core::guard::policy::AgentConfig;
+use adjutant_core::id::WorkspaceId;
+use adjutant_store::row::AgentRow;
+
+use crate::engine::Engine;
+use crate::error::EngineError;
+
+/// The agent that was chosen, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    /// The agent.
+    pub agent: AgentRow,
+    /// Why this one.
+    pub by: ChosenBy,
+}
+
+/// Why an agent was chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChosenBy {
+    /// The message mentions it: `@name`.
+    Mention,
+    /// The message holds this keyword of it.
+    Keyword(String),
+    /// Nothing spoke for another one.
+    Default,
+}
+
+impl Engine {
+    /// Chooses among the agents that `seen` admits and that may run.
+    ///
+    /// # Errors
+    /// When there is no such agent at all.
+    pub async fn choose_agent(
+        &self,
+        workspace: WorkspaceId,
+        message: &str,
+        seen: impl Fn(&AgentRow) -> bool,
+    ) -> Result<Choice, EngineError> {
+        let mut rows = self.store().agents(workspace).await?;
+        rows.retain(|row| row.active && seen(row));
+        let (message, mut best) = (message.to_lowercase(), None::<(String, &AgentRow)>);
+        if let Some(row) = rows.iter().find(|row| holds(&message, &format!("@{}", row.slug))) {
+            return Ok(Choice { agent: row.clone(), by: ChosenBy::Mention });
+        }
+        for row in &rows {
+            let Ok(config) = serde_json::from_str::<AgentConfig>(&row.spec) else { continue };
+            for word in config.keywords {
+                let longer = best.as_ref().is_none_or(|(known, _)| word.chars().count() > known.chars().count());
+                if longer && holds(&message, &word.trim().to_lowercase()) {
+                    best = Some((word, row));
+                }
+            }
+        }
+        if let Some((word, row)) = best {
+            return Ok(Choice { agent: row.clone(), by: ChosenBy::Keyword(word) });
+        }
+        let first = rows.iter().find(|row| row.slug == "guide").or_else(|| rows.iter().min_by_key(|row| row.id));
+        let agent = first.cloned().ok_or_else(|| EngineError::not_found("agent", "that may run"))?;
+        Ok(Choice { agent, by: ChosenBy::Default })
+    }
+}
+
+/// Whether a text holds a word or several, as words of their own.
+fn holds(text: &str, words: &str) -> bool {
+    let part = |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
+    let alone = |at: usize| !part(text[..at].chars().next_back()) && !part(text[at + words.len()..].chars().next());
+    !words.is_empty() && text.match_indices(words).any(|(at, _)| alone(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_counts_only_when_it_stands_alone() {
+        assert!(holds("please summarise this", "summarise"));
+        assert!(holds("ask @coder, now", "@coder"));
+        assert!(holds("über den plan: los", "den plan"));
+        for (text, word) in [("summarised", "summarise"), ("@coders", "@coder"), ("anything", "")] {
+            assert!(!holds(text, word), "{text}");
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The stop switch of a workspace or of the whole instance: while it is on, no run is started or goes on, and those that were
+//! under way hold before their next effect.
+
+use std::collections::BTreeMap;
+
+use adjutant_core::audit::{Act, Deed};
+use adjutant_core::id::{RunId, UserId, WorkspaceId};
+use adjutant_core::run::command::Command;
+use adjutant_core::run::event::Actor;
+use adjutant_core::run::status::Status;
+use adjutant_core::time::Time;
+use adjutant_store::row::RunFilter;
+use serde::{Deserialize, Serialize};
+
+use crate::audit::AuditLog;
+use crate::engine::{Engine, lock};
+use crate::error::EngineError;
+
+/// Where the switches are kept.
+const KEY: &str = "halts";
+/// What stands for the instance among them.
+const INSTANCE: &str = "instance";
+/// Runs looked up at a time.
+const PAGE: u32 = 256;
+
+/// What is stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HaltOf {
+    /// Everything.
+    Instance,
+    /// One workspace.
+    Workspace(WorkspaceId),
+}
+
+/// A switch that is on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Halt {
+    /// Who turned it on.
+    pub by: UserId,
+    /// When.
+    pub at: Time,
+    /// Why.
+    pub reason: String,
+    /// Runs that it holds; they go on when it is turned off.
+    pub runs: Vec<RunId>,
+}
+
+/// Every switch that is on.
+pub(crate) type Halts = BTreeMap<String, Halt>;
+
+impl HaltOf {
+    fn key(self) -> String {
+        match self {
+            Self::Instance => INSTANCE.to_owned(),
+            Self::Workspace(workspace) => workspace.to_string(),
+        }
+    }
+
+    const fn log(self) -> AuditLog {
+        match self {
+            Self::Instance => AuditLog::Instance,
+            Self::Workspace(workspace) => AuditLog::Workspace(workspace),
+        }
+    }
+}
+
+impl Engine {
+    /// The switch that holds a workspace, if one is on.
+    ///
+    /// # Errors
+    /// When the store cannot be read: then nothing should be started either.
+    pub async fn halted(&self, workspace: WorkspaceId) -> Result<Option<Halt>, EngineError> {
+        let halts = self.halts().await?;
+        Ok(halts.get(INSTANCE).or_else(|| halts.get(&workspace.to_string())).cloned())
+    }
+
+    /// The switch itself.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn halt_of(&self, what: HaltOf) -> Result<Option<Halt>, EngineError> {
+        Ok(self.halts().await?.get(&what.key()).cloned())
+    }
+
+    pub(crate) async fn refuse_halted(&self, workspace: WorkspaceId) -> Result<(), EngineError> {
+        match self.halted(workspace).await? {
+            Some(halt) => Err(EngineError::Halted { reason: halt.reason }),
+            None => Ok(()),
+        }
+    }
+
+    /// Turns the switch on. From now on nothing is started; what is under way holds before its next effect.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub async fn halt(&self, what: HaltOf, user: UserId, reason: String) -> Result<Halt, EngineError> {
+        let mut halt = match self.halt_of(what).await? {
+            Some(known) => known,
+            None => Halt { by: user, at: self.env().now(), reason, runs: Vec::new() },
+        };
+        // First nothing new, then what is there: a run that began in between finds the switch when it is taken up.
+        self.put_halt(what, Some(halt.clone())).await?;
+        let act = Act::new(Deed::Halted, Some(Actor::User(user)), halt.reason.clone());
+        self.audit(what.log(), act).await?;
+        for workspace in self.reached(what).await? {
+            for run in self.open_runs(workspace).await? {
+                let by = Actor::User(user);
+                match self.command(workspace, run, &Command::Pause { by }).await {
+                    Ok(_) if !halt.runs.contains(&run) => halt.runs.push(run),
+                    Ok(_) | Err(EngineError::Refused(_)) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        self.put_halt(what, Some(halt.clone())).await?;
+        Ok(halt)
+    }
+
+    /// Turns the switch off: the runs that it held go on.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub async fn lift_halt(&self, what: HaltOf, user: UserId) -> Result<Vec<RunId>, EngineError> {
+        let Some(halt) = self.halt_of(what).await? else { return Ok(Vec::new()) };
+        let act = Act::new(Deed::HaltLifted, Some(Actor::User(user)), halt.reason.clone());
+        self.put_halt(what, None).await?;
+        self.audit(what.log(), act.with("runs", halt.runs.len())).await?;
+        let mut resumed = Vec::new();
+        for run in halt.runs {
+            let Some(workspace) = self.store().find_run(run).await? else { continue };
+            match self.command(workspace, run, &Command::Resume { by: Actor::User(user) }).await {
+                Ok(_) => resumed.push(run),
+                // It ended, somebody let it go on, or another switch still holds it.
+                Err(EngineError::Refused(_) | EngineError::Halted { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(resumed)
+    }
+
+    /// Holds a run that was taken up while its workspace is stopped.
+    pub(crate) async fn hold_if_halted(&self, workspace: WorkspaceId, run: RunId) -> Result<(), EngineError> {
+        let Some(halt) = self.halted(workspace).await? else { return Ok(()) };
+        match self.command(workspace, run, &Command::Pause { by: Actor::User(halt.by) }).await {
+            Ok(_) | Err(EngineError::Refused(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The switches may have changed: another node says so.
+    pub(crate) fn forget_halts(&self) {
+        *lock(self.known_halts()) = None;
+    }
+
+    async fn halts(&self) -> Result<Halts, EngineError> {
+        if let Some(known) = lock(self.known_halts()).clone() {
+            return Ok(known);
+        }
+        let halts = self.read_halts().await?;
+        *lock(self.known_halts()) = Some(halts.clone());
+        Ok(halts)
+    }
+
+    async fn read_halts(&self) -> Result<Halts, EngineError> {
+        let stored = self.store().meta_get(KEY).await?.unwrap_or_else(|| b"{}".to_vec());
+        serde_json::from_slice(&stored)
+            .map_err(|bad| EngineError::Invalid(format!("the stop switches cannot be read: {bad}")))
+    }
+
+    async fn put_halt(&self, what: HaltOf, halt: Option<Halt>) -> Result<(), EngineError> {
+        let mut halts = self.read_halts().await?;
+        match halt {
+            Some(halt) => halts.insert(what.key(), halt),
+            None => halts.remove(&what.key()),
+        };
+        let stored = serde_json::to_vec(&halts).map_err(|bad| EngineError::Invalid(bad.to_string()))?;
+        self.store().meta_set(KEY, &stored).await?;
+        *lock(self.known_halts()) = Some(halts);
+        Ok(())
+    }
+
+    async fn reached(&self, what: HaltOf) -> Result<Vec<WorkspaceId>, EngineError> {
+        Ok(match what {
+            HaltOf::Workspace(workspace) => vec![workspace],
+            HaltOf::Instance => self.store().workspaces().await?.into_iter().map(|row| row.id).collect(),
+        })
+    }
+
+    async fn open_runs(&self, workspace: WorkspaceId) -> Result<Vec<RunId>, EngineError> {
+        let mut open = Vec::new();
+        for status in [Status::Queued, Status::Running, Status::WaitingApproval, Status::InDoubt] {
+            let status = Some(status.word().to_owned());
+            let mut filter = RunFilter { status, superseded: true, ..RunFilter::default() };
+            loop {
+                let rows = self.store().runs(workspace, &filter, PAGE).await?;
+                let last = rows.len() < PAGE as usize;
+                filter.before = rows.last().map(|row| row.id);
+                open.extend(rows.into_iter().map(|row| row.id));
+                if last {
+                    break;
+                }
+            }
+        }
+        Ok(open)
+    }
+}
