@@ -116,7 +116,7 @@ fn tag_of(row: &AgentRow) -> String {
 /// Which agents.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-struct Wanted {
+pub(super) struct Wanted {
     /// Only of this workspace (id or short name).
     workspace_id: Option<String>,
     /// Only those that are switched on, or off.
@@ -125,7 +125,7 @@ struct Wanted {
 
 /// Agents that you may see.
 #[utoipa::path(get, path = "/agents", tag = "agents", params(Wanted), responses((status = 200, description = "Agents", body = Page)))]
-async fn list(
+pub(super) async fn list(
     State(server): State<Server>,
     signed: Signed,
     Asked(wanted): Asked<Wanted>,
@@ -172,6 +172,8 @@ pub(super) fn read(mut body: Value) -> Result<Said, Problem> {
     let mut word = |name: &str| match fields.remove(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
+        // Older clients number their workspaces.
+        Some(Value::Number(number)) if name == "workspace_id" => Ok(Some(number.to_string())),
         Some(_) => Err(Problem::invalid("Nothing was saved.").error(format!("/{name}"), "is not a text")),
     };
     let (workspace, owner) = (word("workspace_id")?, word("owner")?);
@@ -190,7 +192,11 @@ fn owner(access: Access, said: Option<&str>, before: Option<UserId>) -> Result<O
 
 /// Makes an agent: your own (`owner: user`, the default), or one of the workspace, for admins.
 #[utoipa::path(post, path = "/agents", tag = "agents", request_body = Object, responses((status = 201, description = "The agent", body = Object)))]
-async fn create(State(server): State<Server>, signed: Signed, Body(body): Body<Value>) -> Result<Response, Problem> {
+pub(super) async fn create(
+    State(server): State<Server>,
+    signed: Signed,
+    Body(body): Body<Value>,
+) -> Result<Response, Problem> {
     let said = read(body)?;
     let access = signed.workspace_or_only(said.workspace.as_deref(), Role::Write, Right::Write)?;
     let owner = owner(access, Some(said.owner.as_deref().unwrap_or("user")), None)?;

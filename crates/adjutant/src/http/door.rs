@@ -124,7 +124,8 @@ impl Signed {
     pub(super) fn workspace(&self, name: &str, role: Role, right: Right) -> Result<Access, Problem> {
         let id = name.parse::<WorkspaceId>().ok();
         let known = |member: &&Membership| Some(member.workspace) == id || member.slug == name;
-        let member = self.caller.memberships.iter().find(known);
+        let numbered = || name.parse::<usize>().ok().and_then(|nth| self.caller.memberships.get(nth.checked_sub(1)?));
+        let member = self.caller.memberships.iter().find(known).or_else(numbered);
         let member = member.ok_or_else(|| Problem::not_found("workspace", name))?;
         self.enter(member, role, right)
     }

@@ -7,6 +7,7 @@ mod approvals;
 mod ask;
 mod audit;
 mod chats;
+mod compat;
 mod docs;
 mod document;
 mod door;
@@ -82,10 +83,13 @@ pub(crate) fn router(server: Server) -> Router {
 fn parts(server: Server) -> (Router<Server>, utoipa::openapi::OpenApi) {
     let closed = closed()
         .route_layer(middleware::from_fn_with_state(server.clone(), once::once))
+        .route_layer(middleware::from_fn_with_state(server.clone(), door::require));
+    let older = compat::root()
+        .route_layer(middleware::from_fn_with_state(server.clone(), once::once))
         .route_layer(middleware::from_fn_with_state(server, door::require));
     let (router, document) =
         OpenApiRouter::with_openapi(openapi::base()).nest(API, session::open().merge(closed)).split_for_parts();
-    (router, openapi::finish(document))
+    (router.merge(older), openapi::finish(document))
 }
 
 /// What needs somebody.
@@ -102,6 +106,7 @@ fn closed() -> OpenApiRouter<Server> {
         .merge(rules::router())
         .merge(tools::router())
         .merge(events::router())
+        .merge(compat::router())
         .merge(files::router())
         .merge(history::router())
         .merge(reach::router())

@@ -65,6 +65,11 @@ impl Problem {
         self
     }
 
+    /// The same under another status: for paths whose clients know no other.
+    pub(super) fn answered_as(self, status: StatusCode) -> Self {
+        Self { status, ..self }
+    }
+
     pub(super) fn retry_after(self, seconds: u64) -> Self {
         Self { retry_after: Some(seconds), ..self }
     }

@@ -37,7 +37,7 @@ pub(super) fn router() -> OpenApiRouter<Server> {
 }
 
 /// A run that the caller may steer: one they started, or any for an admin.
-async fn steered(
+pub(super) async fn steered(
     server: &Server,
     signed: &Signed,
     name: &str,

@@ -1,6 +1,7 @@
 //! Chats: threads of runs with one agent, on one notebook.
 
 use adjutant_core::id::{AgentId, ChatId, NotebookId, RunId, UserId, WorkspaceId};
+use adjutant_store::StoreError;
 use adjutant_store::row::ChatRow;
 
 use crate::engine::{CurrentAgent, Engine};
@@ -36,6 +37,45 @@ impl Engine {
     ) -> Result<ChatRow, EngineError> {
         let agent = self.active_agent(workspace, agent).await?;
         self.new_chat(workspace, user, &agent, notebook, title, None).await
+    }
+
+    /// Makes a chat under a name that a client chose; the one that has the name already, if there is one.
+    ///
+    /// # Errors
+    /// When the agent is off.
+    pub async fn create_named_chat(
+        &self,
+        workspace: WorkspaceId,
+        user: UserId,
+        agent: AgentId,
+        name: &str,
+    ) -> Result<ChatRow, EngineError> {
+        let agent = self.active_agent(workspace, agent).await?;
+        let notebook = self.choose_notebook(workspace, &agent, None).await?;
+        let (id, created_at, alias) = (self.env().id(), self.env().now(), Some(name.to_owned()));
+        let (agent, title) = (agent.id, name.to_owned());
+        let chat = ChatRow {
+            id,
+            workspace,
+            agent,
+            notebook,
+            owner: user,
+            title,
+            tip: None,
+            forked_from: None,
+            created_at,
+            shared: false,
+            alias,
+        };
+        match self.store().create_chat(&chat).await {
+            Ok(()) => Ok(chat),
+            // Two first messages at once: the chat of the faster one is taken, if it is the same person's.
+            Err(StoreError::Conflict(_)) => {
+                let known = self.store().chat_by_alias(workspace, name).await?.filter(|known| known.owner == user);
+                known.ok_or(EngineError::Taken { what: "chat", name: name.to_owned() })
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     pub(super) async fn new_chat(

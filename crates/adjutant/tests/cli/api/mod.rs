@@ -3,6 +3,7 @@
 mod agents;
 mod audit;
 pub(crate) mod client;
+mod compat;
 mod door;
 mod events;
 mod files;

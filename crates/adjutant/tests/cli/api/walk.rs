@@ -81,6 +81,13 @@ impl Things {
             ("post", "/tokens") => json!({"name": "walked", "workspace_id": "home"}),
             ("put", "/me/password") => json!({"old_password": "not the password", "password": "a new long one"}),
             ("put", "/notebooks/{notebook}/files/{path}") => json!("walked"),
+            ("post", "/chats/{chat}/interactions") => json!({"user_message": "hello"}),
+            ("post", "/chats/{chat}/interactions/{run}/approve") => {
+                json!({"approval_id": self.approval, "approved": true})
+            }
+            ("post", "/chats/{chat}/interactions/{run}/edit") => json!({"new_user_message": "hello"}),
+            ("post", "/sessions/{chat}/message") => json!({"content": "hello"}),
+            ("post", "/sessions/{chat}/confirm") => json!({"action_id": self.approval, "confirmed": true}),
             ("post", "/agents/{agent}/can") => json!({"action": "read", "path": "/todo.md"}),
             ("post", "/agents/{agent}/backtest") => json!({"agent": {"name": "Guide"}}),
             ("post", "/scope/preview") => json!({"name": "Draft"}),

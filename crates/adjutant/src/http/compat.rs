@@ -1,0 +1,271 @@
+//! Paths of older clients, with no logic of their own: an *interaction* is a run, a *session* is a chat. At the root and under
+//! `/api/v1`; a chat that is not known under a name of the client's own is made at the first message.
+
+mod sessions;
+
+use adjutant_core::id::ChatId;
+use adjutant_core::run::command::Command;
+use adjutant_core::run::event::Actor;
+use adjutant_engine::store::row::{AgentRow, ChatRow, RunFilter, RunRow};
+use adjutant_engine::{Right, Role};
+use axum::Json;
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::http::header::{self, HeaderValue};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::agents::find_agent;
+use super::approvals::{NewDecision, decided};
+use super::ask::Body;
+use super::chats::find_chat;
+use super::door::{Access, Signed};
+use super::problem::{Kind, Problem};
+use super::runs::find_run;
+use super::server::Server;
+use super::start::{OnLeave, Started, Wait, answer, begin};
+use super::steer::{Edit, steered};
+use super::stream::stream;
+use crate::wire::{self, Texts};
+
+/// Interactions of a chat that are shown with it.
+const SHOWN: u32 = 100;
+/// Letters of a name that a client gives to a chat.
+const ALIAS: usize = 128;
+
+pub(super) fn router() -> OpenApiRouter<Server> {
+    OpenApiRouter::new()
+        .routes(routes!(say))
+        .routes(routes!(follow))
+        .routes(routes!(approve))
+        .routes(routes!(cancel))
+        .routes(routes!(edit))
+        .merge(sessions::router())
+}
+
+/// The same at the root, and with a slash at the end.
+pub(super) fn root() -> Router<Server> {
+    Router::new()
+        .route("/chats/{chat}", get(history))
+        .route("/chats/{chat}/interactions", post(say))
+        .route("/chats/{chat}/interactions/{run}", get(follow))
+        .route("/chats/{chat}/interactions/{run}/approve", post(approve))
+        .route("/chats/{chat}/interactions/{run}/cancel", post(cancel))
+        .route("/chats/{chat}/interactions/{run}/edit", post(edit))
+        .route("/api/v1/agents/", get(super::agents::list).post(super::agents::create))
+}
+
+/// What a client says.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Spoken {
+    /// The message.
+    user_message: String,
+}
+
+/// A chat by its id, or by the name that a client gave it.
+async fn chat_of(server: &Server, signed: &Signed, name: &str) -> Result<(Access, ChatRow), Problem> {
+    if name.parse::<ChatId>().is_ok() {
+        return find_chat(server, signed, name).await;
+    }
+    for access in signed.workspaces(None)? {
+        if let Some(row) = server.engine.store().chat_by_alias(access.workspace, name).await?
+            && access.may_see(row.owner, row.shared)
+        {
+            return Ok((access, row));
+        }
+    }
+    Err(Problem::not_found("chat", name))
+}
+
+async fn chat_or_new(server: &Server, signed: &Signed, name: &str) -> Result<(Access, ChatRow), Problem> {
+    match chat_of(server, signed, name).await {
+        Err(problem) if problem.is(Kind::NotFound) && name.parse::<ChatId>().is_err() => {}
+        other => return other,
+    }
+    if name.len() > ALIAS || name.chars().any(char::is_control) {
+        return Err(Problem::invalid("Nothing was started.").error("chat", "has up to 128 characters"));
+    }
+    let access = signed.workspaces(None)?.first().copied();
+    let access = access.ok_or_else(|| Problem::not_found("workspace", "of yours"))?;
+    let access = signed.must(access, Role::Write, Right::Run)?;
+    let seen = |row: &AgentRow| row.owner.is_none_or(|owner| access.may_see(owner, false));
+    let agent = server.engine.choose_agent(access.workspace, "", seen).await?.agent;
+    let chat = server.engine.create_named_chat(access.workspace, access.user, agent.id, name).await?;
+    Ok((access, chat))
+}
+
+fn streamed() -> HeaderMap {
+    HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static("text/event-stream"))])
+}
+
+async fn speak(
+    server: &Server,
+    signed: &Signed,
+    (access, chat): (Access, ChatRow),
+    headers: &HeaderMap,
+    wait: Wait,
+    message: String,
+) -> Result<Response, Problem> {
+    let access = signed.must(access, Role::Write, Right::Run)?;
+    let (_, agent) = find_agent(server, signed, None, &chat.agent.to_string()).await?;
+    let started = Started {
+        agent,
+        chat: Some(chat.id),
+        notebook: None,
+        message,
+        model: None,
+        metadata: Default::default(),
+        cancel_on_disconnect: false,
+    };
+    begin(server, signed, access, headers, wait, started).await
+}
+
+/// Says something in a chat and streams what happens. A chat that is not known is made.
+#[utoipa::path(post, path = "/chats/{chat}/interactions", tag = "older clients", params(("chat" = String, Path, description = "Its id, or a name of your own")), request_body = Spoken, responses((status = 200, description = "The stream", body = String, content_type = "text/event-stream")))]
+async fn say(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+    Body(body): Body<Spoken>,
+) -> Result<Response, Problem> {
+    let found = chat_or_new(&server, &signed, &name).await?;
+    speak(&server, &signed, found, &streamed(), Wait::default(), body.user_message).await
+}
+
+/// A run of a chat.
+async fn interaction(server: &Server, signed: &Signed, chat: &str, run: &str) -> Result<(Access, RunRow), Problem> {
+    let (access, chat) = chat_of(server, signed, chat).await?;
+    let (_, row) = find_run(server, signed, run).await?;
+    if row.chat == chat.id { Ok((access, row)) } else { Err(Problem::not_found("interaction", run)) }
+}
+
+/// One interaction: its stream, or with `Accept: application/json` the whole of it.
+#[utoipa::path(get, path = "/chats/{chat}/interactions/{run}", tag = "older clients", params(("chat" = String, Path, description = "Its id, or a name of your own"), ("run" = String, Path, description = "The interaction")), responses((status = 200, description = "The interaction", body = Object)))]
+async fn follow(
+    State(server): State<Server>,
+    signed: Signed,
+    headers: HeaderMap,
+    Path((chat, run)): Path<(String, String)>,
+) -> Result<Response, Problem> {
+    let (access, row) = interaction(&server, &signed, &chat, &run).await?;
+    let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    if accepted.flat_map(|line| line.split(',')).any(|kind| kind.trim().starts_with("application/json")) {
+        return Ok(Json(told(&server, access, &row, true).await?).into_response());
+    }
+    stream(&server, &signed, access, row.id, 0).await
+}
+
+/// Decides what an interaction waits for. Decided already is 400 here.
+#[utoipa::path(post, path = "/chats/{chat}/interactions/{run}/approve", tag = "older clients", params(("chat" = String, Path, description = "Its id, or a name of your own"), ("run" = String, Path, description = "The interaction")), request_body = NewDecision, responses((status = 200, description = "Done", body = Object)))]
+async fn approve(
+    State(server): State<Server>,
+    signed: Signed,
+    Path((chat, run)): Path<(String, String)>,
+    Body(body): Body<NewDecision>,
+) -> Result<Json<Value>, Problem> {
+    let (_, row) = interaction(&server, &signed, &chat, &run).await?;
+    let (name, approved) = (body.names().unwrap_or_default().to_owned(), body.approved);
+    let (_, item) = super::approvals::find(&server, &signed, &name).await?;
+    if item.run != row.id {
+        return Err(Problem::not_found("approval", &name));
+    }
+    decided(&server, &signed, &name, body).await.map_err(|problem| {
+        if problem.is(Kind::AlreadyDecided) { problem.answered_as(StatusCode::BAD_REQUEST) } else { problem }
+    })?;
+    Ok(Json(json!({"status": "processed", "approval_id": name, "approved": approved})))
+}
+
+async fn stop(server: &Server, signed: &Signed, run: &RunRow) -> Result<(), Problem> {
+    let (access, _) = steered(server, signed, &run.id.to_string()).await?;
+    let command = Command::Cancel { by: Actor::User(access.user), reason: "cancelled by a person".to_owned() };
+    server.engine.command(access.workspace, run.id, &command).await?;
+    Ok(())
+}
+
+/// Cancels an interaction.
+#[utoipa::path(post, path = "/chats/{chat}/interactions/{run}/cancel", tag = "older clients", params(("chat" = String, Path, description = "Its id, or a name of your own"), ("run" = String, Path, description = "The interaction")), responses((status = 200, description = "Told", body = Object)))]
+async fn cancel(
+    State(server): State<Server>,
+    signed: Signed,
+    Path((chat, run)): Path<(String, String)>,
+) -> Result<Json<Value>, Problem> {
+    let (_, row) = interaction(&server, &signed, &chat, &run).await?;
+    stop(&server, &signed, &row).await?;
+    let message = "Interaction will stop at next checkpoint";
+    Ok(Json(json!({"status": "cancelling", "interaction_id": row.id, "message": message})))
+}
+
+/// Says something else in place of an earlier message, and streams what happens.
+#[utoipa::path(post, path = "/chats/{chat}/interactions/{run}/edit", tag = "older clients", params(("chat" = String, Path, description = "Its id, or a name of your own"), ("run" = String, Path, description = "The interaction")), request_body = Edit, responses((status = 200, description = "The stream", body = String, content_type = "text/event-stream")))]
+async fn edit(
+    State(server): State<Server>,
+    signed: Signed,
+    Path((chat, run)): Path<(String, String)>,
+    Body(body): Body<Edit>,
+) -> Result<Response, Problem> {
+    let (_, row) = interaction(&server, &signed, &chat, &run).await?;
+    let (access, _) = steered(&server, &signed, &row.id.to_string()).await?;
+    let run = server.engine.edit_run(access.workspace, access.user, row.id, &body.new_user_message).await?;
+    answer(&server, &signed, access, &streamed(), Wait::default(), run, OnLeave::Nothing).await
+}
+
+/// A chat with its interactions, oldest first.
+async fn history(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+) -> Result<Json<Value>, Problem> {
+    let (access, chat) = chat_of(&server, &signed, &name).await?;
+    let filter = RunFilter { chat: Some(chat.id), ..RunFilter::default() };
+    let mut rows = server.engine.store().runs(access.workspace, &filter, SHOWN).await?;
+    rows.reverse();
+    let mut interactions = Vec::new();
+    for row in &rows {
+        let last = rows.last().is_some_and(|last| last.id == row.id);
+        interactions.push(told(&server, access, row, last).await?);
+    }
+    Ok(Json(json!({"id": name, "interactions": interactions, "created_at": chat.created_at})))
+}
+
+/// An interaction in the words of its clients.
+async fn told(server: &Server, access: Access, row: &RunRow, with_state: bool) -> Result<Value, Problem> {
+    let recorded = server.engine.recorded(access.workspace, row.id, 0, None).await?;
+    let texts = Texts::load(&server.engine, access.workspace, recorded.iter().map(|item| &item.event)).await?;
+    let (mut message, mut events) = (Value::Null, Vec::new());
+    for event in recorded.iter().filter_map(|item| wire::event(row.id, item, &texts)) {
+        match event.event.as_ref() {
+            "interaction_started" => message = event.data["user_message"].clone(),
+            "tool_call" | "tool_result" | "thinking" | "answer" => events.push(event.data),
+            _ => {}
+        }
+    }
+    let state = (with_state && row.state.ended_at.is_some()).then(|| json!({"messages": messages(&message, &events)}));
+    Ok(json!({
+        "id": row.id, "status": row.state.status, "user_message": message, "agent_events": events,
+        "final_agent_state": state, "created_at": row.created_at, "completed_at": row.state.ended_at,
+    }))
+}
+
+/// The conversation, as models are given it.
+fn messages(user: &Value, events: &[Value]) -> Vec<Value> {
+    let mut messages = vec![json!({"role": "user", "content": user})];
+    messages.extend(events.iter().filter_map(|event| match event["type"].as_str() {
+        Some("TOOL_CALL") => Some(json!({"role": "assistant", "content": null, "tool_calls": [{
+            "id": event["id"], "type": "function",
+            "function": {"name": event["tool_name"], "arguments": event["tool_input"]},
+        }]})),
+        Some("TOOL_RESULT") => {
+            Some(json!({"role": "tool", "tool_call_id": event["id"], "content": event["tool_output"]}))
+        }
+        Some("ANSWER") => Some(json!({"role": "assistant", "content": event["content"]})),
+        Some(_) | None => None,
+    }));
+    messages
+}

@@ -1,0 +1,226 @@
+//! Sessions: chats, under the name that some clients know them by.
+
+use adjutant_core::run::status::Status;
+use adjutant_engine::store::row::{ApprovalFilter, ApprovalRow, ChatFilter, ChatRow, RunFilter};
+use adjutant_engine::{Right, Role, RunReport};
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::super::agents::find_agent;
+use super::super::approvals::{self, NewDecision, decided};
+use super::super::ask::{Body, MaybeBody};
+use super::super::chats::find_chat;
+use super::super::door::{Access, Signed};
+use super::super::problem::Problem;
+use super::super::server::Server;
+use super::super::start::Wait;
+use super::{SHOWN, speak, stop};
+use crate::wire::{self, Texts};
+
+/// The longest a message waits for its run, in seconds.
+const PATIENCE: u64 = 60;
+
+pub(super) fn router() -> OpenApiRouter<Server> {
+    OpenApiRouter::new()
+        .routes(routes!(open_session, list_sessions))
+        .routes(routes!(get_session))
+        .routes(routes!(message))
+        .routes(routes!(confirm))
+        .routes(routes!(cancel_session))
+        .routes(routes!(logs))
+}
+
+/// What a session begins with.
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+struct NewSession {
+    /// Not used yet.
+    #[schema(value_type = Option<Object>)]
+    task_id: Option<Value>,
+    /// Its title.
+    title: Option<String>,
+}
+
+/// Opens a session: a chat with the agent.
+#[utoipa::path(post, path = "/agents/{agent}/sessions", tag = "older clients", params(("agent" = String, Path, description = "Id or short name")), request_body = Option<NewSession>, responses((status = 201, description = "The session", body = Object)))]
+async fn open_session(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+    MaybeBody(body): MaybeBody<NewSession>,
+) -> Result<(StatusCode, Json<Value>), Problem> {
+    let (access, agent) = find_agent(&server, &signed, None, &name).await?;
+    let access = signed.must(access, Role::Write, Right::Run)?;
+    let title = body.title.unwrap_or_else(|| "New session".to_owned());
+    let chat = server.engine.create_chat(access.workspace, access.user, agent.id, None, title).await?;
+    Ok((StatusCode::CREATED, Json(session(&server, access, &chat).await?)))
+}
+
+/// The sessions of an agent, newest first.
+#[utoipa::path(get, path = "/agents/{agent}/sessions", tag = "older clients", params(("agent" = String, Path, description = "Id or short name")), responses((status = 200, description = "Sessions", body = Vec<Object>)))]
+async fn list_sessions(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+) -> Result<Json<Vec<Value>>, Problem> {
+    let (access, agent) = find_agent(&server, &signed, None, &name).await?;
+    let filter = ChatFilter { agent: Some(agent.id), visible_to: access.visible_to(), before: None };
+    let mut sessions = Vec::new();
+    for chat in server.engine.store().chats(access.workspace, &filter, SHOWN).await? {
+        sessions.push(session(&server, access, &chat).await?);
+    }
+    Ok(Json(sessions))
+}
+
+/// One session.
+#[utoipa::path(get, path = "/sessions/{chat}", tag = "older clients", params(("chat" = String, Path, description = "Its id")), responses((status = 200, description = "The session", body = Object)))]
+async fn get_session(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+) -> Result<Json<Value>, Problem> {
+    let (access, chat) = find_chat(&server, &signed, &name).await?;
+    Ok(Json(session(&server, access, &chat).await?))
+}
+
+/// A message.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Content {
+    /// What you say.
+    content: String,
+}
+
+/// Says something in a session, and waits until the run ends or asks, at most 60 s.
+#[utoipa::path(post, path = "/sessions/{chat}/message", tag = "older clients", params(("chat" = String, Path, description = "Its id")), request_body = Content, responses((status = 200, description = "The session", body = Object)))]
+async fn message(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+    Body(body): Body<Content>,
+) -> Result<Json<Value>, Problem> {
+    let (access, chat) = find_chat(&server, &signed, &name).await?;
+    let wait = Wait { wait: Some(PATIENCE) };
+    speak(&server, &signed, (access, chat), &HeaderMap::new(), wait, body.content).await?;
+    let (access, chat) = find_chat(&server, &signed, &name).await?;
+    Ok(Json(session(&server, access, &chat).await?))
+}
+
+/// Decides what a session waits for.
+#[utoipa::path(post, path = "/sessions/{chat}/confirm", tag = "older clients", params(("chat" = String, Path, description = "Its id")), request_body = NewDecision, responses((status = 200, description = "The session", body = Object)))]
+async fn confirm(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+    Body(body): Body<NewDecision>,
+) -> Result<Json<Value>, Problem> {
+    let (access, chat) = find_chat(&server, &signed, &name).await?;
+    let action = body.names().unwrap_or_default().to_owned();
+    let (_, item) = approvals::find(&server, &signed, &action).await?;
+    if item.chat != chat.id {
+        return Err(Problem::not_found("action", &action));
+    }
+    decided(&server, &signed, &action, body).await?;
+    Ok(Json(session(&server, access, &chat).await?))
+}
+
+/// Cancels what a session does.
+#[utoipa::path(post, path = "/sessions/{chat}/cancel", tag = "older clients", params(("chat" = String, Path, description = "Its id")), responses((status = 200, description = "The session", body = Object)))]
+async fn cancel_session(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+) -> Result<Json<Value>, Problem> {
+    let (access, chat) = find_chat(&server, &signed, &name).await?;
+    let access = signed.must(access, Role::Write, Right::Run)?;
+    if let Some(tip) = chat.tip {
+        stop(&server, &signed, &server.engine.run_row(access.workspace, tip).await?).await?;
+    }
+    Ok(Json(session(&server, access, &chat).await?))
+}
+
+/// What the agent did in a session, one line for each call.
+#[utoipa::path(get, path = "/sessions/{chat}/logs", tag = "older clients", params(("chat" = String, Path, description = "Its id")), responses((status = 200, description = "Actions", body = Vec<Object>)))]
+async fn logs(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+) -> Result<Json<Vec<Value>>, Problem> {
+    let (access, chat) = find_chat(&server, &signed, &name).await?;
+    let short = |text: &str| text.chars().take(200).collect::<String>();
+    let mut rows = Vec::new();
+    for run in runs(&server, access, &chat).await? {
+        for action in run.actions {
+            let path = serde_json::from_str::<Value>(&action.arguments).ok();
+            rows.push(json!({
+                "id": action.call_id, "session_id": chat.id, "action_type": action.tool_name,
+                "target_path": path.and_then(|arguments| arguments["path"].as_str().map(str::to_owned)),
+                "input_summary": short(&action.arguments), "output_summary": short(&action.output.unwrap_or_default()),
+                "was_allowed": action.started_at.is_some(), "execution_time_ms": action.ms,
+                "created_at": action.started_at.or(action.finished_at),
+            }));
+        }
+    }
+    Ok(Json(rows))
+}
+
+/// The runs of a chat's branch, oldest first.
+async fn runs(server: &Server, access: Access, chat: &ChatRow) -> Result<Vec<RunReport>, Problem> {
+    let filter = RunFilter { chat: Some(chat.id), ..RunFilter::default() };
+    let rows = server.engine.store().runs(access.workspace, &filter, SHOWN).await?;
+    let mut reports = Vec::new();
+    for row in rows.iter().rev() {
+        reports.push(server.engine.report(access.workspace, row.id).await?);
+    }
+    Ok(reports)
+}
+
+/// A chat in the words of its clients.
+async fn session(server: &Server, access: Access, chat: &ChatRow) -> Result<Value, Problem> {
+    let reports = runs(server, access, chat).await?;
+    let last = reports.last();
+    let status = match last.map(|run| run.status) {
+        None | Some(Status::Queued) => "pending",
+        Some(Status::Running | Status::WaitingApproval | Status::Paused | Status::InDoubt | Status::Cancelling) => {
+            "running"
+        }
+        Some(Status::Completed) => "completed",
+        Some(Status::Failed) => "failed",
+        Some(Status::Cancelled) => "cancelled",
+    };
+    let pending = Some("pending".to_owned());
+    let filter = ApprovalFilter { status: pending, run: last.map(|run| run.id), ..ApprovalFilter::default() };
+    let waiting = match last {
+        Some(_) => server.engine.store().approvals(access.workspace, &filter, SHOWN).await?,
+        None => Vec::new(),
+    };
+    let summary = |item: &ApprovalRow| {
+        let card = wire::approval(item, None, &Texts::default());
+        json!({"id": item.id, "type": item.tool, "summary": card["summary"], "requires_confirmation": true})
+    };
+    let actions: Vec<Value> = waiting.iter().map(summary).collect();
+    let mut messages = Vec::new();
+    for run in &reports {
+        messages.push(json!({
+            "role": "assistant", "content": run.result,
+            "pending_actions": if Some(run.id) == chat.tip { json!(actions) } else { json!([]) },
+        }));
+    }
+    let mut files: Vec<&String> = reports.iter().flat_map(|run| &run.files_modified).collect();
+    files.sort();
+    files.dedup();
+    Ok(json!({
+        "id": chat.id, "session_id": chat.id, "agent_id": chat.agent, "task_id": null, "user_id": chat.owner,
+        "status": status, "context": {}, "messages": messages, "pending_actions": actions, "files_modified": files,
+        "tokens_used": reports.iter().map(|run| run.token_usage.input + run.token_usage.output).sum::<u64>(),
+        "api_calls_made": reports.iter().map(|run| run.model_calls.len()).sum::<usize>(),
+        "started_at": chat.created_at, "completed_at": last.and_then(|run| run.finished_at),
+        "error_message": last.and_then(|run| run.error.as_ref()).map(|error| error.message.clone()),
+    }))
+}

@@ -1,0 +1,184 @@
+//! The paths of older clients: their requests as they are written, with a token, and the names that come back.
+
+use serde_json::{Value, json};
+
+use super::client::{Client, Sent, Server, Stream};
+use crate::house::{House, text};
+
+const SCRIPT: &str = r#"
+- when: { user: look, turn: 1 }
+  text: Let me look.
+  calls: [{ name: list_files, arguments: { path: / } }]
+- when: { user: look }
+  text: There are notes.
+- when: { user: write, turn: 1 }
+  text: I write it down.
+  calls: [{ name: create_file, arguments: { path: /new.md, content: hello } }]
+- when: { user: write }
+  text: Written.
+- text: Good day.
+"#;
+
+/// The names of the contract, without what was added to it.
+const NAMES: [&str; 11] = [
+    "interaction_started",
+    "tool_call",
+    "tool_result",
+    "thinking",
+    "answer",
+    "approval_required",
+    "approved",
+    "rejected",
+    "cancelled",
+    "error",
+    "interaction_complete",
+];
+
+fn server() -> Server {
+    let house = House::new();
+    house.script(SCRIPT);
+    Server::start(house)
+}
+
+fn names(events: &[Sent]) -> Vec<&str> {
+    events.iter().map(|event| event.name.as_str()).filter(|name| NAMES.contains(name)).collect()
+}
+
+/// `curl -N …/chats/test_chat/interactions -H "Content-Type: application/json" -d '{"user_message": …}'`
+fn say(client: &Client, message: &str) -> Stream {
+    client.follow("POST", "/chats/test_chat/interactions", Some(&json!({"user_message": message})))
+}
+
+/// Reads up to an event of this name.
+fn until(stream: &mut Stream, name: &str) -> Vec<Sent> {
+    let mut events = Vec::new();
+    for event in stream.by_ref() {
+        let found = event.name == name;
+        events.push(event);
+        if found {
+            return events;
+        }
+    }
+    panic!("{name} never came: {events:?}")
+}
+
+#[test]
+fn an_interaction_streams_the_standard_flow_and_is_found_in_its_chat() {
+    let server = server();
+    let owner = server.owner();
+    let plain = owner.with("accept", "*/*").with("content-type", "application/json");
+    let events: Vec<Sent> = say(&plain, "look").collect();
+    let flow = ["interaction_started", "thinking", "tool_call", "tool_result", "answer", "interaction_complete"];
+    assert_eq!(names(&events), flow);
+    let call = &events.iter().find(|event| event.name == "tool_call").unwrap().data;
+    assert_eq!((&call["type"], &call["tool_name"]), (&json!("TOOL_CALL"), &json!("list_files")));
+    assert!(call["tool_input"].is_string() && call["id"].is_string(), "{call}");
+    let last = &events.last().unwrap().data;
+    assert_eq!(last["status"], "COMPLETED");
+
+    let chat = owner.get("/chats/test_chat").expect(200);
+    assert_eq!(chat["id"], "test_chat");
+    let interaction = &chat["interactions"][0];
+    assert_eq!((&interaction["id"], &interaction["user_message"]), (&last["interaction_id"], &json!("look")));
+    let types: Vec<&Value> =
+        interaction["agent_events"].as_array().unwrap().iter().map(|event| &event["type"]).collect();
+    assert_eq!(types, ["THINKING", "TOOL_CALL", "TOOL_RESULT", "ANSWER"]);
+    let state = interaction["final_agent_state"]["messages"].as_array().unwrap();
+    assert_eq!(state.last().unwrap()["content"], "There are notes.");
+    assert!(interaction["completed_at"].is_string(), "{interaction}");
+    let path = format!("/chats/test_chat/interactions/{}", text(&last["interaction_id"]));
+    let again: Vec<Sent> = owner.follow("GET", &path, None).collect();
+    assert_eq!(names(&again), flow);
+    assert_eq!(owner.with("accept", "application/json").get(&path).expect(200)["id"], last["interaction_id"]);
+    // A name belongs to one person of one workspace.
+    server.person("kim", "home", "write").get("/chats/test_chat").refuses(404, "not_found");
+}
+
+#[test]
+fn an_interaction_waits_for_its_approval_which_is_taken_once() {
+    let server = server();
+    let owner = server.owner();
+    let mut stream = say(&owner, "write");
+    let mut events = until(&mut stream, "approval_required");
+    let asked = events.last().unwrap().data.clone();
+    let base = format!("/chats/test_chat/interactions/{}", text(&asked["run_id"]));
+    let body = json!({"approval_id": asked["approval_id"], "approved": true});
+    let missing = json!({"approval_id": "approval_abc", "approved": true});
+    owner.post(&format!("{base}/approve"), missing).refuses(404, "not_found");
+    let done = owner.post(&format!("{base}/approve"), body.clone()).expect(200);
+    assert_eq!(done, json!({"status": "processed", "approval_id": asked["approval_id"], "approved": true}));
+    events.extend(stream);
+    let flow = [
+        "interaction_started",
+        "thinking",
+        "approval_required",
+        "approved",
+        "tool_call",
+        "tool_result",
+        "answer",
+        "interaction_complete",
+    ];
+    assert_eq!(names(&events), flow);
+    assert_eq!(owner.post(&format!("{base}/approve"), body).status, 400);
+}
+
+#[test]
+fn an_interaction_is_cancelled_and_another_is_edited() {
+    let server = server();
+    let owner = server.owner();
+    let mut stream = say(&owner, "write");
+    let mut events = until(&mut stream, "approval_required");
+    let run = text(&events[0].data["interaction_id"]);
+    let base = format!("/api/v1/chats/test_chat/interactions/{run}");
+    let told = owner.call("POST", &format!("{base}/cancel"), None).expect(200);
+    assert_eq!((&told["status"], &told["interaction_id"]), (&json!("cancelling"), &json!(run)));
+    events.extend(stream);
+    let flow = names(&events);
+    assert_eq!(flow[flow.len() - 2..], ["cancelled", "interaction_complete"]);
+    assert_eq!(events.last().unwrap().data["status"], "CANCELLED");
+
+    let edited = owner.follow("POST", &format!("{base}/edit"), Some(&json!({"new_user_message": "look"})));
+    let edited: Vec<Sent> = edited.collect();
+    assert_eq!(names(&edited).first(), Some(&"interaction_started"));
+    assert_ne!(edited[0].data["interaction_id"], json!(run));
+    let chat = owner.get("/chats/test_chat").expect(200);
+    let messages: Vec<&Value> =
+        chat["interactions"].as_array().unwrap().iter().map(|interaction| &interaction["user_message"]).collect();
+    assert_eq!(messages, ["look"]);
+}
+
+#[test]
+fn a_session_is_opened_spoken_to_confirmed_logged_and_cancelled() {
+    let server = server();
+    let owner = server.owner();
+    let body = json!({
+        "workspace_id": 1, "name": "Research Assistant", "provider": "test", "model": "script",
+        "scope": {"notebooks": ["*"], "folders": ["/"], "file_types": ["*.md", "*.txt"]},
+        "can_read": true, "can_write": true, "can_create": true, "can_delete": false, "max_requests_per_hour": 50,
+    });
+    let agent = owner.post("/api/v1/agents/", body).expect(201);
+    assert_eq!(agent["model"], "test/script");
+    let listed = owner.get("/api/v1/agents/?workspace_id=1").expect(200);
+    assert!(listed["data"].as_array().unwrap().iter().any(|row| row["id"] == agent["id"]), "{listed}");
+    let sessions = format!("/api/v1/agents/{}/sessions", text(&agent["id"]));
+    let session = owner.post(&sessions, json!({})).expect(201);
+    assert_eq!((&session["status"], &session["agent_id"]), (&json!("pending"), &agent["id"]));
+    let path = format!("/api/v1/sessions/{}", text(&session["id"]));
+    let asks = owner.post(&format!("{path}/message"), json!({"content": "write"})).expect(200);
+    assert_eq!(asks["status"], "running");
+    let action = &asks["messages"][0]["pending_actions"][0];
+    assert_eq!((&action["type"], &action["requires_confirmation"]), (&json!("create_file"), &json!(true)));
+    owner.post(&format!("{path}/confirm"), json!({"action_id": action["id"], "confirmed": true})).expect(200);
+    let run = text(&owner.get(&format!("/api/v1/chats/{}", text(&session["id"]))).expect(200)["last_run_id"]);
+    owner.get(&format!("/api/v1/runs/{run}?wait=60")).expect(200);
+    let done = owner.get(&path).expect(200);
+    assert_eq!((&done["status"], &done["files_modified"]), (&json!("completed"), &json!(["/new.md"])));
+    let logs = owner.get(&format!("{path}/logs")).expect(200);
+    assert_eq!((&logs[0]["action_type"], &logs[0]["was_allowed"]), (&json!("create_file"), &json!(true)));
+    assert_eq!(logs[0]["target_path"], "/new.md");
+    assert_eq!(owner.post(&format!("{path}/cancel"), json!({})).expect(200)["status"], "completed");
+    assert_eq!(owner.get(&sessions).expect(200)[0]["id"], session["id"]);
+    let off = format!("/api/v1/agents/{}/activate?active=false", text(&agent["id"]));
+    owner.post(&off, json!({})).expect(200);
+    owner.post(&sessions, json!({})).refuses(409, "agent_inactive");
+}
