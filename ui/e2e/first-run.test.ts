@@ -45,6 +45,20 @@ it('asks before it writes, shows the difference, goes on after a reload, and wri
   await page.getByText('1 file changed').waitFor()
 })
 
+it('takes back what the run did', async () => {
+  const { page } = story
+  const chat = page.url()
+  await page.getByRole('link', { name: 'See the run' }).click()
+  await page.getByRole('button', { name: 'Undo' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Take back what this run did' })
+  await dialog.getByText('goes back').waitFor()
+  expect(await todo()).toContain('buy milk')
+  await dialog.getByRole('button', { name: 'Put 1 file back' }).click()
+  await page.getByText('1 file is as it was before.').waitFor()
+  expect(await todo()).toContain('buy mlik')
+  await page.goto(chat)
+})
+
 it('lets somebody out, and in again to where they were', async () => {
   const { page } = story
   const before = new URL(page.url()).pathname

@@ -1,7 +1,7 @@
 // Starts the real server on a free port with an empty data directory, and takes both away again.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -21,13 +21,15 @@ export interface Server {
   stop(): Promise<void>
 }
 
-export async function startServer(): Promise<Server> {
+/** With a script, a model that answers from it is the default; see docs/scripted-models.md. */
+export async function startServer(script?: string): Promise<Server> {
   const binary = process.env['ADJUTANT_BIN']
   if (!binary) throw new Error('ADJUTANT_BIN must name the server to test; `make test` sets it')
 
   const data = await mkdtemp(join(tmpdir(), 'adjutant-e2e-'))
   const listen = `127.0.0.1:${await freePort()}`
-  const start = (): ChildProcess => spawn(binary, ['serve', '--listen', listen, '--data', data, '--no-open'], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const config = script === undefined ? [] : ['--config', await configOf(data, script)]
+  const start = (): ChildProcess => spawn(binary, ['serve', '--listen', listen, '--data', data, '--no-open', ...config], { stdio: ['ignore', 'pipe', 'pipe'] })
   let child = start()
 
   async function stop(): Promise<void> {
@@ -45,6 +47,13 @@ export async function startServer(): Promise<Server> {
     await stop()
     throw error
   }
+}
+
+async function configOf(folder: string, script: string): Promise<string> {
+  const file = join(folder, 'e2e.toml')
+  await writeFile(join(folder, 'story.yaml'), script)
+  await writeFile(file, 'default_model = "test/any"\n\n[providers.test]\nkind = "scripted"\nscript = "story.yaml"\n')
+  return file
 }
 
 async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {

@@ -71,11 +71,29 @@ it('makes an agent, lets it write in one folder, and keeps both versions', async
   await page.getByRole('heading', { name: 'Librarian' }).waitFor()
 
   await page.getByRole('tab', { name: 'What it may touch' }).click()
+  const reach = page.getByRole('region', { name: 'What can it touch?' })
+  await reach.getByText('asked the guard now').waitFor()
   await page.getByRole('checkbox', { name: 'Write in /' }).check()
+  await reach.getByText('This edit adds 6: Write').waitFor()
   await page.getByRole('button', { name: 'Save', exact: true }).click()
   await page.getByText('Saved as version 2.').waitFor()
+  await page.getByRole('button', { name: 'Ask', exact: true }).click()
+  await page.getByText('Asks you').waitFor()
   await page.getByRole('tab', { name: 'Versions' }).click()
   await page.getByText('can_write').waitFor()
+})
+
+it('stops everything at one switch, and lets it go on', async () => {
+  const { page } = story
+  await page.goto(`${story.server.url}/settings/stop`)
+  await page.getByLabel('Why (others see it)').fill('a drill')
+  await page.getByRole('button', { name: 'Stop everything' }).click()
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Stop everything' }).click()
+  await page.getByText('Everything is stopped: no run starts').waitFor()
+  await page.getByRole('button', { name: 'Let them go on' }).first().click()
+  await page.getByText('Everything is stopped: no run starts').waitFor({ state: 'detached' })
+  await page.goto(`${story.server.url}/audit`)
+  await page.getByText('a drill').first().waitFor()
 })
 
 it('did all that without an error and without asking anybody else', () => {

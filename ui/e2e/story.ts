@@ -14,8 +14,8 @@ export interface Story {
   end(): Promise<void>
 }
 
-export async function begin(): Promise<Story> {
-  const server = await startServer()
+export async function begin(script?: string): Promise<Story> {
+  const server = await startServer(script)
   const browser = await startBrowser()
   const page = await browser.context.newPage()
   const wrong: string[] = []

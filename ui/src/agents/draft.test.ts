@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { Agent } from '../api/types'
-import { changeOf, draftOf, fieldsOf, newDraft } from './draft'
+import { changeOf, draftOf, draftOfTemplate, fieldsOf, newDraft } from './draft'
 
 const agent = {
   name: 'Guide',
@@ -42,4 +42,10 @@ it('takes a flag away when no folder grants it any more, and lets the server fin
 
 it('begins with an agent that only reads', () => {
   expect(fieldsOf(newDraft())).toMatchObject({ can_read: true, can_write: false, can_create: false, can_delete: false, autonomy: 'low' })
+})
+
+it('fills what a template leaves out with the careful choice', () => {
+  const draft = draftOfTemplate({ name: 'Writer', can_write: true, scope: { notebooks: ['*'], folders: ['/drafts'] } })
+  expect(draft).toMatchObject({ name: 'Writer', autonomy: 'low', max_turns: 50, owner: 'user' })
+  expect(draft.folders).toEqual([{ path: '/drafts', verbs: { read: true, write: true, create: false, delete: false } }])
 })

@@ -84,6 +84,15 @@ export function draftOf(agent: Agent): Draft {
   }
 }
 
+/** A template says only what is special about it. What it leaves out is the careful choice. */
+export function draftOfTemplate(template: Partial<Agent>): Draft {
+  const careful = { can_read: true, can_write: false, can_create: false, can_delete: false, scope: {}, toolsets: ['files'], requires_approval: [], description: '', system_prompt: '' }
+  const plain = newDraft()
+  const draft = draftOf({ ...careful, ...template } as Agent)
+  const given = Object.entries(draft).filter(([, value]) => value !== undefined)
+  return { ...plain, ...Object.fromEntries(given), owner: 'user', is_active: true }
+}
+
 const words = (text: string): string[] => text.split(',').map((word) => word.trim()).filter(Boolean)
 
 function scopeOf(draft: Draft): AgentScope {

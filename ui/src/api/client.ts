@@ -91,4 +91,6 @@ export const patch = <T, A extends Address<'patch'> = Address<'patch'>>(address:
 /** A text of the server as it is. */
 export const getText = async (address: Address<'get'>, ask: Ask<never>): Promise<string> =>
   (await send('get', addressOf(address, ask.path, ask.query), ask, { accept: '*/*' })).text()
+/** Takes away, and says what is left. */
+export const removed = <T>(address: Address<'delete'>, ask?: Ask<never>): Promise<T> => call<T>('delete', address, ask)
 export const remove = (address: Address<'delete'>, ask?: Ask<never>): Promise<void> => call<void>('delete', address, ask)

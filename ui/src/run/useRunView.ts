@@ -27,11 +27,12 @@ export function useRunView(id: Ref<string>): FollowedRun {
 
   /** Many events make one drawing, also in a tab that nobody looks at. */
   function draw(): void {
-    drawing ??= setTimeout(() => {
-      drawing = undefined
-      view.value = { ...state, steps: [...state.steps] }
-      events.value = [...log]
-    }, DRAW_MS)
+    drawing ??= setTimeout(drawNow, DRAW_MS)
+  }
+  function drawNow(): void {
+    drawing = undefined
+    view.value = { ...state, steps: [...state.steps] }
+    events.value = [...log]
   }
   function take(event: WireEvent): void {
     fold(state, event)
@@ -42,7 +43,11 @@ export function useRunView(id: Ref<string>): FollowedRun {
   async function readAll(run: string, signal: AbortSignal): Promise<void> {
     for (let after = 0; ; ) {
       const page = await get<Page<WireEvent>>('/runs/{run}/events', { path: { run }, query: { after, limit: PAGE }, signal })
-      page.data.forEach(take)
+      // What is read in pages is drawn once, when it is all there.
+      for (const event of page.data) {
+        fold(state, event)
+        log.push(event)
+      }
       if (!page.has_more || page.next_cursor === null) return
       after = Number(page.next_cursor)
     }
@@ -60,6 +65,7 @@ export function useRunView(id: Ref<string>): FollowedRun {
     isLoaded.value = false
     try {
       await readAll(run, signal)
+      drawNow()
       isLoaded.value = true
       if (hasEnded(state.status)) return
       await follow({

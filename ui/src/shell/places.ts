@@ -1,5 +1,5 @@
 // The places of the rail, in one list: the rail, the phone's bar, the palette and the go-to keys read it.
-import { Bot, FolderOpen, Inbox, ListTree, MessageSquare, Scale, Settings } from '@lucide/vue'
+import { Bot, FolderOpen, Inbox, ListTree, MessageSquare, Scale, ScrollText, Settings } from '@lucide/vue'
 import type { Component } from 'vue'
 
 export interface Place {
@@ -12,6 +12,8 @@ export interface Place {
   first?: boolean
   /** Apart from the work itself. */
   second?: boolean
+  /** Only for whoever runs a workspace or the instance. */
+  admin?: boolean
 }
 
 export const PLACES: Place[] = [
@@ -21,8 +23,12 @@ export const PLACES: Place[] = [
   { to: '/agents', label: 'Agents', icon: Bot, key: 'a' },
   { to: '/files', label: 'Files', icon: FolderOpen, key: 'f' },
   { to: '/rules', label: 'Rules', icon: Scale, key: 'l', second: true },
+  { to: '/audit', label: 'Audit', icon: ScrollText, key: 'u', second: true, admin: true },
   { to: '/settings', label: 'Settings', icon: Settings, key: 's', second: true },
 ]
+
+/** The places of whoever is signed in. */
+export const placesFor = (isAdmin: boolean): Place[] => PLACES.filter((place) => !place.admin || isAdmin)
 
 /** Whether an address is that place, or somewhere in it. */
 export const isAt = (path: string, place: Place): boolean => path === place.to || path.startsWith(`${place.to}/`)

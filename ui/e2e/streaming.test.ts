@@ -1,0 +1,74 @@
+// A model that takes its time, and one that means harm.
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { begin, setUp, type Story } from './story'
+
+const WORDS = Array.from({ length: 80 }, (_, n) => `word${n + 1}.`)
+const SCRIPT = `
+- when: { user: count }
+  text: "${WORDS.join(' ')}"
+  chunk: 8
+  pace_ms: 60
+- when: { user: harm }
+  text: |
+    <img src="https://evil.example/pixel.png" onerror="document.title='owned'">
+    <script>document.title = 'owned'</script>
+    ![pixel](https://evil.example/pixel.png)
+    [press me](javascript:document.title='owned')
+    <form action="https://evil.example"><button>Approve</button></form>
+    The end.
+- when: { user: fail }
+  error: { class: bad_request, status: 400 }
+`
+
+let story: Story
+beforeAll(async () => {
+  story = await begin(SCRIPT)
+  await setUp(story)
+})
+afterAll(() => story?.end())
+
+async function say(text: string): Promise<void> {
+  await story.page.goto(story.server.url)
+  await story.page.getByRole('textbox', { name: 'Message' }).fill(text)
+  await story.page.keyboard.press('Enter')
+}
+
+it('goes on after a reload in the middle of an answer, without loss or doubling', async () => {
+  const { page } = story
+  await say('count')
+  await page.getByText('word5.').waitFor()
+  expect(await page.getByText('word80.').count()).toBe(0)
+  await page.reload()
+  await page.getByText('word80.').waitFor()
+  await page.getByText('See the run').waitFor()
+  const answer = await page.getByRole('article').locator('.markdown').last().innerText()
+  expect(answer.split(/\s+/)).toEqual(WORDS)
+})
+
+it('stops a run in the middle of an answer', async () => {
+  const { page } = story
+  await say('count')
+  await page.getByText('word5.').waitFor()
+  await page.getByRole('button', { name: 'Stop' }).click()
+  await page.getByText('The run was stopped.').waitFor()
+})
+
+it('shows what a hostile model writes as text', async () => {
+  const { page } = story
+  await say('harm')
+  await page.getByText('The end.').waitFor()
+  await page.getByText('See the run').waitFor()
+  const answer = page.getByRole('article').locator('.markdown').last()
+  expect(await answer.locator('img, script, form, button, [onerror]').count()).toBe(0)
+  expect(await page.title()).not.toContain('owned')
+})
+
+it('says what failed and that nothing more was done', async () => {
+  const { page } = story
+  await say('fail')
+  await page.getByText('The run failed. What was done before stays done.').waitFor()
+})
+
+it('did all that without an error and without asking anybody else', () => {
+  expect(story.wrong).toEqual([])
+})
