@@ -7,8 +7,8 @@ use adjutant_engine::store::row::{ChatFilter, ChatRow, RunFilter};
 use adjutant_engine::{Right, Role};
 use axum::Json;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode};
-use axum::response::Response;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
@@ -34,6 +34,7 @@ pub(super) fn router() -> OpenApiRouter<Server> {
         .routes(routes!(get, change))
         .routes(routes!(say))
         .routes(routes!(stats))
+        .routes(routes!(export))
 }
 
 /// A chat that the caller may see, and what they are where it is.
@@ -238,6 +239,28 @@ async fn say(
         cancel_on_disconnect: body.cancel_on_disconnect,
     };
     begin(&server, &signed, access, &headers, wait, started).await
+}
+
+/// A chat with its runs, each as one document with its message; the newest 100 of its branch, oldest first.
+#[utoipa::path(get, path = "/chats/{chat}/export", tag = "chats", params(("chat" = String, Path, description = "Its id")), responses((status = 200, description = "The chat", body = Object)))]
+async fn export(State(server): State<Server>, signed: Signed, Path(name): Path<String>) -> Result<Response, Problem> {
+    let (access, row) = find_chat(&server, &signed, &name).await?;
+    let filter = RunFilter { chat: Some(row.id), ..RunFilter::default() };
+    let mut runs = Vec::new();
+    for run in server.engine.store().runs(access.workspace, &filter, RUNS).await?.iter().rev() {
+        let mut document = super::runs::document(&server, access, run.id).await?;
+        let state = server.engine.run_state(access.workspace, run.id).await?;
+        let mut message = state.start.and_then(|start| start.user_message);
+        if let Some(message) = &mut message {
+            server.engine.load_texts(access.workspace, &mut [message]).await?;
+        }
+        document["user_message"] = json!(message.map(|text| text.text().into_owned()));
+        runs.push(document);
+    }
+    let mut chat = shown(&row);
+    chat["runs"] = json!(runs);
+    let attached = format!("attachment; filename=\"{}.json\"", row.id);
+    Ok(([(header::CONTENT_DISPOSITION, attached)], Json(chat)).into_response())
 }
 
 /// What a chat amounts to.

@@ -86,6 +86,9 @@ fn an_interaction_streams_the_standard_flow_and_is_found_in_its_chat() {
     let state = interaction["final_agent_state"]["messages"].as_array().unwrap();
     assert_eq!(state.last().unwrap()["content"], "There are notes.");
     assert!(interaction["completed_at"].is_string(), "{interaction}");
+    let exported = owner.get(&format!("/api/v1/chats/{}/export", text(&events[0].data["chat_id"]))).expect(200);
+    let whole = &exported["runs"][0];
+    assert_eq!((&whole["user_message"], &whole["result"]), (&json!("look"), &json!("There are notes.")));
     let path = format!("/chats/test_chat/interactions/{}", text(&last["interaction_id"]));
     let again: Vec<Sent> = owner.follow("GET", &path, None).collect();
     assert_eq!(names(&again), flow);

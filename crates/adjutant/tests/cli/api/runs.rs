@@ -96,6 +96,35 @@ fn a_stream_that_is_cut_again_and_again_yields_the_log_once_and_in_order() {
 }
 
 #[test]
+fn a_stream_cut_two_hundred_times_while_its_run_goes_on_yields_exactly_the_log() {
+    let call = |turn, n| format!("{{ name: read_file, arguments: {{ path: /{turn}-{n}.md }} }}");
+    let calls = |turn: u32| (1..=10).map(|n| call(turn, n)).collect::<Vec<_>>().join(", ");
+    let turn = |turn: u32| format!("- when: {{ turn: {turn} }}\n  text: Turn {turn}.\n  calls: [{}]\n", calls(turn));
+    let turns: String = (1..=12).map(turn).collect();
+    let server = Server::start(scripted(&format!("{turns}- text: Done.\n")));
+    let owner = server.owner();
+    let run = owner.post("/api/v1/runs", json!({"agent_id": "guide", "input": "look and look"})).expect(202);
+    let path = format!("/api/v1/runs/{}/events", text(&run["id"]));
+    let (mut seen, mut last, mut cuts) = (Vec::new(), 0, 0);
+    loop {
+        let stream = owner.with("last-event-id", &last.to_string()).follow("GET", &path, None);
+        if stream.head.status == 204 {
+            break;
+        }
+        cuts += 1;
+        // The first 200 readers take one event and hang up; live pieces are not counted.
+        for event in stream.filter(|event| event.id.is_some()).take(if cuts <= 200 { 1 } else { 1000 }) {
+            last = event.id.unwrap();
+            seen.push(event);
+        }
+    }
+    assert!(cuts > 200, "only {cuts} cuts");
+    let whole: Vec<Sent> = owner.follow("GET", &path, None).filter(|event| event.id.is_some()).collect();
+    assert_eq!(seen, whole);
+    assert_eq!(seen.last().unwrap().name, "interaction_complete");
+}
+
+#[test]
 fn a_run_waits_for_a_decision_and_goes_on_after_it() {
     let server = Server::start(scripted(READS));
     let owner = server.owner();
