@@ -128,17 +128,16 @@ pub(super) async fn approval(instance: &Instance, text: &str) -> Result<Approval
     only(&rows, text).ok_or_else(|| no_approval(text))?
 }
 
-/// The rule a person means.
+/// The rule a person means, of all there are.
 ///
 /// # Errors
 /// When there is none, or more than one.
-pub(super) async fn rule(instance: &Instance, text: &str) -> Result<Rule, Failure> {
+pub(super) fn rule<T: Clone>(mut rules: Vec<(Rule, T)>, text: &str) -> Result<(Rule, T), Failure> {
     let wanted = typed(RuleId::PREFIX, text);
     let none = || {
         Failure::not_found(format!("There is no rule `{text}`.")).hint("adjutant rules ls shows the rules there are")
     };
-    let mut rules = instance.engine.rules(instance.home.workspace).await?;
-    rules.retain(|rule| rule.id.to_string().starts_with(&wanted));
+    rules.retain(|(rule, _)| rule.id.to_string().starts_with(&wanted));
     only(&rules, text).ok_or_else(none)?
 }
 

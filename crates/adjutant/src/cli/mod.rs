@@ -14,6 +14,7 @@ mod inbox;
 mod interrupt;
 mod openapi;
 mod output;
+mod people;
 mod place;
 mod prompt;
 mod remote;
@@ -96,6 +97,15 @@ enum Command {
     Check(check::Args),
     /// Judge an agent's past calls again under a draft of it
     Backtest(backtest::Args),
+    /// See, make and take away tokens
+    #[command(subcommand)]
+    Tokens(people::Tokens),
+    /// See, invite and switch off people
+    #[command(subcommand)]
+    Users(people::Users),
+    /// See and make workspaces
+    #[command(subcommand)]
+    Ws(people::Ws),
     /// Keep a token for a server
     Login(remote::Login),
     /// Say how this instance is
@@ -187,6 +197,9 @@ pub(crate) async fn execute(cli: Cli, env: Environment) -> Result<Exit, Failure>
         Command::Audit(args) => audit::execute(&context, args).await,
         Command::Check(args) => check::execute(&context, &args),
         Command::Backtest(args) => backtest::execute(&context, args).await,
+        Command::Tokens(command) => people::tokens(&context, command).await,
+        Command::Users(command) => people::users(&context, command).await,
+        Command::Ws(command) => people::ws(&context, command).await,
         Command::Login(args) => remote::login(&context, args).await,
         Command::Doctor(args) => doctor::execute(&context, args).await,
         Command::Config(args) => config::execute(&context, &args),

@@ -30,10 +30,13 @@ struct Where {
     workspace_id: Option<String>,
 }
 
-fn shown(access: Access, rule: &Rule) -> Value {
+/// A rule, what it says in one line, and whether it counts.
+async fn shown(server: &Server, access: Access, rule: &Rule) -> Result<Value, Problem> {
     let mut shown = serde_json::to_value(rule).unwrap_or_default();
     shown["workspace_id"] = json!(access.workspace);
-    shown
+    shown["says"] = json!(rule.in_words());
+    shown["live"] = json!(server.engine.rule_counts(access.workspace, rule).await?);
+    Ok(shown)
 }
 
 /// A rule of one of the caller's workspaces.
@@ -54,7 +57,9 @@ async fn find(server: &Server, signed: &Signed, name: &str) -> Result<(Access, R
 async fn list(State(server): State<Server>, signed: Signed, Asked(asked): Asked<Where>) -> Result<Json<Page>, Problem> {
     let mut data = Vec::new();
     for access in signed.workspaces(asked.workspace_id.as_deref())? {
-        data.extend(server.engine.rules(access.workspace).await?.iter().map(|rule| shown(access, rule)));
+        for rule in server.engine.rules(access.workspace).await? {
+            data.push(shown(&server, access, &rule).await?);
+        }
     }
     Ok(all(data))
 }
@@ -69,14 +74,14 @@ async fn create(
 ) -> Result<(StatusCode, Json<Value>), Problem> {
     let access = signed.workspace_or_only(asked.workspace_id.as_deref(), Role::Admin, Right::Admin)?;
     let rule = server.engine.add_rule(access.workspace, access.user, body).await?;
-    Ok((StatusCode::CREATED, Json(shown(access, &rule))))
+    Ok((StatusCode::CREATED, Json(shown(&server, access, &rule).await?)))
 }
 
 /// One rule.
 #[utoipa::path(get, path = "/rules/{rule}", tag = "rules", params(("rule" = String, Path, description = "Its id")), responses((status = 200, description = "The rule", body = Object)))]
 async fn get(State(server): State<Server>, signed: Signed, Path(name): Path<String>) -> Result<Json<Value>, Problem> {
     let (access, rule) = find(&server, &signed, &name).await?;
-    Ok(Json(shown(access, &rule)))
+    Ok(Json(shown(&server, access, &rule).await?))
 }
 
 /// Takes a rule away. It counts no more from the next judgement on. For admins.

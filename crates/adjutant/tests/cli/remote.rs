@@ -105,3 +105,67 @@ fn another_machine_needs_a_token_and_keeps_it_for_nobody_else_to_read() {
     let gone = elsewhere.adjutant(&["runs", "ls", "--url", &url]);
     assert!(gone.code == Some(8) && gone.err.contains("cannot be reached"), "{gone}");
 }
+
+#[test]
+fn what_a_run_did_is_checked_exported_and_taken_back_at_the_server() {
+    let server = Server::start(House::new());
+    let house = &server.house;
+    let before = std::fs::read_to_string(house.note("todo.md")).unwrap();
+    let (run, approval) = house.asked();
+    assert_eq!(house.adjutant(&["inbox", "approve", &approval]).code, Some(0));
+    assert_eq!(house.adjutant(&["runs", "watch", &run]).code, Some(0));
+    assert_eq!(house.document(&["runs", "replay", &run])["divergences"], json!([]));
+    let file = house.path().join("run.jsonl");
+    let exported = house.adjutant(&["runs", "export", &run, "-o", file.to_str().unwrap()]);
+    assert_eq!(exported.code, Some(0), "{exported}");
+    assert_eq!(house.adjutant(&["audit", "verify", file.to_str().unwrap()]).code, Some(0));
+    assert_ne!(std::fs::read_to_string(house.note("todo.md")).unwrap(), before);
+    let undone = house.adjutant(&["runs", "undo", &run]);
+    assert!(undone.code == Some(0) && undone.out.contains("± /todo.md"), "{undone}");
+    assert_eq!(std::fs::read_to_string(house.note("todo.md")).unwrap(), before);
+}
+
+#[test]
+fn rules_are_written_and_taken_away_at_the_server() {
+    let server = Server::start(House::new());
+    let house = &server.house;
+    let rule = house.document(&["rules", "add", "deny", "write_file", "--agent", "guide", "--in", "/"]);
+    let refused = house.adjutant(&["run", "tidy the welcome notes", "--json", "--approve", "fail"]);
+    assert!(refused.events().iter().any(|event| event["event"] == "denied"), "{refused}");
+    assert!(house.adjutant(&["rules"]).out.contains("guide"));
+    assert_eq!(house.adjutant(&["rules", "rm", rule["id"].as_str().unwrap()]).code, Some(0));
+    assert_eq!(house.document(&["rules"])["data"], json!([]));
+}
+
+#[test]
+fn a_token_that_was_made_here_opens_the_server_until_it_is_taken_away() {
+    let server = Server::start(House::new());
+    let house = &server.house;
+    let made = house.document(&["tokens", "new", "for scripts", "--scope", "read", "--expires-in", "7d"]);
+    let secret = text(&made["token"]);
+    assert_eq!(away(&server, &["runs", "ls"], Some(&secret)).code, Some(0));
+    assert_eq!(away(&server, &["run", "hello"], Some(&secret)).code, Some(4), "it may only read");
+    let listed = house.adjutant(&["tokens", "ls"]);
+    assert!(listed.out.contains("for scripts") && !listed.out.contains(&secret), "{listed}");
+    assert_eq!(house.adjutant(&["tokens", "rm", made["id"].as_str().unwrap()]).code, Some(0));
+    assert_eq!(away(&server, &["runs", "ls"], Some(&secret)).code, Some(4));
+
+    let invited = house.adjutant(&["users", "invite", "home", "read"]);
+    assert!(invited.out.starts_with(&format!("http://{}/login#invite=", server.address)), "{invited}");
+    assert!(house.adjutant(&["ws", "ls"]).out.contains("home"));
+    let alone = House::new().adjutant(&["users", "ls"]);
+    assert!(alone.code == Some(8) && alone.err.contains("adjutant serve"), "{alone}");
+}
+
+#[test]
+fn whoever_watches_the_inbox_sees_what_comes() {
+    let server = Server::start(House::new());
+    let mut command = server.house.command(&["inbox", "watch"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (_, approval) = server.house.asked();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let line = lines.next().unwrap().unwrap();
+    assert!(line.contains("write_file /todo.md") && line.contains(&approval[..16]), "{line}");
+    signal("INT", child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}

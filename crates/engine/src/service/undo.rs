@@ -31,7 +31,7 @@ pub enum UndoMode {
 }
 
 /// What became of an undo.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UndoReport {
     /// The run.
     pub run_id: RunId,

@@ -1,9 +1,14 @@
 //! `inbox ls`: what waits, oldest first.
 
+use std::collections::BTreeSet;
+use std::time::Duration;
+
 use adjutant_engine::store::row::ApprovalFilter;
 use serde_json::{Value, json};
 
 use crate::cli::Context;
+use crate::cli::interrupt::Interrupt;
+use crate::cli::output::say;
 use crate::cli::place::Place;
 use crate::cli::terminal::{Style, cut, one_line, table};
 use crate::cli::words::{short, until};
@@ -12,6 +17,8 @@ use crate::wire::{self, Texts};
 
 /// Characters of a summary in the list.
 const SUMMARY: usize = 60;
+/// How often whoever watches looks again.
+const LOOK: Duration = Duration::from_secs(1);
 /// Items of one list.
 const LIMIT: u32 = 200;
 
@@ -23,23 +30,47 @@ pub(super) struct Args {
 }
 
 pub(super) async fn execute(context: &Context, place: &Place, args: Args) -> Result<Exit, Failure> {
-    let status = (!args.all).then_some("pending");
-    let document = match place {
+    let document = items(place, (!args.all).then_some("pending")).await?;
+    context.print(&document, || lines(&document, context.terminal.out));
+    Ok(Exit::Done)
+}
+
+async fn items(place: &Place, status: Option<&str>) -> Result<Value, Failure> {
+    match place {
         Place::Here(instance) => {
             let filter = ApprovalFilter { status: status.map(str::to_owned), ..ApprovalFilter::default() };
             let rows = instance.engine.store().approvals(instance.home.workspace, &filter, LIMIT).await?;
             let data: Vec<_> = rows.iter().map(|row| wire::approval(row, None, &Texts::default())).collect();
-            json!({"data": data, "has_more": rows.len() == LIMIT as usize})
+            Ok(json!({"data": data, "has_more": rows.len() == LIMIT as usize}))
         }
         Place::There(remote) => {
             let limit = LIMIT.to_string();
             let mut query = vec![("limit", limit.as_str())];
             query.extend(status.map(|status| ("status", status)));
-            remote.get(&["approvals"], &query).await?
+            remote.get(&["approvals"], &query).await
         }
-    };
-    context.print(&document, || lines(&document, context.terminal.out));
-    Ok(Exit::Done)
+    }
+}
+
+/// Shows each item that waits once, as it comes, until Ctrl-C.
+pub(super) async fn watch(context: &Context, place: &Place) -> Result<Exit, Failure> {
+    let interrupt = Interrupt::listen();
+    let mut seen = BTreeSet::new();
+    loop {
+        let page = items(place, Some("pending")).await?;
+        for item in page["data"].as_array().into_iter().flatten() {
+            let word = |field: &str| one_line(item[field].as_str().unwrap_or_default());
+            if seen.insert(word("id")) {
+                let line =
+                    || format!("⏸ {}   {}   adjutant inbox show {}", word("summary"), word("risk"), short(&word("id")));
+                say(&if context.json { item.to_string() } else { context.terminal.out.warn(&line()) });
+            }
+        }
+        tokio::select! {
+            () = tokio::time::sleep(LOOK) => {}
+            () = interrupt.heard() => return Ok(Exit::Interrupted),
+        }
+    }
 }
 
 fn lines(document: &Value, style: Style) -> Vec<String> {

@@ -19,6 +19,8 @@ pub(super) struct Args {
 enum Command {
     /// List what waits for you
     Ls(ls::Args),
+    /// Show what waits, and what comes, until Ctrl-C
+    Watch,
     /// Show one item: what would happen, and why it asks
     Show(show::Args),
     /// Let it happen
@@ -37,6 +39,7 @@ pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failu
     let place = Place::find(context, "inbox", Work::Looks).await?;
     let exit = match args.command.unwrap_or(Command::Ls(ls::Args::default())) {
         Command::Ls(args) => ls::execute(context, &place, args).await,
+        Command::Watch => ls::watch(context, &place).await,
         Command::Show(args) => show::execute(context, &place, args).await,
         Command::Approve(args) => decide::approve(context, &place, args).await,
         Command::Edit(args) => decide::edit(context, &place, args).await,

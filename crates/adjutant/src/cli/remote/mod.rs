@@ -11,6 +11,7 @@ use std::time::Duration;
 use adjutant_core::id::{ApprovalId, RunId};
 use reqwest::{Method, StatusCode, Url};
 use secrecy::{ExposeSecret, SecretString};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 pub(super) use self::login::{Login, login};
@@ -73,6 +74,36 @@ impl Remote {
     /// Asks for something to be done.
     pub(super) async fn post(&self, path: &[&str], body: &Value) -> Result<Value, Failure> {
         self.ask(Method::POST, path, &[], Some(body)).await
+    }
+
+    /// Asks for something to be changed.
+    pub(super) async fn patch(&self, path: &[&str], body: &Value) -> Result<Value, Failure> {
+        self.ask(Method::PATCH, path, &[], Some(body)).await
+    }
+
+    /// A link of the server, as it can be opened from here.
+    pub(super) fn link(&self, path: &str) -> String {
+        self.url.join(path).map_or_else(|_| path.to_owned(), |url| url.to_string())
+    }
+
+    /// Asks for something to be taken away.
+    pub(super) async fn delete(&self, path: &[&str]) -> Result<Value, Failure> {
+        self.ask(Method::DELETE, path, &[], None).await
+    }
+
+    /// Asks for a text.
+    pub(super) async fn text(&self, path: &[&str]) -> Result<String, Failure> {
+        let answer = self.request(Method::GET, path, &[])?.timeout(PATIENCE).send().await;
+        let answer = self.good(answer.map_err(|error| self.unreachable(&error))?).await?;
+        answer.text().await.map_err(|error| self.unreachable(&error))
+    }
+
+    /// A document as what it stands for here.
+    pub(super) fn read<T: DeserializeOwned>(&self, document: Value) -> Result<T, Failure> {
+        serde_json::from_value(document).map_err(|bad| {
+            Failure::other(format!("The server {} answers in another form: {bad}.", self.url))
+                .hint("it may be of another version; adjutant version says which this is")
+        })
     }
 
     async fn ask(

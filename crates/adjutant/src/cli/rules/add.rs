@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use adjutant_core::guard::judge::Decision;
 use adjutant_core::guard::policy::parse_seconds;
-use adjutant_core::guard::rule::{Example, Match};
-use adjutant_core::id::ChatId;
+use adjutant_core::guard::rule::{Example, Match, Rule};
+use adjutant_core::id::{AgentId, ChatId};
 use adjutant_core::limits::LASTING_YES;
 use adjutant_engine::NewRule;
 
-use super::wire;
+use super::{read, wire};
 use crate::cli::Context;
+use crate::cli::place::Place;
 use crate::cli::terminal::one_line;
 use crate::cli::words::short;
 use crate::failure::{Exit, Failure};
-use crate::instance::Instance;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Word {
@@ -61,12 +61,18 @@ pub(super) struct Args {
     file: Option<PathBuf>,
 }
 
-pub(super) async fn execute(context: &Context, instance: &Instance, args: Args) -> Result<Exit, Failure> {
+pub(super) async fn execute(context: &Context, place: &Place, args: Args) -> Result<Exit, Failure> {
     let new = match &args.file {
         Some(path) => from_file(path)?,
-        None => from_options(instance, args).await?,
+        None => from_options(place, args).await?,
     };
-    let rule = instance.engine.add_rule(instance.home.workspace, instance.home.user, new).await?;
+    let rule: Rule = match place {
+        Place::Here(instance) => instance.engine.add_rule(instance.home.workspace, instance.home.user, new).await?,
+        Place::There(remote) => {
+            let body = serde_json::to_value(&new).unwrap_or_default();
+            read(remote, remote.post(&["rules"], &body).await?)?
+        }
+    };
     context.print(&wire(&rule, true), || {
         let line = format!("✔ added: {}  ({})", one_line(&rule.in_words()), short(&rule.id));
         vec![context.terminal.out.good(&line)]
@@ -81,17 +87,17 @@ fn from_file(path: &std::path::Path) -> Result<NewRule, Failure> {
     serde_json::from_str(&text).map_err(|error| unusable(error.to_string()))
 }
 
-async fn from_options(instance: &Instance, args: Args) -> Result<NewRule, Failure> {
+async fn from_options(place: &Place, args: Args) -> Result<NewRule, Failure> {
     let decision = match args.decision {
         Some(Word::Allow) => Decision::Allow,
         Some(Word::Ask) => Decision::Ask,
         Some(Word::Deny) | None => Decision::Deny,
     };
     let agent = match &args.agent {
-        Some(name) => Some(instance.engine.find_agent(instance.home.workspace, name).await?.id),
+        Some(name) => Some(agent_id(place, name).await?),
         None => None,
     };
-    let now = instance.engine.env().now();
+    let now = adjutant_engine::Env::system().now();
     let expires_at = match &args.expires_in {
         Some(text) => Some(now.after(span(text)?)),
         None => (decision == Decision::Allow).then(|| now.after(LASTING_YES)),
@@ -108,6 +114,16 @@ async fn from_options(instance: &Instance, args: Args) -> Result<NewRule, Failur
         must_allow: examples("--must-allow", &args.must_allow)?,
         must_deny: examples("--must-deny", &args.must_deny)?,
     })
+}
+
+async fn agent_id(place: &Place, name: &str) -> Result<AgentId, Failure> {
+    match place {
+        Place::Here(instance) => Ok(instance.engine.find_agent(instance.home.workspace, name).await?.id),
+        Place::There(remote) => {
+            let agent = remote.get(&["agents", name], &[]).await?;
+            remote.read(agent["id"].clone())
+        }
+    }
 }
 
 /// A span as people write it.

@@ -2,16 +2,19 @@
 
 mod add;
 
+use std::collections::BTreeMap;
+
 use adjutant_core::guard::rule::{Origin, Rule};
 use serde_json::{Value, json};
 
 pub(super) use add::span;
 
+use super::place::{Place, Work};
+use super::remote::Remote;
 use super::terminal::{Style, clean, cut, one_line, table};
-use super::words::{self, short};
+use super::words::{short, until};
 use super::{Context, find};
 use crate::failure::{Exit, Failure};
-use crate::instance::Instance;
 
 /// Characters of a rule in the list.
 const SAYS: usize = 70;
@@ -46,14 +49,14 @@ enum Command {
 }
 
 pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failure> {
-    let instance = context.open("rules").await?;
+    let place = Place::find(context, "rules", Work::Looks).await?;
     let exit = match args.command.unwrap_or(Command::Ls { all: false }) {
-        Command::Ls { all } => ls(context, &instance, all).await,
-        Command::Show { id } => show(context, &instance, &id).await,
-        Command::Add(args) => add::execute(context, &instance, *args).await,
-        Command::Rm { ids } => rm(context, &instance, &ids).await,
+        Command::Ls { all } => ls(context, &place, all).await,
+        Command::Show { id } => show(context, &place, &id).await,
+        Command::Add(args) => add::execute(context, &place, *args).await,
+        Command::Rm { ids } => rm(context, &place, &ids).await,
     };
-    instance.close().await;
+    place.close().await;
     exit
 }
 
@@ -65,21 +68,62 @@ fn wire(rule: &Rule, live: bool) -> Value {
     shown
 }
 
-async fn ls(context: &Context, instance: &Instance, all: bool) -> Result<Exit, Failure> {
-    let mut rules = Vec::new();
-    for rule in instance.engine.rules(instance.home.workspace).await? {
-        let live = instance.engine.rule_counts(instance.home.workspace, &rule).await?;
-        if live || all {
-            rules.push((rule, live));
+/// Every rule, oldest first, and whether it counts.
+async fn every(place: &Place) -> Result<Vec<(Rule, bool)>, Failure> {
+    match place {
+        Place::Here(instance) => {
+            let mut rules = Vec::new();
+            for rule in instance.engine.rules(instance.home.workspace).await? {
+                let live = instance.engine.rule_counts(instance.home.workspace, &rule).await?;
+                rules.push((rule, live));
+            }
+            Ok(rules)
+        }
+        Place::There(remote) => {
+            let page = remote.get(&["rules"], &[]).await?;
+            let rows = page["data"].as_array().cloned().unwrap_or_default();
+            rows.into_iter().map(|row| Ok((read(remote, row.clone())?, row["live"] == true))).collect()
         }
     }
-    let agents = instance.engine.store().agents(instance.home.workspace).await?;
+}
+
+/// A rule in its public form, without what is only told about it.
+fn read(remote: &Remote, mut document: Value) -> Result<Rule, Failure> {
+    let told = ["workspace_id", "says", "live"];
+    told.iter().for_each(|field| drop(document.as_object_mut().and_then(|fields| fields.remove(*field))));
+    remote.read(document)
+}
+
+/// The rule a person means, and whether it counts.
+async fn one(place: &Place, text: &str) -> Result<(Rule, bool), Failure> {
+    find::rule(every(place).await?, text)
+}
+
+/// The short names of agents.
+async fn agent_names(place: &Place) -> Result<BTreeMap<String, String>, Failure> {
+    match place {
+        Place::Here(instance) => {
+            let rows = instance.engine.store().agents(instance.home.workspace).await?;
+            Ok(rows.into_iter().map(|row| (row.id.to_string(), row.slug)).collect())
+        }
+        Place::There(remote) => {
+            let page = remote.get(&["agents"], &[]).await?;
+            let rows = page["data"].as_array().cloned().unwrap_or_default();
+            let name = |row: Value| Some((row["id"].as_str()?.to_owned(), row["slug"].as_str()?.to_owned()));
+            Ok(rows.into_iter().filter_map(name).collect())
+        }
+    }
+}
+
+async fn ls(context: &Context, place: &Place, all: bool) -> Result<Exit, Failure> {
+    let mut rules = every(place).await?;
+    rules.retain(|(_, live)| *live || all);
+    let agents = agent_names(place).await?;
     let agent_of = |rule: &Rule| match rule.agent {
         None => "*".to_owned(),
-        Some(id) => agents.iter().find(|row| row.id == id).map_or_else(|| short(&id), |row| row.slug.clone()),
+        Some(id) => agents.get(&id.to_string()).cloned().unwrap_or_else(|| short(&id)),
     };
     let data: Vec<_> = rules.iter().map(|(rule, live)| wire(rule, *live)).collect();
-    let now = instance.engine.env().now();
     context.print(&json!({"data": data, "has_more": false}), || {
         if rules.is_empty() {
             return vec![
@@ -91,7 +135,7 @@ async fn ls(context: &Context, instance: &Instance, all: bool) -> Result<Exit, F
             let ends = match rule.expires_at {
                 _ if !live => "ended".to_owned(),
                 None => "never".to_owned(),
-                Some(at) => format!("in {}", words::span(at.since(now))),
+                Some(at) => until(&at.to_string()),
             };
             let from = match rule.origin {
                 Origin::Person => "person",
@@ -105,9 +149,8 @@ async fn ls(context: &Context, instance: &Instance, all: bool) -> Result<Exit, F
     Ok(Exit::Done)
 }
 
-async fn show(context: &Context, instance: &Instance, id: &str) -> Result<Exit, Failure> {
-    let rule = find::rule(instance, id).await?;
-    let live = instance.engine.rule_counts(instance.home.workspace, &rule).await?;
+async fn show(context: &Context, place: &Place, id: &str) -> Result<Exit, Failure> {
+    let (rule, live) = one(place, id).await?;
     context.print(&wire(&rule, live), || lines(&rule, live, context.terminal.out));
     Ok(Exit::Done)
 }
@@ -130,13 +173,20 @@ fn lines(rule: &Rule, live: bool, style: Style) -> Vec<String> {
     lines
 }
 
-async fn rm(context: &Context, instance: &Instance, ids: &[String]) -> Result<Exit, Failure> {
+async fn rm(context: &Context, place: &Place, ids: &[String]) -> Result<Exit, Failure> {
     let mut rules = Vec::new();
     for id in ids {
-        rules.push(find::rule(instance, id).await?);
+        rules.push(one(place, id).await?.0);
     }
     for rule in &rules {
-        instance.engine.remove_rule(instance.home.workspace, instance.home.user, rule.id).await?;
+        match place {
+            Place::Here(instance) => {
+                instance.engine.remove_rule(instance.home.workspace, instance.home.user, rule.id).await?;
+            }
+            Place::There(remote) => {
+                remote.delete(&["rules", &rule.id.to_string()]).await?;
+            }
+        }
     }
     let data: Vec<_> = rules.iter().map(|rule| json!({"id": rule.id, "removed": true})).collect();
     context.print(&json!({"data": data}), || {

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use crate::cli::Context;
 use crate::cli::find;
 use crate::cli::output::{say, tell};
+use crate::cli::place::Place;
 use crate::cli::words::short;
 use crate::failure::{Exit, Failure};
-use crate::instance::Instance;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -20,9 +20,18 @@ pub(super) struct Args {
     output: Option<PathBuf>,
 }
 
-pub(super) async fn execute(context: &Context, instance: &Instance, args: Args) -> Result<Exit, Failure> {
-    let run = find::run(instance, &args.run).await?;
-    let lines = instance.engine.export_run(instance.home.workspace, run).await?;
+pub(super) async fn execute(context: &Context, place: &Place, args: Args) -> Result<Exit, Failure> {
+    let (run, lines) = match place {
+        Place::Here(instance) => {
+            let run = find::run(instance, &args.run).await?;
+            (run.to_string(), instance.engine.export_run(instance.home.workspace, run).await?)
+        }
+        Place::There(remote) => {
+            let run = remote.run_id(&args.run).await?;
+            let text = remote.text(&["runs", &run, "export"]).await?;
+            (run, text.lines().map(str::to_owned).collect())
+        }
+    };
     match &args.output {
         None => lines.iter().for_each(|line| say(line)),
         Some(path) => {

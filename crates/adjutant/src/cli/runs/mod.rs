@@ -46,18 +46,17 @@ pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failu
     // Cancelling only ends a run, so a broken agent file does not stand in its way.
     let drives = matches!(args.command, Command::Watch(_) | Command::Resume(_) | Command::Fork(_));
     let place = Place::find(context, "runs", if drives { Work::Drives } else { Work::Looks }).await?;
-    let exit = match (args.command, &place) {
-        (Command::Ls(args), place) => ls::execute(context, place, args).await,
-        (Command::Show(args), place) => show::execute(context, place, args).await,
-        (Command::Watch(args), place) => follow::watch(context, place, args).await,
-        (Command::Resume(args), place) => follow::resume(context, place, args).await,
-        (Command::Fork(args), place) => follow::fork(context, place, args).await,
-        (Command::Cancel(args), place) => steer::cancel(context, place, args).await,
-        (Command::Pause(args), place) => steer::pause(context, place, args).await,
-        (Command::Replay(args), Place::Here(instance)) => replay::execute(context, instance, args).await,
-        (Command::Undo(args), Place::Here(instance)) => undo::execute(context, instance, args).await,
-        (Command::Export(args), Place::Here(instance)) => export::execute(context, instance, args).await,
-        (Command::Replay(_) | Command::Undo(_) | Command::Export(_), Place::There(remote)) => Err(remote.only_here()),
+    let exit = match args.command {
+        Command::Ls(args) => ls::execute(context, &place, args).await,
+        Command::Show(args) => show::execute(context, &place, args).await,
+        Command::Watch(args) => follow::watch(context, &place, args).await,
+        Command::Resume(args) => follow::resume(context, &place, args).await,
+        Command::Fork(args) => follow::fork(context, &place, args).await,
+        Command::Cancel(args) => steer::cancel(context, &place, args).await,
+        Command::Pause(args) => steer::pause(context, &place, args).await,
+        Command::Replay(args) => replay::execute(context, &place, args).await,
+        Command::Undo(args) => undo::execute(context, &place, args).await,
+        Command::Export(args) => export::execute(context, &place, args).await,
     };
     place.close().await;
     exit

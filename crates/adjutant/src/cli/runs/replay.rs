@@ -1,11 +1,13 @@
 //! `runs replay`: walk a recorded run again with the present code, without a model, a tool or a network.
 
+use serde_json::{Value, json};
+
 use crate::cli::Context;
 use crate::cli::find;
-use crate::cli::terminal::one_line;
+use crate::cli::place::Place;
+use crate::cli::terminal::{Style, one_line};
 use crate::cli::words::{count, short};
 use crate::failure::{Exit, Failure};
-use crate::instance::Instance;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -13,32 +15,40 @@ pub(super) struct Args {
     run: String,
 }
 
-pub(super) async fn execute(context: &Context, instance: &Instance, args: Args) -> Result<Exit, Failure> {
-    let run = find::run(instance, &args.run).await?;
-    let replay = instance.engine.replay(instance.home.workspace, run).await?;
-    let style = context.terminal.out;
-    context.print(&serde_json::to_value(&replay).unwrap_or_default(), || {
-        let walked = format!(
-            "{} · {} · {} · ends {}",
-            count(replay.events, "event", "events"),
-            count(replay.requests, "model request", "model requests"),
-            count(replay.verdicts, "verdict", "verdicts"),
-            replay.status.word(),
-        );
-        if replay.divergences.is_empty() {
-            return vec![style.good(&format!("✔ {} comes out the same: {walked}", short(&run)))];
+pub(super) async fn execute(context: &Context, place: &Place, args: Args) -> Result<Exit, Failure> {
+    let replay = match place {
+        Place::Here(instance) => {
+            let run = find::run(instance, &args.run).await?;
+            let replay = instance.engine.replay(instance.home.workspace, run).await?;
+            serde_json::to_value(&replay).unwrap_or_default()
         }
-        let mut lines = vec![style.bad(&format!("✖ {} comes out differently: {walked}", short(&run)))];
-        lines.extend(replay.divergences.iter().map(|found| {
-            format!(
-                "  event {} ({}): recorded {}, found {}",
-                found.seq,
-                found.kind,
-                one_line(&found.recorded),
-                one_line(&found.found)
-            )
-        }));
-        lines
-    });
-    Ok(if replay.divergences.is_empty() { Exit::Done } else { Exit::Broken })
+        Place::There(remote) => {
+            let run = remote.run_id(&args.run).await?;
+            remote.post(&["runs", &run, "replay"], &json!({"mode": "strict"})).await?
+        }
+    };
+    let found = replay["divergences"].as_array().cloned().unwrap_or_default();
+    context.print(&replay, || lines(&replay, &found, context.terminal.out));
+    Ok(if found.is_empty() { Exit::Done } else { Exit::Broken })
+}
+
+fn lines(replay: &Value, found: &[Value], style: Style) -> Vec<String> {
+    let number = |field: &str| replay[field].as_u64().and_then(|number| usize::try_from(number).ok()).unwrap_or(0);
+    let walked = format!(
+        "{} · {} · {} · ends {}",
+        count(number("events"), "event", "events"),
+        count(number("requests"), "model request", "model requests"),
+        count(number("verdicts"), "verdict", "verdicts"),
+        replay["status"].as_str().unwrap_or_default(),
+    );
+    let run = short(&replay["run_id"].as_str().unwrap_or_default());
+    if found.is_empty() {
+        return vec![style.good(&format!("✔ {run} comes out the same: {walked}"))];
+    }
+    let mut lines = vec![style.bad(&format!("✖ {run} comes out differently: {walked}"))];
+    lines.extend(found.iter().map(|found| {
+        let word = |field: &str| one_line(found[field].as_str().unwrap_or_default());
+        format!("  event {} ({}): recorded {}, found {}", found["seq"], word("kind"), word("recorded"), word("found"))
+    }));
+    lines
 }

@@ -2,13 +2,14 @@
 
 use adjutant_core::id::CallId;
 use adjutant_engine::{UndoMode, UndoOutcome, UndoReport, UndoneFile};
+use serde_json::json;
 
 use crate::cli::Context;
 use crate::cli::find;
+use crate::cli::place::Place;
 use crate::cli::terminal::{Style, clean, one_line};
 use crate::cli::words::{count, short};
 use crate::failure::{Exit, Failure};
-use crate::instance::Instance;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -22,15 +23,24 @@ pub(super) struct Args {
     dry_run: bool,
 }
 
-pub(super) async fn execute(context: &Context, instance: &Instance, args: Args) -> Result<Exit, Failure> {
-    let run = find::run(instance, &args.run).await?;
+pub(super) async fn execute(context: &Context, place: &Place, args: Args) -> Result<Exit, Failure> {
     let call = match &args.call {
         Some(text) => Some(CallId::parse(text).ok_or_else(|| Failure::usage(format!("`{text}` is not a call id.")))?),
         None => None,
     };
-    let mode = if args.dry_run { UndoMode::DryRun } else { UndoMode::Real };
-    let home = instance.home;
-    let report = instance.engine.undo_run(home.workspace, home.user, run, call, mode).await?;
+    let report = match place {
+        Place::Here(instance) => {
+            let run = find::run(instance, &args.run).await?;
+            let mode = if args.dry_run { UndoMode::DryRun } else { UndoMode::Real };
+            let home = instance.home;
+            instance.engine.undo_run(home.workspace, home.user, run, call, mode).await?
+        }
+        Place::There(remote) => {
+            let run = remote.run_id(&args.run).await?;
+            let body = json!({"call_id": call, "dry_run": args.dry_run});
+            remote.read(remote.post(&["runs", &run, "undo"], &body).await?)?
+        }
+    };
     context.print(&serde_json::to_value(&report).unwrap_or_default(), || story(&report, context.terminal.out));
     Ok(if report.is_partial() { Exit::Other } else { Exit::Done })
 }
