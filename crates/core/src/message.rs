@@ -8,7 +8,7 @@ use crate::content::{Content, Hash};
 use crate::id::CallId;
 use crate::label::Labels;
 use crate::money::TokenUsage;
-use crate::tool::ToolDefinition;
+use crate::tool::ToolDefinitions;
 
 /// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,7 +140,7 @@ pub struct ModelRequest {
     /// The system prompt.
     pub system: Content,
     /// The tools it is shown.
-    pub tools: Arc<Vec<ToolDefinition>>,
+    pub tools: Arc<ToolDefinitions>,
     /// The conversation.
     pub messages: Vec<Message>,
     /// Output tokens at the most.

@@ -1,11 +1,12 @@
 //! What a tool declares about itself, what it says before it acts, and what it answers.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::canonical;
 use crate::content::Hash;
@@ -102,6 +103,65 @@ impl ToolDefinition {
     #[must_use]
     pub fn hash(&self) -> Hash {
         canonical::hash(&serde_json::json!({"name": self.name, "description": self.description, "schema": self.schema}))
+    }
+}
+
+/// The tools that a model is shown. Every request of a run shows the same ones, so what is worked out of them is kept.
+#[derive(Clone, Default)]
+pub struct ToolDefinitions {
+    list: Vec<ToolDefinition>,
+    json: OnceLock<Box<RawValue>>,
+    bytes: OnceLock<u64>,
+}
+
+impl ToolDefinitions {
+    /// Bytes of all names, descriptions and schemas.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let size = |tool: &ToolDefinition| tool.name.len() + tool.description.len() + tool.schema.to_string().len();
+        *self.bytes.get_or_init(|| self.list.iter().map(size).sum::<usize>() as u64)
+    }
+}
+
+impl std::ops::Deref for ToolDefinitions {
+    type Target = [ToolDefinition];
+
+    fn deref(&self) -> &[ToolDefinition] {
+        &self.list
+    }
+}
+
+impl FromIterator<ToolDefinition> for ToolDefinitions {
+    fn from_iter<I: IntoIterator<Item = ToolDefinition>>(definitions: I) -> Self {
+        Self { list: definitions.into_iter().collect(), ..Self::default() }
+    }
+}
+
+impl PartialEq for ToolDefinitions {
+    fn eq(&self, other: &Self) -> bool {
+        self.list == other.list
+    }
+}
+
+impl std::fmt::Debug for ToolDefinitions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.list.fmt(f)
+    }
+}
+
+impl Serialize for ToolDefinitions {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if let Some(json) = self.json.get() {
+            return json.serialize(serializer);
+        }
+        let json = serde_json::value::to_raw_value(&self.list).map_err(serde::ser::Error::custom)?;
+        self.json.get_or_init(|| json).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for ToolDefinitions {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Vec::deserialize(deserializer).map(Self::from_iter)
     }
 }
 

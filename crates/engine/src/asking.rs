@@ -11,12 +11,10 @@ use adjutant_core::limits;
 use adjutant_core::message::{Message, ModelAnswer, ModelRequest, RawCall};
 use adjutant_core::money::{MicroUsd, TokenUsage};
 use adjutant_core::run::event::{
-    Base, CallProposed, Errored, ModelAnswered, ModelFailed, ModelRequested, PauseReason, Paused, Said, Thought,
-    ThoughtForm,
+    CallProposed, Errored, ModelAnswered, ModelFailed, ModelRequested, PauseReason, Paused, Said, Thought, ThoughtForm,
 };
-use adjutant_core::run::state::State;
 use adjutant_core::run::transcript;
-use adjutant_core::tool::ToolDefinition;
+use adjutant_core::tool::ToolDefinitions;
 use adjutant_models::retry::backoff;
 use adjutant_models::{Detail, ModelError};
 use futures::FutureExt;
@@ -27,8 +25,6 @@ use crate::error::EngineError;
 use crate::log::{Flushed, RunLog, texts};
 use crate::rates;
 
-/// Runs a transcript is built on at the most, so that a chain of forks cannot be followed for ever.
-const BASES: usize = 10_000;
 /// Rough bytes of a token, for estimates where a provider says nothing.
 const BYTES_PER_TOKEN: u64 = 4;
 
@@ -100,17 +96,17 @@ impl Driver {
         }
         let start = self.state().start.as_ref();
         let window = start.map_or(0, |start| start.limits.context_bytes);
-        let base = base_messages(&self.engine, self.log.workspace, start.and_then(|start| start.base), window).await?;
-        let base = Arc::new(base);
+        let base = start.and_then(|start| start.base);
+        let base = Arc::new(self.engine.base_messages(self.log.workspace, base, window).await?);
         self.base = Some(Arc::clone(&base));
         Ok(base)
     }
 
-    async fn definitions(&mut self) -> Result<Arc<Vec<ToolDefinition>>, EngineError> {
+    async fn definitions(&mut self) -> Result<Arc<ToolDefinitions>, EngineError> {
         if let Some(definitions) = &self.definitions {
             return Ok(Arc::clone(definitions));
         }
-        let definitions = Arc::new(tool_definitions(&self.engine, &self.log).await?);
+        let definitions = tool_definitions(&self.engine, &self.log).await?;
         self.definitions = Some(Arc::clone(&definitions));
         Ok(definitions)
     }
@@ -216,60 +212,23 @@ fn price(model: &str) -> Option<MicroUsd> {
 }
 
 /// The tools the run shows its model.
-pub(crate) async fn tool_definitions(engine: &Engine, log: &RunLog) -> Result<Vec<ToolDefinition>, EngineError> {
-    let Some(start) = &log.state.start else { return Ok(Vec::new()) };
+pub(crate) async fn tool_definitions(engine: &Engine, log: &RunLog) -> Result<Arc<ToolDefinitions>, EngineError> {
+    let Some(start) = &log.state.start else { return Ok(Arc::default()) };
+    let hash = start.tools.hash();
+    if let Some(known) = engine.known_definitions(hash) {
+        return Ok(known);
+    }
     let mut tools = start.tools.clone();
     if let Some(hash) = tools.missing()
         && let Some(text) = texts(engine.store(), log.workspace, &[hash]).await?.get(&hash)
     {
         tools.fill(text);
     }
-    serde_json::from_str(&tools.text())
-        .map_err(|bad| EngineError::BadLog { run: log.run, why: format!("its tool definitions cannot be read: {bad}") })
-}
-
-/// The transcript a run is built on, newest first and only as far as the window reaches.
-pub(crate) async fn base_messages(
-    engine: &Engine,
-    workspace: adjutant_core::id::WorkspaceId,
-    mut base: Option<Base>,
-    window: u64,
-) -> Result<Vec<Message>, EngineError> {
-    let mut parts: Vec<Vec<Message>> = Vec::new();
-    let mut room = window;
-    for _ in 0..BASES {
-        let Some(Base { run, seq }) = base else { break };
-        // What was erased is no longer part of the conversation.
-        let Some(state) = readable(state_at(engine, workspace, run, seq).await)? else { break };
-        let messages = transcript::messages(&state);
-        let size = transcript::size(&messages);
-        base = state.start.as_ref().and_then(|start| start.base);
-        parts.push(messages);
-        if size >= room {
-            break;
-        }
-        room -= size;
-    }
-    Ok(parts.into_iter().rev().flatten().collect())
-}
-
-fn readable(state: Result<State, EngineError>) -> Result<Option<State>, EngineError> {
-    match state {
-        Err(EngineError::Erased { .. }) => Ok(None),
-        other => other.map(Some),
-    }
-}
-
-/// The state of a run after one of its events.
-pub(crate) async fn state_at(
-    engine: &Engine,
-    workspace: adjutant_core::id::WorkspaceId,
-    run: adjutant_core::id::RunId,
-    seq: u64,
-) -> Result<State, EngineError> {
-    let mut state = State::default();
-    for recorded in engine.recorded(workspace, run, 0, Some(seq)).await? {
-        state.apply(&recorded.event, recorded.seq, recorded.at).map_err(|bad| EngineError::impossible(run, &bad))?;
-    }
-    Ok(state)
+    let definitions = serde_json::from_str(&tools.text()).map(Arc::new);
+    let definitions = definitions.map_err(|bad| EngineError::BadLog {
+        run: log.run,
+        why: format!("its tool definitions cannot be read: {bad}"),
+    })?;
+    engine.keep_definitions(hash, &definitions);
+    Ok(definitions)
 }

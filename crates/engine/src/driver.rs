@@ -14,7 +14,7 @@ use adjutant_core::run::event::{
 use adjutant_core::run::state::State;
 use adjutant_core::run::step::{Settlement, Step, step};
 use adjutant_core::time::Time;
-use adjutant_core::tool::ToolDefinition;
+use adjutant_core::tool::ToolDefinitions;
 use adjutant_store::StoreError;
 use adjutant_store::row::{Claim, Writer};
 use tokio::sync::Notify;
@@ -48,7 +48,7 @@ pub(crate) struct Driver {
     pub(crate) log: RunLog,
     pub(crate) toolbox: Toolbox,
     pub(crate) base: Option<Arc<Vec<Message>>>,
-    pub(crate) definitions: Option<Arc<Vec<ToolDefinition>>>,
+    pub(crate) definitions: Option<Arc<ToolDefinitions>>,
     pub(crate) running: BTreeMap<CallId, Work>,
     pub(crate) life: Life,
     notify: Arc<Notify>,

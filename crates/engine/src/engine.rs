@@ -5,18 +5,21 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use adjutant_core::content::{Content, Hash};
 use adjutant_core::guard::arguments::Schema;
 use adjutant_core::guard::filter::Filter;
 use adjutant_core::guard::policy::AgentConfig;
 use adjutant_core::guard::rate::Rate;
 use adjutant_core::guard::rule::Rules;
 use adjutant_core::guard::scope::Scope;
-use adjutant_core::id::{AgentId, NodeId, NotebookId, RunId, WorkspaceId};
+use adjutant_core::id::{AgentId, NodeId, NotebookId, RuleId, RunId, WorkspaceId};
+use adjutant_core::tool::ToolDefinitions;
 use adjutant_models::{Model, ModelError};
 use adjutant_store::Store;
 use adjutant_tools::{Catalog, Notebook, Registry};
 use tokio::sync::Notify;
 
+use crate::base::Bases;
 use crate::env::Env;
 use crate::error::EngineError;
 use crate::feed::Feed;
@@ -58,6 +61,11 @@ struct Inner {
     drivers: Mutex<BTreeMap<RunId, Arc<Notify>>>,
     claims: Claims,
     open: Mutex<HashMap<(WorkspaceId, NotebookId), OpenNotebook>>,
+    bases: Bases,
+    /// Agents that were read, with the rules they were judged by then.
+    agents: Mutex<HashMap<(WorkspaceId, AgentId), Known>>,
+    /// Tools that runs show their models, by the hash of what is recorded.
+    definitions: Mutex<HashMap<Hash, Arc<ToolDefinitions>>>,
     audit: tokio::sync::Mutex<()>,
     /// The stop switches as they were last read; none when they may have changed.
     halts: Mutex<Option<Halts>>,
@@ -81,8 +89,12 @@ pub struct CurrentAgent {
     pub id: AgentId,
     /// Its version.
     pub version: u64,
+    /// The hash of its configuration.
+    pub policy: Hash,
     /// Its configuration.
     pub config: Arc<AgentConfig>,
+    /// What its model is shown of the tools.
+    pub shown: ShownTools,
     /// Its scope, compiled.
     pub scope: Arc<Scope>,
     /// What its texts may hold, compiled.
@@ -90,6 +102,26 @@ pub struct CurrentAgent {
     /// The standing rules it is judged by.
     pub rules: Arc<Rules>,
 }
+
+/// The tools that a model is shown, and the same as it is recorded.
+#[derive(Debug, Clone)]
+pub struct ShownTools {
+    /// The tools.
+    pub definitions: Arc<ToolDefinitions>,
+    /// As JSON.
+    pub text: Content,
+}
+
+/// An agent that was read, and which rules.
+struct Known {
+    agent: CurrentAgent,
+    rules: Vec<RuleId>,
+}
+
+/// Agents that are kept compiled; with more than these, all are read again.
+const AGENTS_KNOWN: usize = 1024;
+/// Sets of tools that are kept as they were read; with more than these, all are read again.
+const TOOLS_KNOWN: usize = 64;
 
 impl std::fmt::Debug for Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -123,6 +155,9 @@ impl Engine {
             drivers: Mutex::default(),
             claims: Claims::default(),
             open: Mutex::default(),
+            bases: Bases::default(),
+            agents: Mutex::default(),
+            definitions: Mutex::default(),
             audit: tokio::sync::Mutex::default(),
             halts: Mutex::default(),
             closed: Mutex::default(),
@@ -176,6 +211,10 @@ impl Engine {
         &self.0.claims
     }
 
+    pub(crate) fn bases(&self) -> &Bases {
+        &self.0.bases
+    }
+
     pub(crate) fn feed(&self) -> &Feed {
         &self.0.feed
     }
@@ -192,16 +231,31 @@ impl Engine {
         (self.0.parts.models)(name)
     }
 
-    /// An agent as it is now.
+    /// An agent as it is now. The store is asked each time what counts; what it names is read and compiled once.
     ///
     /// # Errors
     /// When there is none, or its stored configuration cannot be read (rule G2: then nothing is allowed).
     pub async fn current_agent(&self, workspace: WorkspaceId, agent: AgentId) -> Result<CurrentAgent, EngineError> {
-        let row = self.store().agent(workspace, agent).await?.ok_or_else(|| EngineError::not_found("agent", agent))?;
+        let missing = || EngineError::not_found("agent", agent);
+        let now = self.env().now();
+        let (version, rules) = self.store().policy(workspace, agent, now).await?.ok_or_else(missing)?;
+        if let Some(known) = lock(&self.0.agents).get(&(workspace, agent))
+            && known.agent.version == version
+            && known.rules == rules
+        {
+            return Ok(known.agent.clone());
+        }
+        let row = self.store().agent(workspace, agent).await?.ok_or_else(missing)?;
         let mut config: AgentConfig = serde_json::from_str(&row.spec)
             .map_err(|bad| EngineError::Invalid(format!("the stored agent `{}` cannot be read: {bad}", row.slug)))?;
         config.is_active &= row.active;
-        self.agent_of(workspace, row.id, row.version, config).await
+        let (rules, agent) = self.agent_of(workspace, row.id, row.version, config).await?;
+        let mut known = lock(&self.0.agents);
+        if known.len() >= AGENTS_KNOWN {
+            known.clear();
+        }
+        known.insert((workspace, row.id), Known { agent: agent.clone(), rules });
+        Ok(agent)
     }
 
     /// An agent as it would be under a draft of it. One that is there already keeps its standing rules.
@@ -211,7 +265,7 @@ impl Engine {
     pub async fn draft_agent(&self, workspace: WorkspaceId, draft: AgentConfig) -> Result<CurrentAgent, EngineError> {
         let known = self.store().agent_by_slug(workspace, &draft.slug).await?;
         let id = known.map_or_else(|| self.env().id(), |row| row.id);
-        self.agent_of(workspace, id, 0, draft).await
+        Ok(self.agent_of(workspace, id, 0, draft).await?.1)
     }
 
     async fn agent_of(
@@ -220,11 +274,27 @@ impl Engine {
         id: AgentId,
         version: u64,
         config: AgentConfig,
-    ) -> Result<CurrentAgent, EngineError> {
+    ) -> Result<(Vec<RuleId>, CurrentAgent), EngineError> {
         let scope = Arc::new(config.compile_scope());
-        let rules = Arc::new(self.standing_rules(workspace, id).await?);
         let filter = Arc::new(Filter::new(&config.content_filter));
-        Ok(CurrentAgent { id, version, config: Arc::new(config), scope, filter, rules })
+        let (names, standing) = self.standing_rules(workspace, id, self.env().now()).await?;
+        let (policy, shown) = (config.hash(), self.shown_tools(&config)?);
+        let (config, rules) = (Arc::new(config), Arc::new(standing));
+        Ok((names, CurrentAgent { id, version, policy, config, shown, scope, filter, rules }))
+    }
+
+    /// The tools of this text, if they were read before.
+    pub(crate) fn known_definitions(&self, text: Hash) -> Option<Arc<ToolDefinitions>> {
+        lock(&self.0.definitions).get(&text).cloned()
+    }
+
+    /// Keeps tools as they were read.
+    pub(crate) fn keep_definitions(&self, text: Hash, definitions: &Arc<ToolDefinitions>) {
+        let mut known = lock(&self.0.definitions);
+        if known.len() >= TOOLS_KNOWN {
+            known.clear();
+        }
+        known.insert(text, Arc::clone(definitions));
     }
 
     /// A notebook, opened once.

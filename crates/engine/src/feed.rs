@@ -1,14 +1,14 @@
 //! Following runs: durable events come from the log, live pieces go from the driver to whoever listens, and are never stored.
 
-use std::collections::HashMap;
-use std::sync::Mutex;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, Weak};
 
 use adjutant_core::id::{RunId, WorkspaceId};
 use adjutant_core::limits::FEED_BACKLOG;
 use adjutant_core::message::Delta;
 use adjutant_core::run::chain::StreamId;
 use adjutant_models::DeltaSink;
-use tokio::sync::broadcast;
+use tokio::sync::Notify;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::engine::{Engine, lock};
@@ -17,12 +17,6 @@ use crate::log::{Recorded, decode};
 
 /// Events read from the log at a time.
 const PAGE: u32 = 256;
-
-#[derive(Debug, Clone)]
-enum Signal {
-    Grew,
-    Piece(Piece),
-}
 
 /// A live piece of an answer. It has no place in the log: the durable event replaces it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,35 +36,85 @@ pub enum FeedItem {
     Piece(Piece),
 }
 
-/// Who listens to which run.
+/// Who listens to which run. A run that nobody follows costs nothing here.
 #[derive(Default)]
 pub(crate) struct Feed {
-    listeners: Mutex<HashMap<RunId, broadcast::Sender<Signal>>>,
+    listeners: Mutex<HashMap<RunId, Vec<Weak<Line>>>>,
+}
+
+/// What waits for one reader, in order. Grows only while somebody is behind.
+#[derive(Default)]
+struct Line {
+    waiting: Mutex<VecDeque<Signal>>,
+    news: Notify,
+}
+
+#[derive(Debug)]
+enum Signal {
+    Grew,
+    Piece(Piece),
+}
+
+impl Line {
+    fn send(&self, signal: Signal) {
+        let mut waiting = lock(&self.waiting);
+        match (&signal, waiting.back()) {
+            // It will be read as far as it reaches then.
+            (Signal::Grew, Some(Signal::Grew)) => {}
+            // Whoever is so far behind loses pieces and reads the log, which has the whole.
+            _ if waiting.len() >= FEED_BACKLOG => *waiting = [Signal::Grew].into(),
+            _ => waiting.push_back(signal),
+        }
+        drop(waiting);
+        self.news.notify_one();
+    }
+
+    async fn next(&self) -> Signal {
+        loop {
+            let next = lock(&self.waiting).pop_front();
+            match next {
+                Some(signal) => return signal,
+                None => self.news.notified().await,
+            }
+        }
+    }
 }
 
 impl Feed {
-    fn listen(&self, run: RunId) -> broadcast::Receiver<Signal> {
-        let mut listeners = lock(&self.listeners);
-        listeners.entry(run).or_insert_with(|| broadcast::channel(FEED_BACKLOG).0).subscribe()
+    fn listen(&self, run: RunId) -> Arc<Line> {
+        let line = Arc::new(Line::default());
+        lock(&self.listeners).entry(run).or_default().push(Arc::downgrade(&line));
+        line
     }
 
-    fn signal(&self, run: RunId, signal: Signal) {
+    /// Forgets those who went away.
+    fn tidy(&self, run: RunId) {
         let mut listeners = lock(&self.listeners);
-        if let Some(sender) = listeners.get(&run)
-            && sender.send(signal).is_err()
-        {
-            listeners.remove(&run);
+        if let Some(lines) = listeners.get_mut(&run) {
+            lines.retain(|line| line.strong_count() > 0);
+            if lines.is_empty() {
+                listeners.remove(&run);
+            }
+        }
+    }
+
+    fn tell(&self, run: RunId, signal: impl Fn() -> Signal) {
+        let listeners = lock(&self.listeners);
+        for line in listeners.get(&run).into_iter().flatten().filter_map(Weak::upgrade) {
+            line.send(signal());
         }
     }
 
     /// A log has grown.
     pub(crate) fn grew(&self, run: RunId) {
-        self.signal(run, Signal::Grew);
+        self.tell(run, || Signal::Grew);
     }
 
     /// Logs may have grown: everybody reads again.
     pub(crate) fn grew_all(&self) {
-        lock(&self.listeners).retain(|_, sender| sender.send(Signal::Grew).is_ok());
+        for line in lock(&self.listeners).values().flatten().filter_map(Weak::upgrade) {
+            line.send(Signal::Grew);
+        }
     }
 }
 
@@ -78,7 +122,7 @@ impl Engine {
     /// Where the model's live pieces go.
     pub(crate) fn pieces(&self, run: RunId, turn: u32) -> DeltaSink {
         let engine = self.clone();
-        DeltaSink::new(move |delta| engine.feed().signal(run, Signal::Piece(Piece { turn, delta })))
+        DeltaSink::new(move |delta| engine.feed().tell(run, || Signal::Piece(Piece { turn, delta: delta.clone() })))
     }
 
     /// Follows a run from an event on: first what is in the log, then what comes. Ends after the run's last event.
@@ -86,7 +130,7 @@ impl Engine {
     pub fn follow(&self, workspace: WorkspaceId, run: RunId, after: u64) -> Follower {
         // Listening starts before the first look at the log, so that nothing falls between the two.
         Follower {
-            signals: self.feed().listen(run),
+            line: Some(self.feed().listen(run)),
             engine: self.clone(),
             workspace,
             run,
@@ -104,7 +148,7 @@ pub struct Follower {
     workspace: WorkspaceId,
     run: RunId,
     after: u64,
-    signals: broadcast::Receiver<Signal>,
+    line: Option<Arc<Line>>,
     ready: Vec<Recorded>,
     over: bool,
     stale: bool,
@@ -129,10 +173,10 @@ impl Follower {
                 self.read().await?;
                 continue;
             }
-            match self.signals.recv().await {
-                Ok(Signal::Grew) | Err(RecvError::Lagged(_)) => self.stale = true,
-                Ok(Signal::Piece(piece)) => return Ok(Some(FeedItem::Piece(piece))),
-                Err(RecvError::Closed) => return Ok(None),
+            let Some(line) = &self.line else { return Ok(None) };
+            match line.next().await {
+                Signal::Grew => self.stale = true,
+                Signal::Piece(piece) => return Ok(Some(FeedItem::Piece(piece))),
             }
         }
     }
@@ -146,6 +190,13 @@ impl Follower {
         }
         self.ready.reverse();
         Ok(())
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.line = None;
+        self.engine.feed().tidy(self.run);
     }
 }
 

@@ -5,6 +5,7 @@ mod agent;
 mod asking;
 mod audit;
 mod backtest;
+mod base;
 mod connector;
 mod driver;
 mod ending;
@@ -38,7 +39,7 @@ pub use audit::{
 pub use backtest::{Backtest, BacktestChange};
 pub use connector::provider_client;
 pub use driver::Exit;
-pub use engine::{CurrentAgent, Engine, ModelSource, OpenNotebook, Parts};
+pub use engine::{CurrentAgent, Engine, ModelSource, OpenNotebook, Parts, ShownTools};
 pub use env::{Env, FromParts, Source};
 pub use error::EngineError;
 pub use export::{ExportProblem, Verified, verify_export};

@@ -18,10 +18,10 @@ use adjutant_core::run::state::State;
 use adjutant_core::run::status::Status;
 use adjutant_core::run::transcript;
 use adjutant_core::time::Time;
-use adjutant_core::tool::ToolDefinition;
+use adjutant_core::tool::ToolDefinitions;
 use serde::Serialize;
 
-use crate::asking::{base_messages, tool_definitions};
+use crate::asking::tool_definitions;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::log::{Recorded, RunLog};
@@ -63,7 +63,7 @@ pub struct Divergence {
 /// What is read once before the walk; after that nothing outside is touched.
 struct Material {
     base: Vec<Message>,
-    tools: Arc<Vec<ToolDefinition>>,
+    tools: Arc<ToolDefinitions>,
     policies: HashMap<Hash, (AgentConfig, Scope)>,
     rules: Rules,
 }
@@ -77,8 +77,8 @@ impl Engine {
         let log = RunLog::load(self.store(), self.env(), workspace, run).await?;
         let start = log.state.start.as_ref().ok_or_else(|| EngineError::not_found("run", run))?;
         let material = Material {
-            base: base_messages(self, workspace, start.base, start.limits.context_bytes).await?,
-            tools: Arc::new(tool_definitions(self, &log).await?),
+            base: self.base_messages(workspace, start.base, start.limits.context_bytes).await?,
+            tools: tool_definitions(self, &log).await?,
             policies: self.policies(workspace, start.agent).await?,
             rules: Rules::default(),
         };

@@ -208,13 +208,7 @@ impl Driver {
             let touches = self.touches(&call);
             self.log.limited.remove(&Some(id.clone()));
             self.toolbox.fresh.insert(id.clone());
-            self.log.push(CallJudged {
-                call: id.clone(),
-                verdict,
-                policy: agent.config.hash(),
-                prepared: kept,
-                touches,
-            })?;
+            self.log.push(CallJudged { call: id.clone(), verdict, policy: agent.policy, prepared: kept, touches })?;
             if let Some(asked) = asked {
                 self.log.push(asked)?;
             }
@@ -268,8 +262,8 @@ impl Driver {
         };
         let mut verdict = judge(&Question { prepared: Some(&prepared), ..question });
         let seen = call.answered.as_ref().and_then(|answered| answered.seen.as_ref());
-        let print = fingerprint(self.log.run, &call.id, tool.spec(), value, &prepared.target);
-        if verdict.decision == Decision::Allow && seen.is_some_and(|seen| !seen.holds(&prepared, print)) {
+        let print = || fingerprint(self.log.run, &call.id, tool.spec(), value, &prepared.target);
+        if verdict.decision == Decision::Allow && seen.is_some_and(|seen| !seen.holds(&prepared, print())) {
             // What the person saw is not what is there now: ask again, with a new preview (rule A2).
             let reason = "What would run is not what was approved: its target, its content or the tool has changed.";
             verdict = Verdict::ask("target_changed", reason, &[GrantScope::Once]);
@@ -361,11 +355,14 @@ impl Driver {
         let (recovery, timeout) = (tool.spec().recovery, tool.spec().timeout);
         let (engine, life, env) = (self.engine.clone(), self.life, self.engine.env().clone());
         let pause = match permit.attempt() {
-            1 => Duration::ZERO,
-            again => backoff(again - 1, None, env.fraction()),
+            1 => None,
+            again => Some(backoff(again - 1, None, env.fraction())),
         };
         let task = tokio::spawn(async move {
-            tokio::time::sleep(pause).await;
+            // No pause is not a short one: even that would wait for the next tick of the timer.
+            if let Some(pause) = pause {
+                tokio::time::sleep(pause).await;
+            }
             engine.lease().holds(life).await;
             let from = env.now();
             let outcome = tokio::time::timeout(timeout, tool.run(permit, &world)).await;

@@ -24,11 +24,7 @@ fn size(request: &ModelRequest) -> u64 {
         Part::Result { output, .. } => output.len(),
         Part::Image { .. } => 0,
     });
-    let tools = request.tools.iter().map(|tool| {
-        let schema = tool.schema.to_string().len();
-        (tool.name.len() + tool.description.len() + schema) as u64
-    });
-    request.system.len() + parts.sum::<u64>() + tools.sum::<u64>()
+    request.system.len() + parts.sum::<u64>() + request.tools.bytes()
 }
 
 fn images(request: &ModelRequest) -> u64 {

@@ -121,7 +121,7 @@ pub(crate) mod tests {
         ModelRequest {
             model: "test/model".into(),
             system: "Be kind.".into(),
-            tools: Arc::new(Vec::new()),
+            tools: Arc::default(),
             messages: said.iter().map(|text| Message::text(Role::User, *text)).collect(),
             max_tokens: 100,
             temperature: None,

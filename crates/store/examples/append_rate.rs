@@ -16,8 +16,6 @@ use adjutant_core::run::chain::{Entry, Head, StreamId};
 use adjutant_core::time::Time;
 use adjutant_store::row::{Append, ChatRow, RunChange, RunRow, RunState, Tip, WorkspaceRow, Writer};
 use adjutant_store::{Durability, MasterKey, Sealing, Store};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
-use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, SqliteConnection};
 
 const MEASURE: Duration = Duration::from_secs(2);
 const BODY: usize = 400;
@@ -33,7 +31,7 @@ async fn main() {
     for round in 0..ROUNDS {
         for (at, writers) in [1, 64].into_iter().enumerate() {
             let file = |name: &str| dir.path().join(format!("{name}-{round}-{writers}.db"));
-            rates[0][at].push(raw_sqlite(&file("raw"), writers).await);
+            rates[0][at].push(raw_sqlite(&file("raw"), writers));
             for (kind, key) in [(1, Some([7; 32])), (2, None)] {
                 let store = Store::open_sqlite(&file(&kind.to_string()), Durability::Full, sealing(key)).await.unwrap();
                 rates[kind][at].push(appends(&store, writers, round).await);
@@ -78,40 +76,36 @@ fn per_second(count: u64, time: Duration) -> u64 {
 
 /// Bare inserts of the same events into the same table, `batch` of them in one prepared statement and one commit: what is
 /// left when nothing is guarded, projected or sealed.
-async fn raw_sqlite(file: &Path, batch: usize) -> u64 {
-    let options = SqliteConnectOptions::new()
-        .filename(file)
-        .create_if_missing(true)
-        .journal_mode(SqliteJournalMode::Wal)
-        .synchronous(SqliteSynchronous::Full)
-        .pragma("wal_autocheckpoint", "4000")
-        .disable_statement_logging();
-    let mut connection = SqliteConnection::connect_with(&options).await.unwrap();
+fn raw_sqlite(file: &Path, batch: usize) -> u64 {
+    let connection = rusqlite::Connection::open(file).unwrap();
+    let set = |name: &str, value: &str| connection.pragma_update(None, name, value).unwrap();
+    set("journal_mode", "wal");
+    set("synchronous", "full");
+    set("wal_autocheckpoint", "4000");
     let schema = "CREATE TABLE events (workspace TEXT NOT NULL, stream TEXT NOT NULL, seq INTEGER NOT NULL, \
                   kind TEXT NOT NULL, time INTEGER NOT NULL, body_hash BLOB NOT NULL, body BLOB, hash BLOB NOT NULL, \
                   PRIMARY KEY (workspace, stream, seq)) STRICT";
-    sqlx::raw_sql(schema).execute(&mut connection).await.unwrap();
+    connection.execute_batch(schema).unwrap();
     let workspace = WorkspaceId::new(Time::from_millis(0), [1; 10]).to_string();
     let runs = (0..batch).map(|n| RunId::new(Time::from_millis(i64::try_from(n).unwrap()), [1; 10]));
     let runs: Vec<_> = runs.map(|run| (StreamId::Run(run), run.to_string())).collect();
     let mut heads = vec![Head::START; batch];
-    let insert = format!("INSERT INTO events VALUES {}", vec!["(?, ?, ?, ?, ?, ?, ?, ?)"; batch].join(", "));
+    let mut insert = connection.prepare("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?)").unwrap();
     let (start, mut count) = (Instant::now(), 0);
     while start.elapsed() < MEASURE {
-        let mut query = sqlx::query(AssertSqlSafe(insert.as_str()));
+        connection.execute_batch("BEGIN IMMEDIATE").unwrap();
         for ((stream, name), head) in runs.iter().zip(&mut heads) {
             let entry = Entry::next(*stream, *head, "said", Time::from_millis(2), vec![b'x'; BODY]);
             *head = entry.head();
-            query = query.bind(workspace.as_str()).bind(name.as_str()).bind(entry.seq as i64).bind(entry.kind);
-            query = query.bind(entry.time.millis()).bind(entry.body_hash.0.to_vec()).bind(entry.body);
-            query = query.bind(entry.hash.0.to_vec());
+            let (hash, body_hash) = (entry.hash.0, entry.body_hash.0);
+            let row =
+                (&workspace, name, entry.seq as i64, entry.kind, entry.time.millis(), body_hash, entry.body, hash);
+            insert.execute(row).unwrap();
         }
-        query.execute(&mut connection).await.unwrap();
+        connection.execute_batch("COMMIT").unwrap();
         count += batch as u64;
     }
-    let rate = per_second(count, start.elapsed());
-    connection.close().await.unwrap();
-    rate
+    per_second(count, start.elapsed())
 }
 
 /// Whole appends (event, head, projection row) by drivers that each wait for their own commit.

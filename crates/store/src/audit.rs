@@ -27,7 +27,7 @@ impl Store {
     ) -> Result<Vec<AuditRow>, StoreError> {
         let sql = sql!(self, memory => memory.audit(workspace, filter, limit));
         let (text, args) = select(scope_of(workspace), filter, limit);
-        let rows = sql.db.read(text, args).await?;
+        let rows = sql.db.scan(text, args).await?;
         rows.into_iter().map(read).collect()
     }
 
@@ -66,7 +66,7 @@ impl Store {
                     ORDER BY id LIMIT $4";
         // Every id sorts after the empty text.
         let after = after.map(|run| run.to_string()).unwrap_or_default();
-        let rows = sql.db.read(text, args![workspace, since, after, limit]).await?;
+        let rows = sql.db.scan(text, args![workspace, since, after, limit]).await?;
         let head = |mut row: Row| {
             let (run, seq, hash): (RunId, u64, Hash) = (row.take()?, row.take()?, row.take()?);
             Ok((run, Head { seq, hash }))

@@ -95,7 +95,7 @@ impl Store {
         wanted.also("(shared = 1 OR owner =", filter.visible_to);
         wanted.close(filter.visible_to.is_some());
         let (text, args) = wanted.select(COLUMNS, "chats", "id DESC", limit);
-        let rows = sql.db.read(text, args).await?;
+        let rows = sql.db.scan(text, args).await?;
         if rows.is_empty() {
             return Ok(Vec::new());
         }

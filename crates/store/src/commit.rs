@@ -28,14 +28,14 @@ pub(crate) struct Committed {
 /// How much a batch is trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// Everybody is expected to pass, so the guards are only counted. Asking each row costs SQLite a change of threads.
+    /// Everybody is expected to pass, so the guards are only counted.
     Hopeful,
     /// Somebody did not pass: each guard is read before it is written.
     Careful,
 }
 
 /// Writes a batch in which each stream, and each chat with a start, occurs once. An error means that nothing was written.
-pub(crate) async fn commit(db: &Db, batch: &[Prepared], me: &str) -> Result<Committed, StoreError> {
+pub(crate) async fn commit(db: &Db, batch: &[Box<Prepared>], me: &str) -> Result<Committed, StoreError> {
     if let Some(committed) = attempt(db, batch, me, Mode::Hopeful).await? {
         return Ok(committed);
     }
@@ -43,7 +43,7 @@ pub(crate) async fn commit(db: &Db, batch: &[Prepared], me: &str) -> Result<Comm
     committed.ok_or_else(|| StoreError::other("a row changed while it was held"))
 }
 
-async fn attempt(db: &Db, batch: &[Prepared], me: &str, mode: Mode) -> Result<Option<Committed>, StoreError> {
+async fn attempt(db: &Db, batch: &[Box<Prepared>], me: &str, mode: Mode) -> Result<Option<Committed>, StoreError> {
     let mut tx = db.begin_append().await?;
     match write(&mut tx, batch, me, mode).await {
         Ok(Some(committed)) => {
@@ -65,7 +65,7 @@ async fn attempt(db: &Db, batch: &[Prepared], me: &str, mode: Mode) -> Result<Op
 }
 
 /// None when more is wrong than this mode can tell apart.
-async fn write(tx: &mut Tx, batch: &[Prepared], me: &str, mode: Mode) -> Result<Option<Committed>, StoreError> {
+async fn write(tx: &mut Tx, batch: &[Box<Prepared>], me: &str, mode: Mode) -> Result<Option<Committed>, StoreError> {
     let stale = || Err(StoreError::Stale { fenced: false });
     let mut verdicts: Vec<Result<(), StoreError>> = batch.iter().map(|_| stale()).collect();
     start(tx, batch, &mut verdicts).await?;
@@ -104,7 +104,7 @@ async fn write(tx: &mut Tx, batch: &[Prepared], me: &str, mode: Mode) -> Result<
 
 pub(crate) type Verdicts = [Result<(), StoreError>];
 
-async fn start(tx: &mut Tx, batch: &[Prepared], verdicts: &mut Verdicts) -> Result<(), StoreError> {
+async fn start(tx: &mut Tx, batch: &[Box<Prepared>], verdicts: &mut Verdicts) -> Result<(), StoreError> {
     let mut chats: HashMap<ChatId, usize> = HashMap::new();
     let mut runs: HashMap<RunId, usize> = HashMap::new();
     let mut tips = Vec::new();
@@ -152,7 +152,7 @@ async fn start(tx: &mut Tx, batch: &[Prepared], verdicts: &mut Verdicts) -> Resu
 }
 
 /// Moves the runs that go on; false when not all of them passed and nobody can say which.
-async fn update(tx: &mut Tx, batch: &[Prepared], verdicts: &mut Verdicts, mode: Mode) -> Result<bool, StoreError> {
+async fn update(tx: &mut Tx, batch: &[Box<Prepared>], verdicts: &mut Verdicts, mode: Mode) -> Result<bool, StoreError> {
     let mut updates: Vec<(RunId, usize)> = Vec::with_capacity(batch.len());
     for (at, append) in batch.iter().enumerate() {
         if let Guard::Update { run, .. } = &append.guard {
@@ -187,7 +187,7 @@ async fn update(tx: &mut Tx, batch: &[Prepared], verdicts: &mut Verdicts, mode: 
 /// Reads where the runs stand, and says which appends pass and why the others do not.
 async fn judge(
     tx: &mut Tx,
-    batch: &[Prepared],
+    batch: &[Box<Prepared>],
     updates: &[(RunId, usize)],
     verdicts: &mut Verdicts,
 ) -> Result<(), StoreError> {
@@ -215,7 +215,7 @@ async fn judge(
     Ok(())
 }
 
-async fn extend_streams(tx: &mut Tx, batch: &[Prepared], verdicts: &mut Verdicts) -> Result<(), StoreError> {
+async fn extend_streams(tx: &mut Tx, batch: &[Box<Prepared>], verdicts: &mut Verdicts) -> Result<(), StoreError> {
     let mut streams: HashMap<StreamId, usize> = HashMap::new();
     let (mut new, mut old) = (Vec::new(), Vec::new());
     for (at, append) in batch.iter().enumerate() {

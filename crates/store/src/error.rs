@@ -92,9 +92,8 @@ impl From<sqlx::Error> for StoreError {
         match &error {
             E::Database(inner) => {
                 let code = inner.code().unwrap_or_default().into_owned();
-                let sqlite = inner.try_downcast_ref::<sqlx::sqlite::SqliteError>().is_some();
                 let message = inner.message().to_owned();
-                if sqlite { from_sqlite(&code, message, error) } else { from_postgres(&code, message, error) }
+                from_postgres(&code, message, error)
             }
             E::Io(_) | E::Tls(_) | E::PoolTimedOut | E::PoolClosed | E::WorkerCrashed | E::BeginFailed => {
                 Self::Unavailable(Arc::new(error))
@@ -105,23 +104,32 @@ impl From<sqlx::Error> for StoreError {
     }
 }
 
-/// The low byte of SQLite's extended result codes, where it decides the reaction.
-mod sqlite {
-    pub(super) const BUSY: u32 = 5;
-    pub(super) const LOCKED: u32 = 6;
-    pub(super) const READONLY: u32 = 8;
-    pub(super) const CORRUPT: u32 = 11;
-    pub(super) const FULL: u32 = 13;
-    pub(super) const CANTOPEN: u32 = 14;
-    pub(super) const CONSTRAINT: u32 = 19;
-    pub(super) const NOTADB: u32 = 26;
-    /// The shared-memory file could not grow: what a full disk looks like while a database is opened.
-    pub(super) const IOERR_SHMSIZE: u32 = 4874;
-    pub(super) const CONSTRAINT_FOREIGNKEY: u32 = 787;
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        from_sqlite(extended_code(&error), error)
+    }
 }
 
-fn from_sqlite(code: &str, message: String, error: sqlx::Error) -> StoreError {
-    let code: u32 = code.parse().unwrap_or(0);
+fn extended_code(error: &rusqlite::Error) -> i32 {
+    error.sqlite_error().map_or(0, |inner| inner.extended_code)
+}
+
+/// The low byte of SQLite's extended result codes, where it decides the reaction.
+mod sqlite {
+    pub(super) const BUSY: i32 = 5;
+    pub(super) const LOCKED: i32 = 6;
+    pub(super) const READONLY: i32 = 8;
+    pub(super) const CORRUPT: i32 = 11;
+    pub(super) const FULL: i32 = 13;
+    pub(super) const CANTOPEN: i32 = 14;
+    pub(super) const CONSTRAINT: i32 = 19;
+    pub(super) const NOTADB: i32 = 26;
+    /// The shared-memory file could not grow: what a full disk looks like while a database is opened.
+    pub(super) const IOERR_SHMSIZE: i32 = 4874;
+    pub(super) const CONSTRAINT_FOREIGNKEY: i32 = 787;
+}
+
+fn from_sqlite(code: i32, error: rusqlite::Error) -> StoreError {
     if code == sqlite::IOERR_SHMSIZE {
         return StoreError::Full(Arc::new(error));
     }
@@ -129,9 +137,9 @@ fn from_sqlite(code: &str, message: String, error: sqlx::Error) -> StoreError {
         sqlite::BUSY | sqlite::LOCKED | sqlite::CANTOPEN => StoreError::Unavailable(Arc::new(error)),
         sqlite::READONLY => StoreError::ReadOnly(Arc::new(error)),
         sqlite::FULL => StoreError::Full(Arc::new(error)),
-        sqlite::CORRUPT | sqlite::NOTADB => StoreError::Corrupt(message),
+        sqlite::CORRUPT | sqlite::NOTADB => StoreError::Corrupt(error.to_string()),
         sqlite::CONSTRAINT if code == sqlite::CONSTRAINT_FOREIGNKEY => StoreError::NotFound,
-        sqlite::CONSTRAINT => StoreError::Conflict(message),
+        sqlite::CONSTRAINT => StoreError::Conflict(error.to_string()),
         _ => StoreError::Other(Arc::new(error)),
     }
 }
@@ -161,14 +169,12 @@ pub(crate) fn collided(error: &StoreError) -> bool {
 /// Whether the disk failed to confirm a write (SQLITE_IOERR_FSYNC, SQLITE_IOERR_DIR_FSYNC). PostgreSQL stops by itself then.
 pub(crate) fn unsynced(error: &StoreError) -> bool {
     let StoreError::Other(source) = error else { return false };
-    let Some(sqlx::Error::Database(inner)) = source.downcast_ref::<sqlx::Error>() else { return false };
-    matches!(inner.code().as_deref(), Some("1034" | "1290"))
+    source.downcast_ref::<rusqlite::Error>().is_some_and(|error| matches!(extended_code(error), 1034 | 1290))
 }
 
 /// Whether SQLite could not open a file.
 pub(crate) fn cannot_open(source: &Source) -> bool {
-    let Some(sqlx::Error::Database(inner)) = source.downcast_ref::<sqlx::Error>() else { return false };
-    inner.code().and_then(|code| code.parse::<u32>().ok()).is_some_and(|code| code & 0xff == sqlite::CANTOPEN)
+    source.downcast_ref::<rusqlite::Error>().is_some_and(|error| extended_code(error) & 0xff == sqlite::CANTOPEN)
 }
 
 #[cfg(test)]
@@ -210,23 +216,23 @@ mod tests {
             assert_eq!(name(&from_postgres(code, String::new(), sqlx::Error::RowNotFound)), reaction, "{code}");
         }
         let sqlite = [
-            ("5", "unavailable"),
-            ("261", "unavailable"),
-            ("8", "read-only"),
-            ("1032", "read-only"),
-            ("11", "corrupt"),
-            ("26", "corrupt"),
-            ("13", "full"),
-            ("4874", "full"),
-            ("14", "unavailable"),
-            ("1555", "conflict"),
-            ("2067", "conflict"),
-            ("787", "not found"),
-            ("1034", "other"),
-            ("1", "other"),
+            (5, "unavailable"),
+            (261, "unavailable"),
+            (8, "read-only"),
+            (1032, "read-only"),
+            (11, "corrupt"),
+            (26, "corrupt"),
+            (13, "full"),
+            (4874, "full"),
+            (14, "unavailable"),
+            (1555, "conflict"),
+            (2067, "conflict"),
+            (787, "not found"),
+            (1034, "other"),
+            (1, "other"),
         ];
         for (code, reaction) in sqlite {
-            assert_eq!(name(&from_sqlite(code, String::new(), sqlx::Error::RowNotFound)), reaction, "{code}");
+            assert_eq!(name(&from_sqlite(code, rusqlite::Error::InvalidQuery)), reaction, "{code}");
         }
         assert_eq!(name(&sqlx::Error::PoolTimedOut.into()), "unavailable");
         let denied = std::io::Error::from(std::io::ErrorKind::PermissionDenied);

@@ -65,11 +65,11 @@ impl Store {
         let sql = sql!(self, memory => memory.no_sign_in());
         let text = "SELECT status, COUNT(*) FROM runs WHERE ended_at IS NULL GROUP BY status ORDER BY status";
         let mut runs = Vec::new();
-        for mut row in sql.db.read(text, vec![]).await? {
+        for mut row in sql.db.scan(text, vec![]).await? {
             runs.push((row.take()?, row.take()?));
         }
         let text = "SELECT COUNT(*) FROM approvals WHERE status = 'pending'";
-        let row = sql.db.read_one(text, vec![]).await?;
+        let row = sql.db.scan(text, vec![]).await?.pop();
         Ok(Tallies { runs, approvals: row.map_or(Ok(0), |mut row| row.take())? })
     }
 
@@ -90,5 +90,5 @@ impl Store {
 }
 
 async fn value<T: Column>(sql: &Sql, text: &'static str) -> Result<T, StoreError> {
-    sql.db.read_one(text, args![]).await?.ok_or(StoreError::NotFound)?.take()
+    sql.db.scan(text, args![]).await?.pop().ok_or(StoreError::NotFound)?.take()
 }

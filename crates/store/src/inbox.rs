@@ -48,7 +48,7 @@ impl Store {
         wanted.close(filter.visible_to.is_some());
         wanted.also("id >", filter.after);
         let (text, args) = wanted.select(COLUMNS, "approvals", "id", limit);
-        let rows = sql.db.read(text, args).await?;
+        let rows = sql.db.scan(text, args).await?;
         if rows.is_empty() {
             return Ok(Vec::new());
         }

@@ -30,6 +30,7 @@ macro_rules! sql {
 mod access;
 mod agents;
 mod audit;
+mod branch;
 mod chats;
 mod commit;
 mod db;
@@ -40,6 +41,7 @@ mod health;
 mod inbox;
 mod keys;
 mod kv;
+mod lite;
 mod log;
 mod marks;
 #[cfg(feature = "sim")]
@@ -64,6 +66,7 @@ mod tenants;
 mod value;
 mod writer;
 
+pub use branch::Link;
 pub use error::{Source, StoreError};
 pub use health::{Health, Tallies};
 #[cfg(feature = "sim")]
@@ -184,7 +187,7 @@ impl Store {
             }
         };
         let db = Arc::new(db);
-        let writer = Writer::start(Arc::clone(&db), me.clone(), changes.clone());
+        let writer = Writer::start(Arc::clone(&db), me.clone(), changes.clone())?;
         let backend = Backend::Sql(Sql { db, keys: Keyring::new(sealing), writer, me, listener });
         Ok(Self { inner: Arc::new(Inner { backend, changes }) })
     }

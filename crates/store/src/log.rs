@@ -32,6 +32,8 @@ const ERASE_BODIES: &str = "UPDATE events SET body = NULL WHERE workspace = $1 A
 const ERASE_BLOCKS: &str = "DELETE FROM blocks WHERE workspace = $1 AND hash IN (\
      SELECT mine.hash FROM block_refs mine WHERE mine.workspace = $1 AND mine.stream = $2 AND NOT EXISTS (\
      SELECT 1 FROM block_refs other WHERE other.workspace = $1 AND other.hash = mine.hash AND other.stream <> $2))";
+/// Counted where it is erased, so that nobody who remembers what was said can miss it.
+const COUNT_ERASURE: &str = "UPDATE workspaces SET erasures = erasures + 1 WHERE id = $1";
 const ERASE_REFS: &str = "DELETE FROM block_refs WHERE workspace = $1 AND stream = $2";
 const ERASE_SUMMARY: &str = "UPDATE runs SET summary = NULL WHERE workspace = $1 AND id = $2";
 const ERASE_PATHS: [&str; 2] = [
@@ -131,6 +133,7 @@ impl Store {
             tx.run("LOCK TABLE block_refs IN EXCLUSIVE MODE", vec![]).await?;
         }
         let erased = tx.run(ERASE_BODIES, args![scope, stream]).await?;
+        tx.run(COUNT_ERASURE, args![workspace]).await?;
         tx.run(ERASE_BLOCKS, args![scope, stream]).await?;
         tx.run(ERASE_REFS, args![scope, stream]).await?;
         if let StreamId::Run(run) = stream {

@@ -25,7 +25,7 @@ impl Store {
 
 /// Takes what the appends need that have passed so far, in their order. An append whose calls do not all fit does not pass,
 /// and takes nothing.
-pub(crate) async fn take(tx: &mut Tx, batch: &[Prepared], verdicts: &mut Verdicts) -> Result<(), StoreError> {
+pub(crate) async fn take(tx: &mut Tx, batch: &[Box<Prepared>], verdicts: &mut Verdicts) -> Result<(), StoreError> {
     let passed = |at: usize, verdicts: &Verdicts| verdicts[at].is_ok() && !batch[at].takings.is_empty();
     let takers: Vec<usize> = (0..batch.len()).filter(|at| passed(*at, verdicts)).collect();
     let takings = takers.iter().flat_map(|at| &batch[*at].takings);

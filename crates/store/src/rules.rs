@@ -63,6 +63,30 @@ impl Store {
         read(sql, workspace, text, args![workspace, agent, now]).await
     }
 
+    /// What an agent is judged by at a moment: its version, and the rules about it, oldest first. Neither a version nor a
+    /// rule ever changes, so whoever has read them once needs no more than this. None when there is no such agent.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn policy(
+        &self,
+        workspace: WorkspaceId,
+        agent: AgentId,
+        now: Time,
+    ) -> Result<Option<(u64, Vec<RuleId>)>, StoreError> {
+        let sql = sql!(self, memory => memory.policy(workspace, agent, now));
+        let text = "SELECT agents.version, rules.id FROM agents LEFT JOIN rules ON rules.workspace = agents.workspace \
+                    AND (rules.agent IS NULL OR rules.agent = agents.id) \
+                    AND (rules.expires_at IS NULL OR rules.expires_at > $3) \
+                    WHERE agents.workspace = $1 AND agents.id = $2 ORDER BY rules.id";
+        let mut policy = None;
+        for mut row in sql.db.read(text, args![workspace, agent, now]).await? {
+            let (version, rule): (u64, Option<RuleId>) = (row.take()?, row.take()?);
+            policy.get_or_insert_with(|| (version, Vec::new())).1.extend(rule);
+        }
+        Ok(policy)
+    }
+
     /// Removes a rule; false when there is none.
     ///
     /// # Errors

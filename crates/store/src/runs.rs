@@ -74,7 +74,7 @@ impl Store {
             wanted.plain("superseded_by IS NULL");
         }
         let (text, args) = wanted.select(COLUMNS, "runs", "id DESC", limit);
-        let rows = sql.db.read(text, args).await?;
+        let rows = sql.db.scan(text, args).await?;
         if rows.is_empty() {
             return Ok(Vec::new());
         }

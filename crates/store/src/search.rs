@@ -33,7 +33,7 @@ impl Store {
         let sql = sql!(self, memory => memory.index_state(workspace, notebook));
         let text = "SELECT path, size, modified FROM files WHERE workspace = $1 AND notebook = $2";
         let mut state = IndexState::new();
-        for mut row in sql.db.read(text, args![workspace, notebook]).await? {
+        for mut row in sql.db.scan(text, args![workspace, notebook]).await? {
             state.insert(row.take()?, (row.take()?, row.take()?));
         }
         Ok(state)
@@ -111,7 +111,7 @@ impl Store {
             Dialect::Postgres => (POSTGRES_SEARCH, words.join(" ")),
         };
         let mut hits = Vec::new();
-        for mut row in sql.db.read(text, args![query, workspace, notebook, limit]).await? {
+        for mut row in sql.db.scan(text, args![query, workspace, notebook, limit]).await? {
             hits.push(SearchHit { path: row.take()?, snippet: row.take()? });
         }
         Ok(hits)

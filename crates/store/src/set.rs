@@ -1,10 +1,7 @@
-//! Statements over many rows at once: constant text, prepared once, one trip to the database. PostgreSQL takes one array
-//! per column. SQLite takes a list of values whose length is a power of two; places that are left over stay NULL and are
-//! skipped. (As JSON the rows would cost it twice the time: every column would parse its row again.)
+//! Statements over many rows at once: constant text, prepared once. PostgreSQL takes one array per column and one trip;
+//! SQLite is in this process and takes the rows one after the other, which is the cheapest it can do.
 
-use std::sync::OnceLock;
-
-use crate::db::{Dialect, Text};
+use crate::db::Dialect;
 use crate::value::{Arg, Args};
 
 /// The type of a column in a set.
@@ -15,16 +12,10 @@ pub(crate) enum Kind {
     Bytes,
 }
 
-/// Rows one SQLite statement takes at the most; longer sets are written in several.
-const ROWS: usize = 128;
-/// How many powers of two there are up to [`ROWS`].
-const SIZES: usize = ROWS.ilog2() as usize + 1;
-
-/// A statement whose `{rows}` is a set of rows under the name `v`. The first column is never NULL.
+/// A statement whose `{rows}` is a set of rows under the name `v`. Text for SQLite may do without: then `v.name` stands for
+/// the value itself.
 pub(crate) struct SetSql {
     sqlite: String,
-    columns: Vec<String>,
-    sized: [OnceLock<String>; SIZES],
     postgres: String,
     pub(crate) kinds: Vec<Kind>,
 }
@@ -37,49 +28,53 @@ impl SetSql {
 
     /// As [`SetSql::new`], where the databases need different words.
     pub(crate) fn by_dialect(columns: &[(&str, Kind)], sqlite: &str, postgres: &str) -> Self {
-        Self {
-            sqlite: sqlite.to_owned(),
-            columns: columns.iter().map(|(name, _)| format!("\"{name}\"")).collect(),
-            sized: [const { OnceLock::new() }; SIZES],
-            postgres: postgres.replace("{rows}", &array_rows(columns)),
-            kinds: columns.iter().map(|(_, kind)| *kind).collect(),
-        }
+        let sqlite = if sqlite.contains("{rows}") {
+            sqlite.replace("{rows}", &one_row(columns))
+        } else {
+            with_values(columns, sqlite)
+        };
+        let postgres = postgres.replace("{rows}", &array_rows(columns));
+        Self { sqlite, postgres, kinds: columns.iter().map(|(_, kind)| *kind).collect() }
     }
 
     /// An insert of all columns into a table of the same column names.
     pub(crate) fn insert(table: &str, columns: &[(&str, Kind)], conflict: &str) -> Self {
         let names = columns.iter().map(|(name, _)| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
-        // Without the WHERE, SQLite would read the ON of a conflict clause as that of a join.
-        Self::new(columns, &format!("INSERT INTO {table} ({names}) SELECT {names} FROM {{rows}} WHERE true {conflict}"))
+        let values = columns.iter().map(|(name, _)| format!("v.{name}")).collect::<Vec<_>>().join(", ");
+        Self::by_dialect(
+            columns,
+            &format!("INSERT INTO {table} ({names}) VALUES ({values}) {conflict}"),
+            &format!("INSERT INTO {table} ({names}) SELECT {names} FROM {{rows}} WHERE true {conflict}"),
+        )
     }
 
-    /// The text for `rows` rows, of which there are at most [`ROWS`] on SQLite.
-    pub(crate) fn text(&'static self, dialect: Dialect, rows: usize) -> Text {
-        Text::Borrowed(match dialect {
+    /// The text: for one row on SQLite, for all on PostgreSQL.
+    pub(crate) fn text(&'static self, dialect: Dialect) -> &'static str {
+        match dialect {
             Dialect::Postgres => &self.postgres,
-            Dialect::Sqlite => {
-                let size = rows.next_power_of_two().min(ROWS);
-                let make = || self.sqlite.replace("{rows}", &value_rows(&self.columns, size));
-                self.sized[size.ilog2() as usize].get_or_init(make)
-            }
-        })
+            Dialect::Sqlite => &self.sqlite,
+        }
     }
 }
 
-/// The pieces in which a set is written.
-pub(crate) fn pieces<'a, 'b>(dialect: Dialect, rows: &'b [&'a Args]) -> std::slice::Chunks<'b, &'a Args> {
-    rows.chunks(match dialect {
-        Dialect::Sqlite => ROWS,
-        Dialect::Postgres => usize::MAX,
-    })
+fn one_row(columns: &[(&str, Kind)]) -> String {
+    let values = columns.iter().map(|(name, _)| format!("? AS \"{name}\"")).collect::<Vec<_>>().join(", ");
+    format!("(SELECT {values}) AS v")
 }
 
-fn value_rows(columns: &[String], rows: usize) -> String {
-    let names = columns.iter().enumerate().map(|(at, name)| format!("column{} AS {name}", at + 1));
-    let names = names.collect::<Vec<_>>().join(", ");
-    let row = format!("({})", vec!["?"; columns.len()].join(", "));
-    let rows = vec![row; rows].join(", ");
-    format!("(SELECT {names} FROM (VALUES {rows}) WHERE column1 IS NOT NULL) AS v")
+/// Puts the place of each value where its name is.
+fn with_values(columns: &[(&str, Kind)], text: &str) -> String {
+    let mut pieces = text.split("v.");
+    let mut whole = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let end = piece.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(piece.len());
+        let (name, rest) = piece.split_at(end);
+        match columns.iter().position(|(column, _)| *column == name) {
+            Some(at) => whole.push_str(&format!("?{}{rest}", at + 1)),
+            None => whole.push_str(&format!("v.{piece}")),
+        }
+    }
+    whole
 }
 
 fn array_rows(columns: &[(&str, Kind)]) -> String {
@@ -95,22 +90,6 @@ fn array_rows(columns: &[(&str, Kind)]) -> String {
     let names = columns.iter().map(|(name, _)| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
     format!("unnest({arrays}) AS v({names})")
 }
-
-/// Binds rows as SQLite takes them: value by value.
-macro_rules! listed {
-    ($query:expr, $rows:expr) => {{
-        let mut query = $query;
-        for arg in $rows.iter().copied().flatten() {
-            query = match arg {
-                Arg::Int(value) => query.bind(*value),
-                Arg::Text(value) => query.bind(value.clone()),
-                Arg::Bytes(value) => query.bind(value.as_deref()),
-            };
-        }
-        query
-    }};
-}
-pub(crate) use listed;
 
 /// Binds rows as PostgreSQL takes them: one array per column.
 macro_rules! transpose {
@@ -165,17 +144,17 @@ mod tests {
         LazyLock::new(|| SetSql::insert("t", &[("a", Kind::Text), ("b", Kind::Int)], "ON CONFLICT DO NOTHING"));
 
     #[test]
-    fn a_set_is_one_text_for_every_number_of_rows_up_to_the_next_power_of_two() {
-        let three = SQL.text(Dialect::Sqlite, 3);
-        assert_eq!(three, SQL.text(Dialect::Sqlite, 4));
-        assert_eq!(three.matches("(?, ?)").count(), 4);
-        assert_eq!(SQL.text(Dialect::Sqlite, 1).matches("(?, ?)").count(), 1);
-        assert_eq!(SQL.text(Dialect::Sqlite, ROWS).matches("(?, ?)").count(), ROWS);
+    fn sqlite_takes_the_values_of_one_row() {
+        let text = SQL.text(Dialect::Sqlite);
+        assert_eq!(text, r#"INSERT INTO t ("a", "b") VALUES (?1, ?2) ON CONFLICT DO NOTHING"#);
+        let set =
+            with_values(&[("head", Kind::Int), ("head_seq", Kind::Int)], "SET a = v.head_seq, b = v.head WHERE c");
+        assert_eq!(set, "SET a = ?2, b = ?1 WHERE c");
     }
 
     #[test]
     fn postgres_takes_one_array_per_column() {
-        let text = SQL.text(Dialect::Postgres, 3);
+        let text = SQL.text(Dialect::Postgres);
         assert!(text.contains(r#"unnest($1::text[], $2::bigint[]) AS v("a", "b")"#), "{text}");
     }
 }

@@ -1,67 +1,118 @@
 //! Opening a SQLite file: safe settings, one connection that writes, several that read. Holds no statements of the store.
 
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
-use tokio::sync::Mutex;
+use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 
-use crate::db::{Db, Writing};
+use crate::db::Db;
 use crate::error::cannot_open;
+use crate::lite::Writing;
 use crate::{Durability, StoreError};
 
 /// Older libraries have a race that silently damages a database with several connections.
 const OLDEST: (u32, u32, u32) = (3, 51, 3);
-/// Reads are short; more connections would only compete for the processor.
-const READERS: u32 = 4;
+/// Connections for reading that are kept. Reads are short; more would only compete for the processor.
+const READERS: usize = 4;
 /// Nobody else writes to the file; a wait this long means that something is badly wrong.
 const BUSY: Duration = Duration::from_secs(10);
 /// Pages of the write-ahead log before it is written back: 16 MiB, so that busy times are not spent copying.
-const CHECKPOINT_PAGES: &str = "4000";
-/// Prepared statements kept: every statement over a set has one for each size.
+const CHECKPOINT_PAGES: i64 = 4000;
+/// Prepared statements that a connection keeps: more than the store has.
 const STATEMENTS: usize = 256;
-/// Kibibytes of page cache of the writing connection (negative is SQLite's way to say kibibytes).
-const WRITER_CACHE: &str = "-16384";
+/// Kibibytes of page cache of a connection (negative is SQLite's way to say kibibytes). What is busy is the end of a few
+/// trees; the rest is in the system's own cache.
+const WRITER_CACHE: i64 = -4096;
+const READER_CACHE: i64 = -1024;
 
+/// Opens the file. What is done here waits for the disk, so it has a thread of its own.
 pub(crate) async fn open(file: &Path, durability: Durability) -> Result<Db, StoreError> {
-    touch(file)?;
-    let options = SqliteConnectOptions::new()
-        .filename(file)
-        .journal_mode(SqliteJournalMode::Wal)
-        .synchronous(match durability {
-            Durability::Full => SqliteSynchronous::Full,
-            Durability::Normal => SqliteSynchronous::Normal,
-        })
-        .foreign_keys(true)
-        .busy_timeout(BUSY)
-        .statement_cache_capacity(STATEMENTS)
-        .pragma("temp_store", "memory")
-        .pragma("secure_delete", "fast")
-        .pragma("wal_autocheckpoint", CHECKPOINT_PAGES)
-        .disable_statement_logging();
-    let mut writer =
-        SqliteConnection::connect_with(&options.clone().pragma("cache_size", WRITER_CACHE)).await.map_err(opening)?;
-    let version: String = sqlx::query_scalar("SELECT sqlite_version()").fetch_one(&mut writer).await?;
-    if !recent(&version) {
-        return Err(StoreError::other(format!("SQLite {version} is too old: 3.51.3 or later is needed")));
+    let file = file.to_owned();
+    let opening = tokio::task::spawn_blocking(move || open_both(file, durability));
+    let (writer, readers) = opening.await.map_err(|_| StoreError::other("opening the database was given up"))??;
+    Ok(Db::Sqlite { writer: Arc::new(tokio::sync::Mutex::new(Writing::new(writer))), readers: Arc::new(readers) })
+}
+
+fn open_both(file: PathBuf, durability: Durability) -> Result<(Connection, Readers), StoreError> {
+    touch(&file)?;
+    let writer = connect(&file, durability).map_err(opening)?;
+    writer.pragma_update(None, "cache_size", WRITER_CACHE)?;
+    if !recent(rusqlite::version()) {
+        return Err(StoreError::other(format!("SQLite {} is too old: 3.51.3 or later is needed", rusqlite::version())));
     }
-    // A connection to a file does not go stale, so none is tested or replaced.
-    let readers = SqlitePoolOptions::new()
-        .max_connections(READERS)
-        .min_connections(1)
-        .idle_timeout(None)
-        .max_lifetime(None)
-        .test_before_acquire(false)
-        .connect_with(options.pragma("query_only", "on"))
-        .await?;
-    Ok(Db::Sqlite { writer: Arc::new(Mutex::new(Writing::new(writer))), readers })
+    let readers = Readers { file, durability, idle: Mutex::new(Some(Vec::new())) };
+    readers.with(|_| Ok(()))?;
+    Ok((writer, readers))
+}
+
+fn connect(file: &Path, durability: Durability) -> Result<Connection, StoreError> {
+    let connection = Connection::open(file)?;
+    connection.busy_timeout(BUSY)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    // Without it a statement with a value after LIMIT would be prepared anew each time it is used.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    connection.pragma_update(
+        None,
+        "synchronous",
+        match durability {
+            Durability::Full => "full",
+            Durability::Normal => "normal",
+        },
+    )?;
+    connection.pragma_update(None, "foreign_keys", "on")?;
+    connection.pragma_update(None, "temp_store", "memory")?;
+    connection.pragma_update(None, "secure_delete", "fast")?;
+    connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+    Ok(connection)
+}
+
+/// Connections that only read. Nobody waits for one: whoever finds none opens another, so there are at most as many as
+/// threads that read at one time.
+pub(crate) struct Readers {
+    file: PathBuf,
+    durability: Durability,
+    /// Those nobody uses; none once the store is closed.
+    idle: Mutex<Option<Vec<Connection>>>,
+}
+
+impl Readers {
+    /// Reads on the caller's thread.
+    pub(crate) fn with<T>(&self, read: impl FnOnce(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let connection = match self.idle().as_mut() {
+            None => return Err(StoreError::unavailable("the store is closed")),
+            Some(idle) => idle.pop(),
+        };
+        let connection = match connection {
+            Some(connection) => connection,
+            None => {
+                let connection = connect(&self.file, self.durability)?;
+                connection.pragma_update(None, "query_only", "on")?;
+                connection.pragma_update(None, "cache_size", READER_CACHE)?;
+                connection
+            }
+        };
+        let answer = read(&connection);
+        if let Some(idle) = self.idle().as_mut().filter(|idle| idle.len() < READERS) {
+            idle.push(connection);
+        }
+        answer
+    }
+
+    /// Closes what nobody uses, and lets nobody read any more.
+    pub(crate) fn close(&self) {
+        self.idle().take();
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Option<Vec<Connection>>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The file itself could be opened a moment ago: if SQLite cannot, it may not make the files beside it.
-fn opening(error: sqlx::Error) -> StoreError {
-    let error = StoreError::from(error);
+fn opening(error: StoreError) -> StoreError {
     match error {
         StoreError::Unavailable(source) if cannot_open(&source) => StoreError::ReadOnly(source),
         _ => error,

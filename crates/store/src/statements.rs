@@ -98,7 +98,7 @@ fn update_sql(release: &str) -> SetSql {
                  AND (v.by_node IS NULL OR (runs.owner = v.by_node AND runs.epoch = v.by_epoch))";
     SetSql::by_dialect(
         &columns,
-        &format!("UPDATE runs {set} FROM {{rows}} WHERE {guard}"),
+        &format!("UPDATE runs {set} WHERE {guard}"),
         // The rows are locked in one order on all nodes, so that two batches never wait for each other.
         &format!(
             "WITH v AS MATERIALIZED (SELECT * FROM {{rows}}), held AS MATERIALIZED (\

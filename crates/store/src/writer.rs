@@ -10,7 +10,7 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 
 use crate::StoreError;
 use crate::commit::commit;
-use crate::db::Db;
+use crate::db::{Db, Dialect};
 use crate::error::{collided, unsynced};
 use crate::prepare::{Guard, Prepared};
 use crate::row::Change;
@@ -20,7 +20,11 @@ const BYTES_PER_COMMIT: usize = 8 * 1024 * 1024;
 /// Appends that wait in the queue before callers wait for a place in it.
 const QUEUE: usize = 4 * APPENDS_PER_COMMIT;
 
-type Answer = oneshot::Sender<Result<Head, StoreError>>;
+/// Appends that are written together, each where it was made: they are large, and go back.
+type Batch = Vec<Box<Prepared>>;
+
+/// What became of an append. It goes back to whoever made it: freeing it takes longer than many a commit.
+type Answer = oneshot::Sender<(Result<Head, StoreError>, Option<Box<Prepared>>)>;
 
 enum Job {
     Append(Box<Prepared>, Answer),
@@ -33,10 +37,23 @@ pub(crate) struct Writer(mpsc::Sender<Job>);
 
 impl Writer {
     /// Starts the task; it ends when every handle is gone.
-    pub(crate) fn start(db: Arc<Db>, me: String, changes: broadcast::Sender<Change>) -> Self {
+    ///
+    /// # Errors
+    /// When the system has no thread for it.
+    pub(crate) fn start(db: Arc<Db>, me: String, changes: broadcast::Sender<Change>) -> Result<Self, StoreError> {
         let (sender, receiver) = mpsc::channel(QUEUE);
-        tokio::spawn(Task { db, me, changes, waiting: VecDeque::new(), spent: Vec::new(), broken: None }.run(receiver));
-        Self(sender)
+        let dialect = db.dialect();
+        let task = Task { db, me, changes, waiting: VecDeque::new(), broken: None }.run(receiver);
+        match dialect {
+            Dialect::Postgres => drop(tokio::spawn(task)),
+            // SQLite works on the thread that calls it and waits there for the disk, so its writer has one to itself.
+            Dialect::Sqlite => {
+                let runtime = tokio::runtime::Handle::current();
+                let thread = std::thread::Builder::new().name("adjutant-writer".to_owned());
+                thread.spawn(move || runtime.block_on(task)).map_err(StoreError::file)?;
+            }
+        }
+        Ok(Self(sender))
     }
 
     /// Queues an append and waits for its commit. It happens even when the caller stops waiting.
@@ -44,7 +61,7 @@ impl Writer {
         let (answer, answered) = oneshot::channel();
         let closed = || StoreError::unavailable("the store is closed");
         self.0.send(Job::Append(Box::new(append), answer)).await.map_err(|_| closed())?;
-        answered.await.map_err(|_| closed())?
+        answered.await.map_err(|_| closed())?.0
     }
 
     /// Takes no more appends and waits until the queued ones are written.
@@ -62,8 +79,6 @@ struct Task {
     changes: broadcast::Sender<Change>,
     /// Appends that may not share a transaction with an earlier one.
     waiting: VecDeque<(Box<Prepared>, Answer)>,
-    /// The last batch, dropped while the next one is on its way: freeing it takes as long as writing it does.
-    spent: Vec<Prepared>,
     /// Set when the disk did not confirm a write: from then on nothing it says about later writes can be trusted.
     broken: Option<StoreError>,
 }
@@ -75,9 +90,6 @@ impl Task {
         loop {
             if self.waiting.is_empty() {
                 tokio::task::yield_now().await;
-                if queue.is_empty() {
-                    self.spent.clear();
-                }
                 if queue.recv_many(&mut jobs, APPENDS_PER_COMMIT).await == 0 {
                     break;
                 }
@@ -108,7 +120,7 @@ impl Task {
     }
 
     /// What can be written together: each stream once, each chat with a start once, not too many bytes.
-    fn next_batch(&mut self) -> (Vec<Prepared>, Vec<Answer>) {
+    fn next_batch(&mut self) -> (Batch, Vec<Answer>) {
         let (mut streams, mut chats) = (HashSet::new(), HashSet::new());
         let (mut batch, mut answers, mut later) = (Vec::new(), Vec::new(), VecDeque::new());
         let mut bytes = 0;
@@ -126,7 +138,7 @@ impl Task {
                 later.push_back((append, answer));
             } else {
                 bytes += append.bytes;
-                batch.push(*append);
+                batch.push(append);
                 answers.push(answer);
             }
         }
@@ -134,39 +146,36 @@ impl Task {
         (batch, answers)
     }
 
-    async fn write(&mut self, batch: Vec<Prepared>, answers: Vec<Answer>) {
+    async fn write(&mut self, batch: Batch, answers: Vec<Answer>) {
         if let Some(error) = &self.broken {
             for answer in answers {
-                let _ = answer.send(Err(error.clone()));
+                let _ = answer.send((Err(error.clone()), None));
             }
             return;
         }
-        let spent = std::mem::take(&mut self.spent);
-        let (result, ()) = tokio::join!(commit(&self.db, &batch, &self.me), async { drop(spent) });
-        match result {
+        match commit(&self.db, &batch, &self.me).await {
             Ok(committed) => {
                 self.tell(&committed.changes);
-                for ((append, answer), verdict) in batch.iter().zip(answers).zip(committed.verdicts) {
+                for ((append, answer), verdict) in batch.into_iter().zip(answers).zip(committed.verdicts) {
                     // A caller that went away does not need its answer.
-                    let _ = answer.send(verdict.map(|()| append.head));
+                    let _ = answer.send((verdict.map(|()| append.head), Some(append)));
                 }
-                self.spent = batch;
             }
             Err(error) if batch.len() > 1 && one_is_to_blame(&error) => {
                 for (append, answer) in batch.into_iter().zip(answers) {
-                    let _ = answer.send(self.write_alone(append).await);
+                    let _ = answer.send((self.write_alone(append).await, None));
                 }
             }
             Err(error) => {
                 self.note(&error);
                 for answer in answers {
-                    let _ = answer.send(Err(error.clone()));
+                    let _ = answer.send((Err(error.clone()), None));
                 }
             }
         }
     }
 
-    async fn write_alone(&mut self, append: Prepared) -> Result<Head, StoreError> {
+    async fn write_alone(&mut self, append: Box<Prepared>) -> Result<Head, StoreError> {
         let head = append.head;
         match commit(&self.db, &[append], &self.me).await {
             Ok(committed) => {

@@ -10,7 +10,7 @@ use crate::label::Labels;
 use crate::message::{Message, ModelRequest, Part, Role};
 use crate::run::event::{EndStatus, ThoughtForm};
 use crate::run::state::{Call, State, Turn};
-use crate::tool::ToolDefinition;
+use crate::tool::ToolDefinitions;
 
 /// The messages of one run.
 #[must_use]
@@ -76,11 +76,7 @@ fn result(call: &Call) -> Part {
 ///
 /// # Errors
 /// When the task and its latest results alone do not fit.
-pub fn request(
-    state: &State,
-    base: &[Message],
-    tools: &Arc<Vec<ToolDefinition>>,
-) -> Result<(ModelRequest, u64), Overflow> {
+pub fn request(state: &State, base: &[Message], tools: &Arc<ToolDefinitions>) -> Result<(ModelRequest, u64), Overflow> {
     let empty = Content::default();
     let (model, system, limits, temperature) = match &state.start {
         Some(start) => (start.model.clone(), &start.system_prompt, Some(start.limits), start.temperature),

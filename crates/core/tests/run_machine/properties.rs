@@ -52,7 +52,7 @@ fn calls(messages: &[Message]) -> Vec<&Part> {
 
 /// Whatever is left out: a provider accepts the rest, it fits, and the task is in it.
 fn check_requests(state: &State, base: &[Message]) -> Result<(), TestCaseError> {
-    let tools = Arc::new(Vec::new());
+    let tools = Arc::default();
     let (whole, dropped) = transcript::request(&with_window(state, u64::MAX), base, &tools).unwrap();
     prop_assert_eq!(transcript::check(&whole.messages), Ok(()));
     prop_assert_eq!(dropped, 0);

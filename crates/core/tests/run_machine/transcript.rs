@@ -22,7 +22,7 @@ fn roles(messages: &[Message]) -> String {
 }
 
 fn ask(state: &State, base: &[Message]) -> Result<ModelRequest, Overflow> {
-    request(state, base, &Arc::new(Vec::new())).map(|(request, _)| request)
+    request(state, base, &Arc::default()).map(|(request, _)| request)
 }
 
 fn windowed(bytes: u64) -> RunStarted {
@@ -146,10 +146,10 @@ fn what_fits_exactly_is_left_whole() {
     let fixed = 15 + 2;
     let whole = size(&messages(&story.state)) + fixed;
     story.state.start.as_mut().unwrap().limits.context_bytes = whole;
-    let (request_whole, dropped) = request(&story.state, &[], &Arc::new(Vec::new())).unwrap();
+    let (request_whole, dropped) = request(&story.state, &[], &Arc::default()).unwrap();
     assert_eq!((size(&request_whole.messages) + fixed, dropped), (whole, 0));
     story.state.start.as_mut().unwrap().limits.context_bytes = whole - 1;
-    let (_, dropped) = request(&story.state, &[], &Arc::new(Vec::new())).unwrap();
+    let (_, dropped) = request(&story.state, &[], &Arc::default()).unwrap();
     assert_eq!(dropped, 500 - 29, "one byte less and the oldest output goes");
 }
 
@@ -220,7 +220,7 @@ fn how_much_was_left_out_is_said() {
     for name in ["a", "b", "c"] {
         story.writes(&[(name, "/a.md")]).runs(name, &"x".repeat(1000));
     }
-    let (_, dropped) = request(&story.state, &[], &Arc::new(Vec::new())).unwrap();
+    let (_, dropped) = request(&story.state, &[], &Arc::default()).unwrap();
     assert_eq!(dropped, 1000 - "[output of 1000 bytes dropped]".len() as u64);
 }
 

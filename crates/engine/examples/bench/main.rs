@@ -11,30 +11,48 @@ use stage::{Ask, Stage};
 
 type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
+/// The parts that can be asked for by name; all of them when none is named.
+const PARTS: [&str; 4] = ["work", "parked", "chat", "start"];
+
 #[tokio::main]
 async fn main() -> Outcome {
-    let quick = std::env::args().any(|argument| argument == "quick");
-    let scale = if quick { 10 } else { 1 };
-    let postgres = std::env::var("ADJUTANT_TEST_POSTGRES").ok();
+    let asked: Vec<String> = std::env::args().skip(1).collect();
+    let named = |name: &str| asked.iter().any(|word| word == name);
+    let wanted = |name: &str| named(name) || !PARTS.iter().any(|part| named(part));
+    let scale = if named("quick") { 10 } else { 1 };
+    if wanted("work") {
+        work(2000 / scale).await?;
+    }
+    if wanted("parked") {
+        parked(10_000 / scale).await?;
+    }
+    if wanted("chat") {
+        long_chat(1000 / scale).await?;
+    }
+    if wanted("start") {
+        start_up(100_000 / scale).await?;
+    }
+    Ok(())
+}
+
+async fn work(runs: usize) -> Outcome {
     println("What a run costs (4 tool calls in 4 turns, 5 model calls, sealed)");
     println("| store | at once | runs/s | CPU ms/run | bytes/run | events/run |");
     println("|---|---:|---:|---:|---:|---:|");
     for at_once in [1, 16, 128] {
         let stage = Stage::sqlite().await?;
-        throughput("SQLite FULL", &stage, at_once, 2000 / scale).await?;
+        throughput("SQLite FULL", &stage, at_once, runs).await?;
     }
-    match &postgres {
-        None => println("| PostgreSQL | | skipped: ADJUTANT_TEST_POSTGRES is not set | | | |"),
-        Some(url) => {
-            let stage = Stage::postgres(url).await?;
+    match std::env::var("ADJUTANT_TEST_POSTGRES") {
+        Err(_) => println("| PostgreSQL | | skipped: ADJUTANT_TEST_POSTGRES is not set | | | |"),
+        Ok(url) => {
+            let stage = Stage::postgres(&url).await?;
             for at_once in [1, 16, 128] {
-                throughput("PostgreSQL", &stage, at_once, 2000 / scale).await?;
+                throughput("PostgreSQL", &stage, at_once, runs).await?;
             }
         }
     }
-    parked(10_000 / scale).await?;
-    long_chat(1000 / scale).await?;
-    start_up(100_000 / scale).await
+    Ok(())
 }
 
 #[allow(clippy::print_stdout, reason = "a table for a person is what a bench is for")]
@@ -60,7 +78,8 @@ async fn throughput(name: &str, stage: &Stage, at_once: usize, runs: usize) -> O
 
 async fn parked(runs: usize) -> Outcome {
     let stage = Stage::sqlite().await?;
-    stage.play(Ask::Approval, 64, 500).await?;
+    // As many before as are measured: until then caches fill, which have an end.
+    stage.play(Ask::Approval, 64, runs).await?;
     let before = (rss_kib(), stage.bytes().await?);
     stage.play(Ask::Approval, 64, runs).await?;
     let after = (rss_kib(), stage.bytes().await?);

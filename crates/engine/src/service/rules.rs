@@ -141,10 +141,17 @@ impl Engine {
         self.audit(AuditLog::Workspace(workspace), act).await.map(drop)
     }
 
-    /// The rules that an agent is judged by now. One that cannot be read fails the judgement: it might be a no (rule G2).
-    pub(crate) async fn standing_rules(&self, workspace: WorkspaceId, agent: AgentId) -> Result<Rules, EngineError> {
-        let rows = self.store().rules_for(workspace, agent, self.env().now()).await?;
-        Ok(Rules::new(rows.iter().map(read).collect::<Result<Vec<_>, _>>()?))
+    /// The rules that an agent is judged by at a moment. One that cannot be read fails the judgement: it might be a no (rule
+    /// G2).
+    pub(crate) async fn standing_rules(
+        &self,
+        workspace: WorkspaceId,
+        agent: AgentId,
+        now: Time,
+    ) -> Result<(Vec<RuleId>, Rules), EngineError> {
+        let rows = self.store().rules_for(workspace, agent, now).await?;
+        let ids = rows.iter().map(|row| row.id).collect();
+        Ok((ids, Rules::new(rows.iter().map(read).collect::<Result<Vec<_>, _>>()?)))
     }
 }
 

@@ -10,8 +10,8 @@ use adjutant_core::run::status::Status;
 use adjutant_store::StoreError;
 use adjutant_store::row::{RunRow, Writer};
 
-use crate::asking::state_at;
 use crate::audit::run_rows;
+use crate::base::state_at;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::feed::FeedItem;

@@ -1,10 +1,12 @@
 //! Starting runs: from a message, from an edit, from a fork. Everything a request will need is recorded in the first event.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use adjutant_core::content::Content;
 use adjutant_core::guard::judge::is_shown;
 use adjutant_core::guard::meta;
+use adjutant_core::guard::policy::AgentConfig;
 use adjutant_core::id::{AgentId, ChatId, NotebookId, RunId, UserId, WorkspaceId};
 use adjutant_core::label::Labels;
 use adjutant_core::limits;
@@ -13,12 +15,13 @@ use adjutant_core::run::event::{Base, ContentFiltered, Effects, Event, RunLimits
 use adjutant_core::run::state::State;
 use adjutant_core::run::status::Status;
 use adjutant_core::time::Time;
+use adjutant_core::tool::ToolDefinitions;
 use adjutant_store::StoreError;
 use adjutant_store::row::{Append, ChatRow, RunChange, RunRow, Tip, Writer};
 
-use crate::asking::state_at;
 use crate::audit::run_rows;
-use crate::engine::{CurrentAgent, Engine};
+use crate::base::state_at;
+use crate::engine::{CurrentAgent, Engine, ShownTools};
 use crate::error::EngineError;
 use crate::log::blocks_of;
 use crate::projection::{self, preview};
@@ -233,7 +236,7 @@ impl Engine {
         if Status::parse(&row.state.status).is_none_or(|status| !status.is_end()) {
             return Err(EngineError::Busy(tip));
         }
-        match state_at(self, workspace, tip, u64::MAX).await {
+        match self.tip_state(workspace, tip, row.head.seq).await {
             Ok(state) => Ok((Some(Base { run: tip, seq: row.head.seq }), state.labels)),
             // Nobody can say any more what it had seen, so it counts as having seen everything.
             Err(EngineError::Erased { .. }) => {
@@ -250,8 +253,8 @@ impl Engine {
         self.refuse_halted(plan.workspace).await?;
         self.check_requests(plan.agent, now).await?;
         let zone = self.store().workspace(plan.workspace).await?.map_or_else(|| "UTC".to_owned(), |row| row.time_zone);
-        let tools = self.granted_tools(config);
-        let prompt = prompt::compose(config, &tools, now, &zone);
+        let shown = &plan.agent.shown;
+        let prompt = prompt::compose(config, &shown.definitions, now, &zone);
         let asked_model = plan.model.clone().unwrap_or_else(|| config.model.clone());
         let model = if asked_model == "default" { self.default_model().to_owned() } else { asked_model };
         self.model(&model).map_err(|bad| EngineError::Invalid(bad.to_string()))?;
@@ -261,7 +264,7 @@ impl Engine {
             chat: plan.chat.id,
             agent: plan.agent.id,
             agent_version: plan.agent.version,
-            policy: config.hash(),
+            policy: plan.agent.policy,
             notebook: plan.chat.notebook,
             initiator: plan.user,
             trigger: "message".to_owned(),
@@ -271,7 +274,7 @@ impl Engine {
             model,
             temperature: config.temperature,
             system_prompt: Content::new(prompt),
-            tools: Content::new(serde_json::to_string(&tools).map_err(|bad| EngineError::Invalid(bad.to_string()))?),
+            tools: shown.text.clone(),
             labels: plan.labels,
             limits: RunLimits {
                 turns: config.max_turns,
@@ -350,26 +353,28 @@ impl Engine {
     pub async fn effective_prompt(
         &self,
         workspace: WorkspaceId,
-        config: &adjutant_core::guard::policy::AgentConfig,
+        config: &AgentConfig,
     ) -> Result<EffectivePrompt, EngineError> {
         let zone = self.store().workspace(workspace).await?.map_or_else(|| "UTC".to_owned(), |row| row.time_zone);
-        let tools = self.granted_tools(config);
+        let tools = self.shown_tools(config)?.definitions.to_vec();
         Ok(EffectivePrompt { system_prompt: prompt::compose(config, &tools, self.env().now(), &zone), tools })
     }
 
-    fn granted_tools(
-        &self,
-        config: &adjutant_core::guard::policy::AgentConfig,
-    ) -> Vec<adjutant_core::tool::ToolDefinition> {
+    /// The tools that an agent's model is shown.
+    pub(crate) fn shown_tools(&self, config: &AgentConfig) -> Result<ShownTools, EngineError> {
         let finds = config.grants_tool(meta::USE_TOOL, "meta");
-        self.tools()
+        let definitions: ToolDefinitions = self
+            .tools()
             .iter()
             .map(|tool| tool.spec())
             .filter(|spec| is_shown(config, spec))
             // An agent with `use_tool` reads a few definitions and finds the others, unless it was given them by name.
             .filter(|spec| !finds || *spec.toolset == *"meta" || config.tools.contains(spec.name()))
             .map(|spec| spec.definition.clone())
-            .collect()
+            .collect();
+        let text = serde_json::to_string(&definitions).map_err(|bad| EngineError::Invalid(bad.to_string()))?;
+        let (definitions, text) = (Arc::new(definitions), Content::new(text));
+        Ok(ShownTools { definitions, text })
     }
 }
 

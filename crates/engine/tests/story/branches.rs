@@ -1,5 +1,6 @@
 //! Chats that go on, are edited, and are forked.
 
+use adjutant_core::run::chain::StreamId;
 use adjutant_core::run::event::Actor;
 use adjutant_core::run::status::Status;
 use adjutant_engine::store::row::RunFilter;
@@ -24,6 +25,37 @@ async fn the_next_message_is_built_on_the_last_answer() {
     assert_eq!(second.result, "looked for look two");
     assert_eq!(second.base_run_id, Some(first.id));
     let replay = agent.engine().replay(agent.workspace(), second.id).await.unwrap();
+    assert!(replay.divergences.is_empty(), "{replay:#?}");
+}
+
+#[tokio::test]
+async fn what_was_erased_is_not_shown_to_the_model_again_even_if_it_was_a_moment_ago() {
+    let stage = Stage::new(&[]);
+    let agent = stage.agent("- text: yes").build().await.unwrap();
+    let long = "a thing to be forgotten ".repeat(200);
+    let first = agent.run(&long).await.unwrap();
+    let chat = Some(first.chat_id);
+    let remembers = agent.run_in(chat, "do you remember?").await.unwrap();
+    let stream = StreamId::Run(first.id);
+    agent.engine().store().erase_bodies(agent.workspace(), stream).await.unwrap();
+    let forgot = agent.run_in(chat, "and now?").await.unwrap();
+    // A token is about four bytes; what else is said weighs next to nothing.
+    let (with, without) = (remembers.token_usage.input, forgot.token_usage.input);
+    assert!(with.saturating_sub(without) > long.len() as u64 / 8, "{with} {without}");
+}
+
+#[tokio::test]
+async fn a_long_chat_is_told_whole_by_whoever_never_heard_it() {
+    let stage = Stage::new(&[]);
+    let agent = stage.agent("- text: yes").build().await.unwrap();
+    let mut last = agent.run("one").await.unwrap();
+    for _ in 0..140 {
+        last = agent.run_in(Some(last.chat_id), "more").await.unwrap();
+    }
+    let known = agent.run_in(Some(last.chat_id), "more").await.unwrap();
+    drop(agent);
+    let afresh = stage.agent("- text: yes").build().await.unwrap();
+    let replay = afresh.engine().replay(afresh.workspace(), known.id).await.unwrap();
     assert!(replay.divergences.is_empty(), "{replay:#?}");
 }
 

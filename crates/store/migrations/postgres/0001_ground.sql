@@ -23,7 +23,9 @@ CREATE TABLE workspaces (
     slug TEXT COLLATE "C" NOT NULL UNIQUE,
     name TEXT COLLATE "C" NOT NULL,
     time_zone TEXT COLLATE "C" NOT NULL,
-    created_at BIGINT NOT NULL
+    created_at BIGINT NOT NULL,
+    -- How often something was erased here: what is remembered elsewhere holds only while it stays the same.
+    erasures BIGINT NOT NULL DEFAULT 0
 );
 
 CREATE TABLE users (

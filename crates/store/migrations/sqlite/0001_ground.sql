@@ -23,7 +23,9 @@ CREATE TABLE workspaces (
     slug TEXT NOT NULL UNIQUE,
     name TEXT NOT NULL,
     time_zone TEXT NOT NULL,
-    created_at INTEGER NOT NULL
+    created_at INTEGER NOT NULL,
+    -- How often something was erased here: what is remembered elsewhere holds only while it stays the same.
+    erasures INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 CREATE TABLE users (

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use adjutant_core::content::Hash;
 use adjutant_core::guard::rate::take_all;
-use adjutant_core::id::WorkspaceId;
+use adjutant_core::id::{RunId, WorkspaceId};
 use adjutant_core::run::chain::{Entry, Head, StreamId};
 
 use super::audit::order;
 use super::{Fault, FaultPoint, Memory, MemoryConfig, Shared, State, lock};
 use crate::StoreError;
+use crate::branch::Link;
 use crate::prepare::{check, makes_due};
 use crate::row::{Append, Block, CallRow, Change, RunChange, RunRow, Writer};
 use crate::runs::ERASED;
@@ -58,6 +59,36 @@ impl Memory {
         Ok(rest.iter().take(limit as usize).cloned().collect())
     }
 
+    pub(crate) fn branch(
+        &self,
+        workspace: WorkspaceId,
+        run: RunId,
+        seq: u64,
+        limit: u32,
+    ) -> Result<Vec<Link>, StoreError> {
+        let mut links = Vec::new();
+        let mut next = Some((run, seq));
+        for _ in 0..limit {
+            let Some((run, seq)) = next else { break };
+            let mut entries = self.events(workspace, StreamId::Run(run), 0, u32::MAX)?;
+            entries.retain(|entry| entry.seq <= seq);
+            if !entries.is_empty() {
+                links.push(Link { run, entries });
+            }
+            let state = self.state();
+            next = state.runs.get(&run).filter(|row| row.workspace == workspace).and_then(|row| row.base);
+        }
+        Ok(links)
+    }
+
+    pub(crate) fn erasures(&self, workspace: WorkspaceId) -> Result<u64, StoreError> {
+        let state = self.state();
+        if !state.workspaces.contains_key(&workspace) {
+            return Err(StoreError::NotFound);
+        }
+        Ok(state.erasures.get(&workspace).copied().unwrap_or_default())
+    }
+
     pub(crate) fn blocks(&self, workspace: WorkspaceId, hashes: &[Hash]) -> Result<HashMap<Hash, Vec<u8>>, StoreError> {
         let state = self.state();
         let block = |hash: &Hash| state.blocks.get(&(Scope::Workspace(workspace), *hash)).map(|b| (*hash, b.clone()));
@@ -76,6 +107,7 @@ impl Memory {
     pub(crate) fn erase_bodies(&self, workspace: WorkspaceId, stream: StreamId) -> Result<u64, StoreError> {
         let scope = Scope::of(workspace, stream).ok_or(StoreError::NotFound)?;
         let mut state = self.state();
+        *state.erasures.entry(workspace).or_default() += 1;
         let bodies = state.events.get_mut(&(scope, stream)).into_iter().flatten();
         let erased = bodies.filter_map(|entry| entry.body.take()).count();
         let mine: Vec<_> = state.refs.iter().filter(|key| key.0 == scope && key.2 == stream).copied().collect();

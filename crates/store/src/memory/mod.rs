@@ -51,6 +51,7 @@ struct Peer {
 #[derive(Default)]
 struct State {
     workspaces: BTreeMap<WorkspaceId, WorkspaceRow>,
+    erasures: BTreeMap<WorkspaceId, u64>,
     users: BTreeMap<UserId, UserRow>,
     notebooks: BTreeMap<(WorkspaceId, NotebookId), NotebookRow>,
     chats: BTreeMap<(WorkspaceId, ChatId), ChatRow>,

@@ -43,6 +43,16 @@ impl Memory {
         Ok(self.rules(workspace)?.into_iter().filter(wanted).collect())
     }
 
+    pub(crate) fn policy(
+        &self,
+        workspace: WorkspaceId,
+        agent: AgentId,
+        now: Time,
+    ) -> Result<Option<(u64, Vec<RuleId>)>, StoreError> {
+        let rules = self.rules_for(workspace, agent, now)?.iter().map(|row| row.id).collect();
+        Ok(self.agent(workspace, agent)?.map(|row| (row.version, rules)))
+    }
+
     pub(crate) fn remove_rule(&self, workspace: WorkspaceId, id: RuleId) -> Result<bool, StoreError> {
         Ok(self.state().rules.remove(&(workspace, id)).is_some())
     }

@@ -11,6 +11,7 @@ mod fixture;
 mod access;
 mod agents;
 mod audit;
+mod branch;
 mod erase;
 mod faults;
 mod group;

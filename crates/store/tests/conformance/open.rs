@@ -3,7 +3,6 @@
 use adjutant_core::run::chain::StreamId;
 use adjutant_store::row::Change;
 use adjutant_store::{Durability, MasterKey, Sealing, Store, StoreError};
-use sqlx::Connection as _;
 
 use crate::fixture::*;
 use crate::world::{World, sealed};
@@ -75,10 +74,7 @@ async fn a_file_that_is_no_database_of_ours_is_refused() {
     assert!(matches!(opened.as_ref().err(), Some(StoreError::Corrupt(_))), "{:?}", opened.err());
 
     let other = dir.path().join("other.db");
-    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&other).create_if_missing(true);
-    let mut connection = sqlx::SqliteConnection::connect_with(&options).await.unwrap();
-    sqlx::raw_sql("CREATE TABLE theirs (a)").execute(&mut connection).await.unwrap();
-    connection.close().await.unwrap();
+    rusqlite::Connection::open(&other).unwrap().execute_batch("CREATE TABLE theirs (a)").unwrap();
     let opened = Store::open_sqlite(&other, Durability::Full, sealed()).await;
     assert!(matches!(opened.as_ref().err(), Some(StoreError::Corrupt(_))), "{:?}", opened.err());
 

@@ -1,7 +1,7 @@
 //! Standing rules: kept until they are removed, found by agent and moment, written together with the decision that makes them.
 
 use adjutant_store::StoreError;
-use adjutant_store::row::RuleRow;
+use adjutant_store::row::{AgentRow, RuleRow};
 
 use crate::fixture::*;
 use crate::world::World;
@@ -40,6 +40,38 @@ stories! {
         assert_eq!(found, [all.clone(), mine]);
         let later = store.rules_for(home.workspace, home.agent, at(50)).await.unwrap();
         assert_eq!(later, [all], "at its end a rule is over");
+    }
+
+    async fn a_policy_names_the_version_of_an_agent_and_the_rules_that_count_at_a_moment(world: &World) {
+        let home = Home::new(&world.store).await;
+        let store = &world.store;
+        let policy = |now| store.policy(home.workspace, home.agent, now);
+        assert_eq!(policy(at(1)).await.unwrap(), None, "no such agent");
+        let agent = AgentRow {
+            id: home.agent,
+            workspace: home.workspace,
+            slug: "guide".into(),
+            version: 0,
+            active: true,
+            spec: "{}".into(),
+            saved_at: at(1),
+            owner: None,
+        };
+        store.save_agent(&agent, 0).await.unwrap();
+        assert_eq!(policy(at(1)).await.unwrap(), Some((1, vec![])));
+        let all = rule(&home);
+        let mine = RuleRow { agent: Some(home.agent), expires_at: Some(at(50)), ..rule(&home) };
+        let others = RuleRow { agent: Some(agent_id()), ..rule(&home) };
+        for row in [&all, &mine, &others] {
+            store.add_rule(row).await.unwrap();
+        }
+        assert_eq!(policy(at(49)).await.unwrap(), Some((1, vec![all.id, mine.id])));
+        assert_eq!(policy(at(50)).await.unwrap(), Some((1, vec![all.id])), "at its end a rule is over");
+        store.save_agent(&agent, 1).await.unwrap();
+        store.remove_rule(home.workspace, all.id).await.unwrap();
+        assert_eq!(policy(at(49)).await.unwrap(), Some((2, vec![mine.id])));
+        let elsewhere = Home::new(store).await;
+        assert_eq!(store.policy(elsewhere.workspace, home.agent, at(1)).await.unwrap(), None, "another tenant's agent");
     }
 
     async fn a_rule_is_written_with_the_append_that_makes_it_or_not_at_all(world: &World) {

@@ -197,10 +197,9 @@ impl World {
     pub(crate) async fn execute(&self, sql: &str) {
         match &self.place {
             Place::Sqlite { .. } => {
-                let options = sqlx::sqlite::SqliteConnectOptions::new().filename(self.file());
-                let mut connection = sqlx::SqliteConnection::connect_with(&options).await.unwrap();
-                sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await.unwrap();
-                connection.close().await.unwrap();
+                let connection = rusqlite::Connection::open(self.file()).unwrap();
+                connection.busy_timeout(std::time::Duration::from_secs(5)).unwrap();
+                connection.execute_batch(sql).unwrap();
             }
             Place::Postgres { url } => execute_postgres(url, sql).await,
             Place::Memory { .. } => unreachable!("memory has no statements"),
@@ -211,9 +210,8 @@ impl World {
     pub(crate) async fn number(&self, sql: &str) -> i64 {
         match &self.place {
             Place::Sqlite { .. } => {
-                let options = sqlx::sqlite::SqliteConnectOptions::new().filename(self.file());
-                let mut connection = sqlx::SqliteConnection::connect_with(&options).await.unwrap();
-                sqlx::query_scalar(AssertSqlSafe(sql)).fetch_one(&mut connection).await.unwrap()
+                let connection = rusqlite::Connection::open(self.file()).unwrap();
+                connection.query_row(sql, [], |row| row.get(0)).unwrap()
             }
             Place::Postgres { url } => {
                 let mut connection = sqlx::PgConnection::connect(url).await.unwrap();

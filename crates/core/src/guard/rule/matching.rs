@@ -1,6 +1,7 @@
 //! What a standing rule says about a call's arguments: where it acts and what it is called with. Pure; a pattern that is
 //! broken matches nothing.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -9,7 +10,7 @@ use serde_json::Value;
 use crate::canonical;
 use crate::content::Hash;
 use crate::guard::path::NotePath;
-use crate::guard::pattern::Pattern;
+use crate::guard::pattern::{Cut, Pattern};
 use crate::tool::Touch;
 
 /// What a call is called with. Every field that is given must hold.
@@ -40,12 +41,50 @@ pub(super) enum Reach {
     Part,
 }
 
+/// The paths a call touches, read once and then held against many rules. What is no path stays out of every folder.
+pub(super) struct Paths<'a>(Vec<(&'a str, Option<NotePath>)>);
+
+impl<'a> Paths<'a> {
+    pub(super) fn of(touches: &'a [Touch]) -> Self {
+        Self(touches.iter().map(|touch| (touch.path.as_str(), NotePath::parse(&touch.path).ok())).collect())
+    }
+}
+
+/// A call as the rules see it: what several of them would work out is worked out once.
+pub(super) struct Seen<'a> {
+    arguments: &'a Value,
+    hash: OnceCell<Hash>,
+    places: Vec<Place<'a>>,
+}
+
+struct Place<'a> {
+    path: &'a str,
+    cut: Option<Cut<'a>>,
+    folder: Option<&'a str>,
+}
+
+impl<'a> Seen<'a> {
+    pub(super) fn new(arguments: &'a Value, paths: &'a Paths<'_>) -> Self {
+        let place = |(path, parsed): &'a (&str, Option<NotePath>)| Place {
+            path,
+            cut: parsed.as_ref().map(Cut::new),
+            folder: plain_folder(path),
+        };
+        Self { arguments, hash: OnceCell::new(), places: paths.0.iter().map(place).collect() }
+    }
+
+    fn hash(&self) -> Hash {
+        *self.hash.get_or_init(|| canonical::hash(self.arguments))
+    }
+}
+
 impl Match {
     /// The narrow place of a lasting yes to a call: the folders of its paths, or its very arguments where it has none. A
     /// hidden file is not covered by its folder, so for one the arguments count.
     #[must_use]
     pub fn of_call(arguments: &Value, touches: &[Touch]) -> Self {
-        let folders: Option<Vec<String>> = touches.iter().map(|touch| plain_folder(&touch.path)).collect();
+        let folders: Option<Vec<String>> =
+            touches.iter().map(|touch| plain_folder(&touch.path).map(str::to_owned)).collect();
         match folders.filter(|folders| !folders.is_empty()) {
             Some(mut folders) => {
                 folders.sort_unstable();
@@ -67,29 +106,28 @@ impl Match {
         self.folders.iter().filter_map(|text| Pattern::parse(text).ok()).collect()
     }
 
-    pub(super) fn holds(&self, patterns: &[Pattern], arguments: &Value, touches: &[Touch], reach: Reach) -> bool {
-        let exact = self.exactly.is_none_or(|exact| exact == canonical::hash(arguments));
-        let named = self.arguments.iter().all(|(name, pattern)| {
-            arguments.get(name).is_some_and(|value| match value {
+    pub(super) fn holds(&self, patterns: &[Pattern], call: &Seen<'_>, reach: Reach) -> bool {
+        // A rule about folders says nothing about a call that touches none.
+        let placed = |inside: &dyn Fn(&Place<'_>) -> bool| match reach {
+            Reach::Whole => !call.places.is_empty() && call.places.iter().all(inside),
+            Reach::Part => call.places.iter().any(inside),
+        };
+        let below = |place: &Place<'_>| {
+            place.cut.as_ref().is_some_and(|cut| patterns.iter().any(|pattern| pattern.grants_cut(cut)))
+        };
+        let beside = |place: &Place<'_>| {
+            self.directly_in.iter().any(|known| known == place.path || Some(known.as_str()) == place.folder)
+        };
+        let named = |(name, pattern): (&String, &String)| {
+            call.arguments.get(name).is_some_and(|value| match value {
                 Value::String(text) => is_like(pattern, text),
                 other => is_like(pattern, &canonical::text(other)),
             })
-        });
-        // A rule about folders says nothing about a call that touches none.
-        let placed = |inside: &dyn Fn(&str) -> bool| match reach {
-            Reach::Whole => !touches.is_empty() && touches.iter().all(|touch| inside(&touch.path)),
-            Reach::Part => touches.iter().any(|touch| inside(&touch.path)),
         };
-        let below =
-            |path: &str| NotePath::parse(path).is_ok_and(|path| patterns.iter().any(|pattern| pattern.grants(&path)));
-        let beside = |path: &str| {
-            let folder = plain_folder(path);
-            self.directly_in.iter().any(|known| *known == path || Some(known) == folder.as_ref())
-        };
-        exact
-            && named
-            && (self.folders.is_empty() || placed(&below))
+        (self.folders.is_empty() || placed(&below))
             && (self.directly_in.is_empty() || placed(&beside))
+            && self.arguments.iter().all(named)
+            && self.exactly.is_none_or(|exact| exact == call.hash())
     }
 
     /// The place in words, with a blank before it.
@@ -112,10 +150,10 @@ impl Match {
 }
 
 /// The folder that a path lies in; none for a hidden name, which no folder speaks for (P12).
-fn plain_folder(path: &str) -> Option<String> {
+fn plain_folder(path: &str) -> Option<&str> {
     let (folder, name) = path.rsplit_once('/')?;
     let folder = if folder.is_empty() { "/" } else { folder };
-    (!name.starts_with('.')).then(|| folder.to_owned())
+    (!name.starts_with('.')).then_some(folder)
 }
 
 /// Whether a text is like a pattern in which `*` stands for any run of characters. One pass: the first place each piece
@@ -137,6 +175,10 @@ mod tests {
 
     use super::*;
 
+    fn holds(rule: &Match, arguments: &Value, touches: &[Touch], reach: Reach) -> bool {
+        rule.holds(&rule.patterns(), &Seen::new(arguments, &Paths::of(touches)), reach)
+    }
+
     fn touch(path: &str) -> Touch {
         Touch { path: path.to_owned(), changes: true }
     }
@@ -154,16 +196,13 @@ mod tests {
     #[test]
     fn a_named_argument_must_be_there_and_be_like_its_pattern() {
         let rule = Match { arguments: [("key".to_owned(), "draft.*".to_owned())].into(), ..Match::default() };
-        assert!(rule.holds(&[], &json!({"key": "draft.1"}), &[], Reach::Whole));
-        assert!(!rule.holds(&[], &json!({"key": "final"}), &[], Reach::Whole));
-        assert!(
-            !rule.holds(&[], &json!({"value": "draft.1"}), &[], Reach::Whole),
-            "a missing argument is like nothing"
-        );
+        assert!(holds(&rule, &json!({"key": "draft.1"}), &[], Reach::Whole));
+        assert!(!holds(&rule, &json!({"key": "final"}), &[], Reach::Whole));
+        assert!(!holds(&rule, &json!({"value": "draft.1"}), &[], Reach::Whole), "a missing argument is like nothing");
         let number = Match { arguments: [("n".to_owned(), "1*".to_owned())].into(), ..Match::default() };
         assert!(
-            number.holds(&[], &json!({"n": 12}), &[], Reach::Whole)
-                && !number.holds(&[], &json!({"n": 21}), &[], Reach::Whole)
+            holds(&number, &json!({"n": 12}), &[], Reach::Whole)
+                && !holds(&number, &json!({"n": 21}), &[], Reach::Whole)
         );
     }
 
@@ -171,17 +210,17 @@ mod tests {
     fn a_lasting_yes_reaches_the_folder_itself_and_nothing_below_or_beside_it() {
         let rule = Match::of_call(&json!({}), &[touch("/notes/a.md")]);
         assert_eq!(rule.directly_in, ["/notes"]);
-        let holds = |path: &str| rule.holds(&[], &json!({}), &[touch(path)], Reach::Whole);
-        assert!(holds("/notes/b.md") && holds("/notes"));
+        let reaches = |path: &str| holds(&rule, &json!({}), &[touch(path)], Reach::Whole);
+        assert!(reaches("/notes/b.md") && reaches("/notes"));
         for other in ["/notes/deep/b.md", "/notes2/b.md", "/b.md", "/notes/.env"] {
-            assert!(!holds(other), "{other}");
+            assert!(!reaches(other), "{other}");
         }
-        assert!(!rule.holds(&[], &json!({}), &[], Reach::Whole), "a call without a path is in no folder");
+        assert!(!holds(&rule, &json!({}), &[], Reach::Whole), "a call without a path is in no folder");
         assert!(
-            !rule.holds(&[], &json!({}), &[touch("/notes/b.md"), touch("/x/b.md")], Reach::Whole),
+            !holds(&rule, &json!({}), &[touch("/notes/b.md"), touch("/x/b.md")], Reach::Whole),
             "every path counts"
         );
-        assert!(rule.holds(&[], &json!({}), &[touch("/notes/b.md"), touch("/x/b.md")], Reach::Part));
+        assert!(holds(&rule, &json!({}), &[touch("/notes/b.md"), touch("/x/b.md")], Reach::Part));
         assert_eq!(Match::of_call(&json!({}), &[touch("/a.md"), touch("/x/b.md")]).directly_in, ["/", "/x"]);
     }
 
@@ -191,8 +230,8 @@ mod tests {
             let rule = Match::of_call(&json!({"a": 1}), touches);
             assert_eq!(rule, Match { exactly: Some(canonical::hash(&json!({"a": 1}))), ..Match::default() });
             assert!(
-                rule.holds(&[], &json!({"a": 1}), touches, Reach::Whole)
-                    && !rule.holds(&[], &json!({"a": 2}), touches, Reach::Whole)
+                holds(&rule, &json!({"a": 1}), touches, Reach::Whole)
+                    && !holds(&rule, &json!({"a": 2}), touches, Reach::Whole)
             );
         }
     }

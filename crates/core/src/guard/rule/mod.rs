@@ -9,7 +9,7 @@ use serde_json::Value;
 
 pub use lasting::Yes;
 pub use matching::Match;
-use matching::Reach;
+use matching::{Paths, Reach, Seen};
 
 use crate::guard::judge::Decision;
 use crate::guard::path::NotePath;
@@ -114,13 +114,13 @@ impl Rule {
     }
 
     /// Whether the rule speaks about a call.
-    fn covers(&self, patterns: &[Pattern], asked: &Asked<'_>) -> bool {
+    fn covers(&self, patterns: &[Pattern], asked: &Asked<'_>, call: &Seen<'_>) -> bool {
         self.is_live(asked.now)
             && self.agent.is_none_or(|agent| agent == asked.agent)
             && self.chat.is_none_or(|chat| Some(chat) == asked.chat)
             && self.run.is_none_or(|run| Some(run) == asked.run)
             && (self.tool == "*" || self.tool == asked.tool)
-            && self.when.holds(patterns, asked.arguments, asked.touches, self.reach())
+            && self.when.holds(patterns, call, self.reach())
     }
 
     const fn reach(&self) -> Reach {
@@ -175,7 +175,11 @@ impl Rule {
     fn lets_through(&self, example: &Example) -> bool {
         let touches: Vec<_> = example.paths.iter().map(|path| Touch { path: path.clone(), changes: true }).collect();
         let covers = (self.tool == "*" || self.tool == example.tool)
-            && self.when.holds(&self.when.patterns(), &example.arguments, &touches, self.reach());
+            && self.when.holds(
+                &self.when.patterns(),
+                &Seen::new(&example.arguments, &Paths::of(&touches)),
+                self.reach(),
+            );
         match self.decision {
             Decision::Allow => covers,
             Decision::Ask | Decision::Deny => !covers,
@@ -218,7 +222,9 @@ impl Rules {
     /// The strongest thing that rules say about a call, with the rule that says it: deny, then ask, then allow.
     #[must_use]
     pub fn strongest(&self, asked: &Asked<'_>) -> Option<&Rule> {
-        let covering = self.0.iter().filter(|(rule, patterns)| rule.covers(patterns, asked));
+        let paths = Paths::of(asked.touches);
+        let call = Seen::new(asked.arguments, &paths);
+        let covering = self.0.iter().filter(|(rule, patterns)| rule.covers(patterns, asked, &call));
         covering.map(|(rule, _)| rule).max_by_key(|rule| rule.decision)
     }
 }

@@ -1,0 +1,151 @@
+//! Statements on a SQLite connection, on the thread that calls: a change of threads would cost more than most statements do.
+//! Only what waits for the disk (a commit) is worth one.
+
+use rusqlite::types::ValueRef;
+use rusqlite::{CachedStatement, Connection};
+
+use crate::StoreError;
+use crate::value::{Arg, Args, Row, Value};
+
+/// The one connection that writes to a SQLite file.
+pub(crate) struct Writing {
+    connection: Option<Connection>,
+    /// A transaction was begun and not ended: its owner went away.
+    open: bool,
+}
+
+impl Writing {
+    pub(crate) const fn new(connection: Connection) -> Self {
+        Self { connection: Some(connection), open: false }
+    }
+
+    /// The connection of a transaction that was begun.
+    pub(crate) fn connection(&self) -> Result<&Connection, StoreError> {
+        self.connection.as_ref().ok_or_else(|| StoreError::unavailable("the store is closed"))
+    }
+
+    /// The connection, after ending what somebody left open.
+    pub(crate) fn ready(&mut self) -> Result<&Connection, StoreError> {
+        if self.open {
+            // SQLite may have ended it by itself; then there is nothing to roll back.
+            let _ = changed(self.connection()?, "ROLLBACK", &[]);
+            self.open = false;
+        }
+        self.connection()
+    }
+
+    pub(crate) fn begin(&mut self) -> Result<(), StoreError> {
+        self.ready()?;
+        // A transaction that turns into a writer halfway could find that it read something old.
+        changed(self.connection()?, "BEGIN IMMEDIATE", &[])?;
+        self.open = true;
+        Ok(())
+    }
+
+    pub(crate) fn end(&mut self, how: &'static str) -> Result<(), StoreError> {
+        changed(self.connection()?, how, &[])?;
+        self.open = false;
+        Ok(())
+    }
+
+    /// Closes the connection. The last one to close writes the log back into the database file.
+    pub(crate) fn close(&mut self) {
+        if let Some(connection) = self.connection.take()
+            && let Err((_, error)) = connection.close()
+        {
+            tracing::warn!(%error, "the database was not closed cleanly");
+        }
+    }
+}
+
+/// The rows that a statement gives.
+pub(crate) fn rows(connection: &Connection, sql: &str, args: &[Arg]) -> Result<Vec<Row>, StoreError> {
+    let mut statement = connection.prepare_cached(sql)?;
+    bind(&mut statement, sql, args)?;
+    let mut found = Vec::new();
+    collect(&mut statement, &mut found)?;
+    Ok(found)
+}
+
+/// Runs a statement to its end; says how many rows it touched.
+pub(crate) fn changed(connection: &Connection, sql: &str, args: &[Arg]) -> Result<u64, StoreError> {
+    let mut statement = connection.prepare_cached(sql)?;
+    bind(&mut statement, sql, args)?;
+    finish(&mut statement)?;
+    Ok(connection.changes())
+}
+
+/// One statement for each of many rows; says how many rows they touched together.
+pub(crate) fn changed_each(connection: &Connection, sql: &str, each: &[&Args]) -> Result<u64, StoreError> {
+    let mut touched = 0;
+    if each.is_empty() {
+        return Ok(touched);
+    }
+    let mut statement = connection.prepare_cached(sql)?;
+    for args in each {
+        bind(&mut statement, sql, args)?;
+        finish(&mut statement)?;
+        touched += connection.changes();
+    }
+    Ok(touched)
+}
+
+/// One statement for each of many rows, and the rows they give together.
+pub(crate) fn rows_each(connection: &Connection, sql: &str, each: &[&Args]) -> Result<Vec<Row>, StoreError> {
+    let mut found = Vec::new();
+    if each.is_empty() {
+        return Ok(found);
+    }
+    let mut statement = connection.prepare_cached(sql)?;
+    for args in each {
+        bind(&mut statement, sql, args)?;
+        collect(&mut statement, &mut found)?;
+    }
+    Ok(found)
+}
+
+/// Binds values in their order, or by the number in a name like `$2`, which SQLite itself takes for any other name.
+fn bind(statement: &mut CachedStatement<'_>, sql: &str, args: &[Arg]) -> Result<(), StoreError> {
+    let named = sql.contains('$');
+    for at in 1..=statement.parameter_count() {
+        let number =
+            if named { statement.parameter_name(at).and_then(|name| name.get(1..)?.parse().ok()) } else { None };
+        let arg =
+            args.get(number.unwrap_or(at) - 1).ok_or_else(|| StoreError::other("a statement has too few values"))?;
+        match arg {
+            Arg::Int(value) => statement.raw_bind_parameter(at, value)?,
+            Arg::Text(value) => statement.raw_bind_parameter(at, value.as_deref())?,
+            Arg::Bytes(value) => statement.raw_bind_parameter(at, value.as_deref())?,
+        }
+    }
+    Ok(())
+}
+
+fn finish(statement: &mut CachedStatement<'_>) -> Result<(), StoreError> {
+    let mut rows = statement.raw_query();
+    while rows.next()?.is_some() {}
+    Ok(())
+}
+
+fn collect(statement: &mut CachedStatement<'_>, found: &mut Vec<Row>) -> Result<(), StoreError> {
+    let columns = statement.column_count();
+    let mut rows = statement.raw_query();
+    while let Some(row) = rows.next()? {
+        let values = (0..columns).map(|at| value(row.get_ref(at)?));
+        found.push(Row::new(values.collect::<Result<_, StoreError>>()?));
+    }
+    Ok(())
+}
+
+fn value(value: ValueRef<'_>) -> Result<Value, StoreError> {
+    Ok(match value {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(value) => Value::Int(value),
+        ValueRef::Text(text) => match std::str::from_utf8(text) {
+            Ok(text) => Value::Text(text.to_owned()),
+            Err(_) => return Err(StoreError::Corrupt("a text that is none".into())),
+        },
+        ValueRef::Blob(bytes) => Value::Bytes(bytes.to_vec()),
+        ValueRef::Real(_) => return Err(StoreError::Corrupt("a column of type REAL".into())),
+    })
+}
