@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use adjutant_core::content::{Content, Hash};
@@ -20,6 +19,7 @@ use adjutant_tools::{Catalog, Notebook, Registry};
 use tokio::sync::Notify;
 
 use crate::base::Bases;
+use crate::claims::Claims;
 use crate::env::Env;
 use crate::error::EngineError;
 use crate::feed::Feed;
@@ -353,12 +353,6 @@ impl Engine {
         }
     }
 
-    /// Answers for a run until the guard is dropped.
-    pub(crate) fn hold(&self, run: RunId) -> Holding {
-        *lock(&self.0.claims.held).entry(run).or_default() += 1;
-        Holding { engine: self.clone(), run }
-    }
-
     /// Notes that a run is driven here.
     pub(crate) fn driving(&self, run: RunId) -> Driving {
         let notify = Arc::new(Notify::new());
@@ -380,51 +374,6 @@ impl Drop for Driving {
         let mut drivers = lock(&self.engine.0.drivers);
         if drivers.get(&self.run).is_some_and(|notify| Arc::ptr_eq(notify, &self.notify)) {
             drivers.remove(&self.run);
-        }
-    }
-}
-
-/// The runs that somebody here answers for, and whether the store may think that there are more: the reply to a claim can
-/// be lost, and whoever drives a run can go away.
-#[derive(Debug, Default)]
-pub(crate) struct Claims {
-    /// How many answer for each: one that was fenced may still be on its way out when the next begins.
-    held: Mutex<BTreeMap<RunId, usize>>,
-    unsure: AtomicBool,
-}
-
-impl Claims {
-    /// Whether somebody answers for a run.
-    pub(crate) fn is_held(&self, run: RunId) -> bool {
-        lock(&self.held).contains_key(&run)
-    }
-
-    /// The store may think that this node drives a run that nobody here drives.
-    pub(crate) fn doubt(&self) {
-        self.unsure.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether that is so; asked once.
-    pub(crate) fn take_doubt(&self) -> bool {
-        self.unsure.swap(false, Ordering::Relaxed)
-    }
-}
-
-/// Somebody answers for a run while this lives.
-#[derive(Debug)]
-pub(crate) struct Holding {
-    engine: Engine,
-    run: RunId,
-}
-
-impl Drop for Holding {
-    fn drop(&mut self) {
-        let mut held = lock(&self.engine.claims().held);
-        let left = held.get(&self.run).map_or(0, |count| count - 1);
-        if left == 0 {
-            held.remove(&self.run);
-        } else {
-            held.insert(self.run, left);
         }
     }
 }

@@ -6,6 +6,7 @@ mod asking;
 mod audit;
 mod backtest;
 mod base;
+mod claims;
 mod connector;
 mod driver;
 mod ending;

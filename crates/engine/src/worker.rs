@@ -125,8 +125,8 @@ async fn work(engine: Engine, mut stopped: watch::Receiver<bool>) {
 async fn adopt(engine: &Engine, drivers: &mut JoinSet<()>) {
     let Ok(owned) = engine.store().owned(engine.node()).await else { return engine.claims().doubt() };
     for claim in owned {
-        if engine.claims().is_held(claim.run) {
-            // It is driven, or was until a moment ago: then the next look will tell.
+        if engine.claims().is_held(claim) {
+            // An older claim of the same run does not count: whoever holds it does nothing more for the run.
             continue;
         }
         drivers.spawn(take_up(engine.clone(), claim));
@@ -174,7 +174,7 @@ async fn renew(engine: Engine) {
 /// Drives a claimed run. When the store fails for long, the claim is kept and taken up again; a log that cannot be followed
 /// is left alone, so that nothing is done on a guess.
 fn take_up(engine: Engine, claim: Claim) -> impl Future<Output = ()> + Send {
-    let holding = engine.hold(claim.run);
+    let holding = engine.hold(claim);
     async move {
         let _holding = holding;
         let mut pause = STORE_PAUSE;
@@ -263,7 +263,7 @@ impl Engine {
         let _doubt = Doubt(self);
         let claim = self.store().claim_run(self.node(), self.env().now(), run).await?;
         let Some(claim) = claim else { return Ok(Exit::Parked) };
-        let _holding = self.hold(run);
+        let _holding = self.hold(claim);
         self.hold_if_halted(claim.workspace, run).await?;
         drive(self, claim).await
     }
