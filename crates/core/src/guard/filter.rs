@@ -314,11 +314,11 @@ mod tests {
     #[test]
     fn a_category_is_what_the_redactor_finds() {
         let entry = |category: &str| filter(json!([{"category": category, "points": ["output"], "action": "redact"}]));
-        let text = "write to ada@example.org, password=hunter2secret";
+        let text = "write to write@adjutant.dev, password=q9X2mL8vR4tZ";
         let secrets = entry("secrets").apply(FilterPoint::Output, text).text.into_owned();
-        assert!(secrets.contains("ada@example.org") && !secrets.contains("hunter2secret"), "{secrets}");
+        assert!(secrets.contains("write@adjutant.dev") && !secrets.contains("q9X2mL8vR4tZ"), "{secrets}");
         let personal = entry("personal").apply(FilterPoint::Output, text).text.into_owned();
-        assert!(!personal.contains("ada@example.org") && !personal.contains("hunter2secret"), "{personal}");
+        assert!(!personal.contains("write@adjutant.dev") && !personal.contains("q9X2mL8vR4tZ"), "{personal}");
     }
 
     #[test]
