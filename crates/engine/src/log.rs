@@ -333,12 +333,11 @@ fn in_use(state: &mut State) -> Vec<&mut Content> {
     let said = state.start.iter_mut().filter_map(|start| start.user_message.as_mut());
     let result = state.end.iter_mut().map(|(end, _)| &mut end.result);
     let mut contents: Vec<_> = said.chain(result).collect();
-    let mut last_words = true;
-    for turn in state.turns.iter_mut().rev() {
-        let words: Vec<_> = turn.thoughts.iter_mut().map(|thought| &mut thought.text).chain(&mut turn.said).collect();
-        if last_words && !words.is_empty() {
-            last_words = false;
-            contents.extend(words);
+    // A turn of reasoning alone has no words: the result of a run that ends then is what was said before.
+    let last_words = state.turns.iter().rposition(|turn| turn.words().is_some());
+    for (index, turn) in state.turns.iter_mut().enumerate() {
+        if last_words == Some(index) {
+            contents.extend(turn.thoughts.iter_mut().map(|thought| &mut thought.text).chain(&mut turn.said));
         }
         for call in turn.calls.iter_mut().filter(|call| call.ended.is_none()) {
             contents.extend(call.started.as_mut().map(|started| &mut started.arguments));

@@ -35,7 +35,7 @@ use std::time::Instant;
 use cover::Cover;
 
 /// Schedules that once failed. They are played first, for ever.
-const REGRESSIONS: &[u64] = &[81, 3091];
+const REGRESSIONS: &[u64] = &[81, 3091, 8651];
 
 /// Schedules a full run plays.
 const SCHEDULES: u64 = 10_000;

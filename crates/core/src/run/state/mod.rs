@@ -79,6 +79,13 @@ pub struct Turn {
 }
 
 impl Turn {
+    /// What the model said in it, to a person or before its calls. Its reasoning is not that.
+    #[must_use]
+    pub fn words(&self) -> Option<&Content> {
+        let before_calls = self.thoughts.iter().rev().find(|thought| thought.form == ThoughtForm::Text);
+        self.said.as_ref().or_else(|| before_calls.map(|thought| &thought.text)).filter(|text| !text.is_empty())
+    }
+
     /// Whether the answer was heard out: every call it announced is there.
     #[must_use]
     pub fn is_whole(&self) -> bool {
@@ -119,11 +126,7 @@ impl State {
     /// The last text the model wrote for people; its reasoning is not.
     #[must_use]
     pub fn last_text(&self) -> Content {
-        let spoken = |turn: &Turn| {
-            let before_calls = turn.thoughts.iter().rev().find(|thought| thought.form == ThoughtForm::Text);
-            turn.said.clone().or_else(|| before_calls.map(|thought| thought.text.clone()))
-        };
-        self.turns.iter().rev().filter_map(spoken).find(|text| !text.is_empty()).unwrap_or_default()
+        self.turns.iter().rev().find_map(Turn::words).cloned().unwrap_or_default()
     }
 
     /// The blocks that have to be loaded before the calls that are still open can be judged or run: their arguments.
