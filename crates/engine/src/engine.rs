@@ -24,7 +24,6 @@ use crate::env::Env;
 use crate::error::EngineError;
 use crate::feed::Feed;
 use crate::lease::Lease;
-use crate::service::Halts;
 
 /// Finds a model by its name.
 pub type ModelSource = Arc<dyn Fn(&str) -> Result<Arc<dyn Model>, ModelError> + Send + Sync>;
@@ -67,8 +66,6 @@ struct Inner {
     /// Tools that runs show their models, by the hash of what is recorded.
     definitions: Mutex<HashMap<Hash, Arc<ToolDefinitions>>>,
     audit: tokio::sync::Mutex<()>,
-    /// The stop switches as they were last read; none when they may have changed.
-    halts: Mutex<Option<Halts>>,
     /// The day before which every day is known to be closed.
     closed: Mutex<String>,
 }
@@ -159,7 +156,6 @@ impl Engine {
             agents: Mutex::default(),
             definitions: Mutex::default(),
             audit: tokio::sync::Mutex::default(),
-            halts: Mutex::default(),
             closed: Mutex::default(),
         })))
     }
@@ -318,10 +314,6 @@ impl Engine {
     #[must_use]
     pub fn notebook_folder(&self, id: NotebookId) -> PathBuf {
         self.0.parts.notebooks.join(id.to_string())
-    }
-
-    pub(crate) fn known_halts(&self) -> &Mutex<Option<Halts>> {
-        &self.0.halts
     }
 
     /// The turn of whoever writes an audit log.

@@ -212,11 +212,8 @@ pub(crate) async fn dispatch(engine: Engine) {
                 engine.feed().grew(run);
                 engine.poke(run);
             }
-            // Stop switches are recorded in these logs.
-            Ok(Change::Stream(_) | Change::Command(_)) => engine.forget_halts(),
-            Ok(Change::Due) => {}
+            Ok(Change::Stream(_) | Change::Command(_) | Change::Due) => {}
             Ok(Change::Reread) | Err(RecvError::Lagged(_)) => {
-                engine.forget_halts();
                 engine.feed().grew_all();
                 engine.poke_all();
             }

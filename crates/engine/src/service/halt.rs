@@ -1,8 +1,6 @@
 //! The stop switch of a workspace or of the whole instance: while it is on, no run is started or goes on, and those that were
 //! under way hold before their next effect.
 
-use std::collections::BTreeMap;
-
 use adjutant_core::audit::{Act, Deed};
 use adjutant_core::id::{RunId, UserId, WorkspaceId};
 use adjutant_core::run::command::Command;
@@ -13,13 +11,9 @@ use adjutant_store::row::RunFilter;
 use serde::{Deserialize, Serialize};
 
 use crate::audit::AuditLog;
-use crate::engine::{Engine, lock};
+use crate::engine::Engine;
 use crate::error::EngineError;
 
-/// Where the switches are kept.
-const KEY: &str = "halts";
-/// What stands for the instance among them.
-const INSTANCE: &str = "instance";
 /// Runs looked up at a time.
 const PAGE: u32 = 256;
 
@@ -45,14 +39,12 @@ pub struct Halt {
     pub runs: Vec<RunId>,
 }
 
-/// Every switch that is on.
-pub(crate) type Halts = BTreeMap<String, Halt>;
-
 impl HaltOf {
+    /// Where the switch is kept: each by itself, so that turning one never loses another.
     fn key(self) -> String {
         match self {
-            Self::Instance => INSTANCE.to_owned(),
-            Self::Workspace(workspace) => workspace.to_string(),
+            Self::Instance => "halt instance".to_owned(),
+            Self::Workspace(workspace) => format!("halt {workspace}"),
         }
     }
 
@@ -70,16 +62,20 @@ impl Engine {
     /// # Errors
     /// When the store cannot be read: then nothing should be started either.
     pub async fn halted(&self, workspace: WorkspaceId) -> Result<Option<Halt>, EngineError> {
-        let halts = self.halts().await?;
-        Ok(halts.get(INSTANCE).or_else(|| halts.get(&workspace.to_string())).cloned())
+        match self.halt_of(HaltOf::Instance).await? {
+            Some(halt) => Ok(Some(halt)),
+            None => self.halt_of(HaltOf::Workspace(workspace)).await,
+        }
     }
 
-    /// The switch itself.
+    /// The switch itself. Asked of the store each time: one that is remembered could be an old one.
     ///
     /// # Errors
     /// When the store cannot be read.
     pub async fn halt_of(&self, what: HaltOf) -> Result<Option<Halt>, EngineError> {
-        Ok(self.halts().await?.get(&what.key()).cloned())
+        let Some(stored) = self.store().meta_get(&what.key()).await? else { return Ok(None) };
+        serde_json::from_slice(&stored)
+            .map_err(|bad| EngineError::Invalid(format!("a stop switch cannot be read: {bad}")))
     }
 
     pub(crate) async fn refuse_halted(&self, workspace: WorkspaceId) -> Result<(), EngineError> {
@@ -99,7 +95,7 @@ impl Engine {
             None => Halt { by: user, at: self.env().now(), reason, runs: Vec::new() },
         };
         // First nothing new, then what is there: a run that began in between finds the switch when it is taken up.
-        self.put_halt(what, Some(halt.clone())).await?;
+        self.put_halt(what, Some(&halt)).await?;
         let act = Act::new(Deed::Halted, Some(Actor::User(user)), halt.reason.clone());
         self.audit(what.log(), act).await?;
         for workspace in self.reached(what).await? {
@@ -112,7 +108,7 @@ impl Engine {
                 }
             }
         }
-        self.put_halt(what, Some(halt.clone())).await?;
+        self.put_halt(what, Some(&halt)).await?;
         Ok(halt)
     }
 
@@ -147,36 +143,9 @@ impl Engine {
         }
     }
 
-    /// The switches may have changed: another node says so.
-    pub(crate) fn forget_halts(&self) {
-        *lock(self.known_halts()) = None;
-    }
-
-    async fn halts(&self) -> Result<Halts, EngineError> {
-        if let Some(known) = lock(self.known_halts()).clone() {
-            return Ok(known);
-        }
-        let halts = self.read_halts().await?;
-        *lock(self.known_halts()) = Some(halts.clone());
-        Ok(halts)
-    }
-
-    async fn read_halts(&self) -> Result<Halts, EngineError> {
-        let stored = self.store().meta_get(KEY).await?.unwrap_or_else(|| b"{}".to_vec());
-        serde_json::from_slice(&stored)
-            .map_err(|bad| EngineError::Invalid(format!("the stop switches cannot be read: {bad}")))
-    }
-
-    async fn put_halt(&self, what: HaltOf, halt: Option<Halt>) -> Result<(), EngineError> {
-        let mut halts = self.read_halts().await?;
-        match halt {
-            Some(halt) => halts.insert(what.key(), halt),
-            None => halts.remove(&what.key()),
-        };
-        let stored = serde_json::to_vec(&halts).map_err(|bad| EngineError::Invalid(bad.to_string()))?;
-        self.store().meta_set(KEY, &stored).await?;
-        *lock(self.known_halts()) = Some(halts);
-        Ok(())
+    async fn put_halt(&self, what: HaltOf, halt: Option<&Halt>) -> Result<(), EngineError> {
+        let stored = serde_json::to_vec(&halt).map_err(|bad| EngineError::Invalid(bad.to_string()))?;
+        Ok(self.store().meta_set(&what.key(), &stored).await?)
     }
 
     async fn reached(&self, what: HaltOf) -> Result<Vec<WorkspaceId>, EngineError> {

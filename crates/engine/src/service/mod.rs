@@ -22,7 +22,6 @@ pub use access::{
 };
 pub use choose::{Choice, ChosenBy};
 pub use erase::{EraseReport, EraseWhat};
-pub(crate) use halt::Halts;
 pub use halt::{Halt, HaltOf};
 pub use home::Home;
 pub use notes::{Meant, NoteAuthor, NoteChange, NoteHistory, NotePlace, NotesFound, SavedNote};

@@ -112,12 +112,18 @@ impl<'a> Visit<'a> {
                     Some(Item::Event(event)) => {
                         returns = 0;
                         self.show(&event);
+                        if event.event == "interaction_complete" {
+                            events = None;
+                        }
                     }
                     Some(Item::Piece(piece)) => self.screen.piece(&piece),
-                    // The end of the run, or of the connection: the log knows.
+                    // The connection broke off: what was missed is in the log.
                     None if returns < RETURNS => {
                         returns += 1;
-                        tokio::time::sleep(PAUSE).await;
+                        tokio::select! {
+                            () = tokio::time::sleep(PAUSE) => {}
+                            () = interrupt.heard() => return Ok(None),
+                        }
                         events = remote.follow(&run, self.follow.after).await.unwrap_or_default();
                     }
                     None => events = None,

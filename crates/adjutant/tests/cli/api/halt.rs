@@ -44,3 +44,17 @@ fn a_stopped_instance_stays_stopped_over_a_restart() {
     owner.delete("/api/v1/halt").expect(200);
     owner.post("/api/v1/runs", json!({"agent_id": "guide", "input": "hello"})).expect(202);
 }
+
+#[test]
+fn each_switch_is_turned_by_itself() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    let begin = || owner.post("/api/v1/runs", json!({"agent_id": "guide", "input": "what files are here"}));
+    owner.post("/api/v1/workspaces/home/halt", json!({"reason": "here"})).expect(200);
+    owner.post("/api/v1/halt", json!({"reason": "everywhere"})).expect(200);
+    assert!(text(&begin().refuses(409, "halted")["detail"]).contains("everywhere"));
+    owner.delete("/api/v1/halt").expect(200);
+    assert!(text(&begin().refuses(409, "halted")["detail"]).contains("here"));
+    owner.delete("/api/v1/workspaces/home/halt").expect(200);
+    begin().expect(202);
+}
