@@ -1,7 +1,7 @@
 // Starts the real server on a free port with an empty data directory, and takes both away again.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -17,27 +17,43 @@ export interface Server {
   data: string
   /** Ends it like a crash, and starts it again at the same address with the same files. */
   kill(): Promise<void>
-  restart(): Promise<void>
+  restart(env?: Env): Promise<void>
   stop(): Promise<void>
 }
 
-/** With a script, a model that answers from it is the default; see docs/scripted-models.md. */
-export async function startServer(script?: string): Promise<Server> {
-  const binary = process.env['ADJUTANT_BIN']
-  if (!binary) throw new Error('ADJUTANT_BIN must name the server to test; `make test` sets it')
+type Env = Record<string, string>
+export interface Start {
+  /** A model that answers from it is the default; see docs/scripted-models.md. */
+  script?: string
+  /** Agents that are there from the first start, by the name of their file. */
+  agents?: Record<string, string>
+  /** Takes the build that can be made to crash: it has a tool whose end only a person can tell. */
+  canCrash?: boolean
+  env?: Env
+}
+
+export async function startServer({ script, agents, canCrash, env }: Start = {}): Promise<Server> {
+  const which = canCrash ? 'ADJUTANT_FAULTS_BIN' : 'ADJUTANT_BIN'
+  const binary = process.env[which]
+  if (!binary) throw new Error(`${which} must name the server to test; \`make test\` sets it`)
 
   const data = await mkdtemp(join(tmpdir(), 'adjutant-e2e-'))
   const listen = `127.0.0.1:${await freePort()}`
   const config = script === undefined ? [] : ['--config', await configOf(data, script)]
-  const start = (): ChildProcess => spawn(binary, ['serve', '--listen', listen, '--data', data, '--no-open', ...config], { stdio: ['ignore', 'pipe', 'pipe'] })
-  let child = start()
+  for (const [name, text] of Object.entries(agents ?? {})) {
+    await mkdir(join(data, 'agents'), { recursive: true })
+    await writeFile(join(data, 'agents', name), text)
+  }
+  const start = (more: Env = {}): ChildProcess =>
+    spawn(binary, ['serve', '--listen', listen, '--data', data, '--no-open', ...config], { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...more } })
+  let child = start(env)
 
   async function stop(): Promise<void> {
     await end(child, 'SIGTERM')
     await rm(data, { recursive: true, force: true })
   }
-  async function restart(): Promise<void> {
-    child = start()
+  async function restart(more?: Env): Promise<void> {
+    child = start(more)
     await ready(child)
   }
 

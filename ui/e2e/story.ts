@@ -1,7 +1,7 @@
 // What every browser test needs: a server, a browser, an owner who is signed in, and a list of what went wrong.
 import type { Page } from 'playwright-core'
 import { startBrowser, type Browser } from './browser'
-import { startServer, type Server } from './server'
+import { startServer, type Server, type Start } from './server'
 
 export const OWNER = { name: 'dana', password: 'a long sentence works' }
 
@@ -14,8 +14,8 @@ export interface Story {
   end(): Promise<void>
 }
 
-export async function begin(script?: string): Promise<Story> {
-  const server = await startServer(script)
+export async function begin(start: Start = {}): Promise<Story> {
+  const server = await startServer(start)
   const browser = await startBrowser()
   const page = await browser.context.newPage()
   const wrong: string[] = []
@@ -55,4 +55,12 @@ export async function setUp({ page, server }: Story): Promise<void> {
 export async function tidy(page: Page): Promise<void> {
   await page.getByRole('button', { name: /tidy the welcome notes/i }).click()
   await page.getByRole('button', { name: 'Approve', exact: true }).waitFor()
+}
+
+/** Says something to the first agent in a new chat. */
+export async function order({ page, server }: Story, text: string): Promise<void> {
+  await page.goto(server.url)
+  await page.getByRole('textbox', { name: 'Message' }).fill(text)
+  await page.keyboard.press('Enter')
+  await page.waitForURL((url) => url.pathname.startsWith('/chat/'))
 }

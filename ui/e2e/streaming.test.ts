@@ -22,7 +22,7 @@ const SCRIPT = `
 
 let story: Story
 beforeAll(async () => {
-  story = await begin(SCRIPT)
+  story = await begin({ script: SCRIPT })
   await setUp(story)
 })
 afterAll(() => story?.end())

@@ -1,0 +1,131 @@
+// Decisions that are rarer: several at once, about a call that nobody knows the end of, in words, and for longer than once.
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { begin, order, setUp, type Story } from './story'
+
+const KEEPER = `---
+name: Keeper
+autonomy: full
+permission_level: write
+tools: ring_bell
+---
+Ring the bell when you are told to.
+`
+const SCRIPT = `
+- when: { user: three, turn: 1 }
+  text: I write three notes.
+  calls:
+    - { name: write_file, arguments: { path: /one.md, content: "one" } }
+    - { name: write_file, arguments: { path: /two.md, content: "two" } }
+    - { name: write_file, arguments: { path: /three.md, content: "three" } }
+- when: { user: three, result: { is_error: true } }
+  text: "One was not written: \${last_result}"
+- when: { user: three }
+  text: All are written.
+- when: { user: ring, turn: 1 }
+  calls:
+    - { name: ring_bell, arguments: { text: all is well } }
+- when: { user: ring }
+  text: "The bell: \${last_result}"
+- when: { matches: "write (\\\\S+)", turn: 1 }
+  calls:
+    - { name: write_file, arguments: { path: "\${1}", content: "as the agent wants it" } }
+- when: { matches: "write (\\\\S+)", turn: 2 }
+  text: "It came to this: \${last_result}"
+`
+
+let story: Story
+beforeAll(async () => {
+  story = await begin({ script: SCRIPT, agents: { 'keeper.md': KEEPER }, canCrash: true, env: { ADJUTANT_BELL: '/dev/null', ADJUTANT_BELL_HOLD: '1' } })
+  await setUp(story)
+})
+afterAll(() => story?.end())
+
+async function file(name: string): Promise<string | null> {
+  const notebooks = join(story.server.data, 'notebooks')
+  const [first] = await readdir(notebooks)
+  return readFile(join(notebooks, first ?? '', name), 'utf8').catch(() => null)
+}
+
+it('decides three questions of one run at once', async () => {
+  const { page, server } = story
+  await order(story, 'three')
+  await page.getByRole('region', { name: /Needs you: write_file/ }).nth(2).waitFor()
+  expect(await file('three.md')).toBe(null)
+
+  await page.goto(`${server.url}/inbox`)
+  for (const path of ['/one.md', '/two.md', '/three.md']) await page.getByRole('checkbox', { name: new RegExp(path) }).check()
+  await page.getByRole('group', { name: 'Selected items' }).getByText('3 selected').waitFor()
+  await page.getByRole('button', { name: 'Approve all' }).click()
+  await page.getByText('3 decided.').waitFor()
+  await page.getByText('Nothing needs you').waitFor()
+  expect([await file('one.md'), await file('two.md'), await file('three.md')]).toEqual(['one', 'two', 'three'])
+})
+
+it('changes the arguments of a call before it is made', async () => {
+  const { page } = story
+  await order(story, 'write /edited.md')
+  await page.getByRole('button', { name: 'Edit', exact: true }).click()
+  await page.getByLabel('content').fill('as the person wants it')
+  await page.getByRole('button', { name: 'Approve with these' }).click()
+  await page.getByText('It came to this').waitFor()
+  expect(await file('edited.md')).toBe('as the person wants it')
+})
+
+it('answers in words: nothing is done, and the agent hears why', async () => {
+  const { page } = story
+  await order(story, 'write /never.md')
+  await page.getByRole('button', { name: 'Tell it…' }).click()
+  await page.getByLabel('What should it do instead?').fill('leave it be')
+  await page.getByRole('button', { name: 'Send' }).first().click()
+  await page.getByText(/It came to this: .*leave it be/).waitFor()
+  expect(await file('never.md')).toBe(null)
+})
+
+it('allows something for longer, shows the rule first, and takes it away again', async () => {
+  const { page, server } = story
+  await order(story, 'write /drafts/one.md')
+  await page.getByRole('button', { name: 'Approve for longer' }).click()
+  await page.getByRole('menuitem', { name: 'Always…' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Approve, and stop asking' })
+  await dialog.getByText('/drafts').waitFor()
+  await dialog.getByRole('button', { name: 'Approve and write the rule' }).click()
+  await page.getByText('It came to this').waitFor()
+
+  await order(story, 'write /drafts/two.md')
+  await page.getByText('It came to this').waitFor()
+  expect(await file('drafts/two.md')).toBe('as the agent wants it')
+
+  await page.goto(`${server.url}/rules`)
+  await page.getByRole('button', { name: 'Remove' }).click()
+  await page.getByText('No standing rules').waitFor()
+})
+
+it('asks a person about a call that a crash left open', async () => {
+  const { page, server } = story
+  const before = story.wrong.length
+  await page.goto(`${server.url}/chat?agent=keeper`)
+  await page.getByRole('textbox', { name: 'Message' }).fill('ring')
+  await page.keyboard.press('Enter')
+  await page.getByRole('button', { name: 'ring_bell' }).waitFor()
+  await server.kill()
+  await server.restart({ ADJUTANT_BELL: '/dev/null' })
+  await page.reload()
+
+  const card = page.getByRole('region', { name: 'Needs you: ring_bell' })
+  await card.getByText('Nobody knows whether this call happened.').waitFor()
+  await page.goto(`${server.url}/inbox`)
+  await page.getByText('in doubt').first().waitFor()
+  await page.getByRole('button', { name: 'It did not: run it' }).click()
+  await page.getByText('Nothing needs you').waitFor()
+  await page.goto(`${server.url}/runs`)
+  await page.getByRole('link', { name: 'ring' }).first().click()
+  await page.getByRole('paragraph').filter({ hasText: 'The bell: The bell has been rung.' }).waitFor()
+  // A browser reports each request that could not reach the server.
+  story.wrong.splice(before)
+})
+
+it('did all that without an error and without asking anybody else', () => {
+  expect(story.wrong).toEqual([])
+})

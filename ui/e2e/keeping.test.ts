@@ -1,0 +1,126 @@
+// What people keep: files they write themselves, tokens for programs, runs they go on from elsewhere, agents they try on the past.
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { begin, listen, order, setUp, tidy, type Story } from './story'
+
+let story: Story
+beforeAll(async () => {
+  story = await begin()
+  await setUp(story)
+  await tidy(story.page)
+  await story.page.getByRole('button', { name: 'Approve', exact: true }).click()
+  await story.page.getByText('is tidy now').waitFor()
+})
+afterAll(() => story?.end())
+
+it('makes a file, saves it, and keeps who did so', async () => {
+  const { page, server } = story
+  await page.goto(`${server.url}/files/welcome`)
+  await page.getByRole('button', { name: 'New file' }).click()
+  await page.getByLabel('Path').fill('notes/plan.md')
+  await page.getByRole('button', { name: 'Make the file' }).click()
+  await page.getByRole('heading', { name: '/notes/plan.md' }).waitFor()
+  await page.getByRole('tab', { name: 'Edit' }).click()
+  await page.getByRole('textbox', { name: 'Text of /notes/plan.md' }).fill('# Plan\n\nWater the tomatoes.\n')
+  await page.getByText('Not saved yet').waitFor()
+  await page.keyboard.press('Control+s')
+  await page.getByText('Saved.', { exact: true }).waitFor()
+
+  await page.getByRole('tab', { name: 'Preview' }).click()
+  await page.getByRole('heading', { name: 'Plan', exact: true }).waitFor()
+  await page.getByRole('tab', { name: 'History' }).click()
+  await page.getByRole('listitem').filter({ hasText: 'dana changed' }).waitFor()
+})
+
+it('does not save over what somebody else saved meanwhile', async () => {
+  const { page, server } = story
+  const address = `${server.url}/files/welcome?path=/notes/plan.md`
+  await page.goto(address)
+  await page.getByRole('tab', { name: 'Edit' }).click()
+  const mine = page.getByRole('textbox', { name: 'Text of /notes/plan.md' })
+  await mine.fill('mine')
+
+  const other = await story.browser.context.newPage()
+  await other.goto(address)
+  await other.getByRole('tab', { name: 'Edit' }).click()
+  await other.getByRole('textbox', { name: 'Text of /notes/plan.md' }).fill('theirs')
+  await other.getByRole('button', { name: 'Save' }).click()
+  await other.getByText('Saved.', { exact: true }).waitFor()
+  await other.close()
+
+  const before = story.wrong.length
+  await page.getByRole('button', { name: 'Save' }).click()
+  const question = page.getByRole('alert', { name: 'It changed meanwhile' })
+  await question.getByText('theirs').waitFor()
+  expect(await mine.inputValue()).toBe('mine')
+  await question.getByRole('button', { name: 'Save mine over it' }).click()
+  await page.getByText('Saved.', { exact: true }).waitFor()
+  await page.getByRole('tab', { name: 'History' }).click()
+  await page.getByRole('listitem').filter({ hasText: 'dana changed' }).nth(2).waitFor()
+  // A browser reports the answer that says so.
+  story.wrong.splice(before)
+})
+
+it('makes a token that is shown once, works, and works no more when it is revoked', async () => {
+  const { page, server } = story
+  await page.goto(`${server.url}/settings/tokens`)
+  await page.getByRole('button', { name: 'New token' }).click()
+  await page.getByLabel('What it is for').fill('the nightly script')
+  await page.getByRole('button', { name: 'Make the token' }).click()
+  const secret = await page.getByText(/^adj_\w+$/).innerText()
+  const me = (): Promise<Response> => fetch(`${server.url}/api/v1/me`, { headers: { authorization: `Bearer ${secret}` } })
+  expect((await me()).status).toBe(200)
+
+  await page.reload()
+  const row = page.getByRole('row', { name: /the nightly script/ })
+  await row.waitFor()
+  expect(await page.getByText(secret).count()).toBe(0)
+  await row.getByRole('button', { name: 'Revoke' }).click()
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Revoke' }).click()
+  await page.getByText('the nightly script is no longer good.').waitFor()
+  expect((await me()).status).toBe(401)
+})
+
+it('goes on from an event in the middle of a run, without touching anything', async () => {
+  const { page, server } = story
+  await page.goto(`${server.url}/runs`)
+  await page.getByRole('link', { name: 'tidy the welcome notes' }).first().click()
+  const first = page.url()
+  await page.getByRole('tab', { name: 'Events' }).click()
+  await page.getByRole('button', { name: /tool_result/ }).first().click()
+  await page.getByRole('button', { name: 'Start the fork' }).click()
+  await page.waitForURL((url) => url.pathname.startsWith('/runs/') && !first.includes(url.pathname))
+  await page.getByText('Done').first().waitFor()
+})
+
+it('tries an edit of an agent on the past before it is saved', async () => {
+  const { page, server } = story
+  await page.goto(`${server.url}/agents/guide?tab=scope`)
+  await page.getByRole('checkbox', { name: 'Write in /' }).uncheck()
+  const past = page.getByRole('region', { name: 'On the past' })
+  await past.getByRole('button', { name: 'Try the edit' }).click()
+  await past.getByText(/calls judged again/).waitFor()
+  await past.getByText('1 newly refused').waitFor()
+  await page.getByRole('button', { name: 'Discard' }).click()
+  expect(await page.getByRole('checkbox', { name: 'Write in /' }).isChecked()).toBe(true)
+})
+
+it('shows in every tab what happens in one', async () => {
+  const { page, server } = story
+  const other = await story.browser.context.newPage()
+  listen(other, server.url, story.wrong)
+  await other.goto(`${server.url}/runs`)
+  await other.getByRole('heading', { name: 'Runs' }).waitFor()
+  await order(story, 'summarise the notes')
+  await other.getByRole('row', { name: /summarise the notes/ }).getByText('Done').waitFor()
+  await page.getByRole('textbox', { name: 'Message' }).fill('save the summary')
+  await page.keyboard.press('Enter')
+  await other.getByRole('row', { name: /save the summary/ }).getByText('Needs you').waitFor()
+  await other.getByRole('link', { name: /Inbox/ }).getByText('1').waitFor()
+  await page.getByRole('button', { name: 'Reject' }).click()
+  await other.getByRole('row', { name: /save the summary/ }).getByText('Done').waitFor()
+  await other.close()
+})
+
+it('did all that without an error and without asking anybody else', () => {
+  expect(story.wrong).toEqual([])
+})
