@@ -86,6 +86,50 @@ it('makes an agent, lets it write in one folder, and keeps both versions', async
   await page.getByText('can_write').waitFor()
 })
 
+it('offers agents, files and commands while somebody writes', async () => {
+  const { page } = story
+  await page.goto(`${story.server.url}/chat`)
+  const box = page.getByRole('textbox', { name: 'Message' })
+  await box.pressSequentially('@lib')
+  await page.getByRole('option', { name: '@librarian' }).waitFor()
+  await page.keyboard.press('Enter')
+  expect(await page.getByLabel('Agent').locator('option:checked').innerText()).toContain('Librarian')
+  expect(await box.inputValue()).toBe('')
+
+  await box.pressSequentially('read #pro')
+  await page.getByRole('option', { name: /#projects/ }).waitFor()
+  await page.keyboard.press('Tab')
+  await page.getByRole('option', { name: /#garden/ }).click()
+  expect(await box.inputValue()).toMatch(/^read \/projects\/garden\S* $/)
+
+  await box.fill('')
+  await box.pressSequentially('/inb')
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'Inbox' }).waitFor()
+})
+
+it('names a chat, shares it and hands what is written to another agent', async () => {
+  const { page } = story
+  await page.goto(`${story.server.url}/chat`)
+  await page.getByRole('button', { name: /what do you remember/i }).click()
+  await page.getByText('See the run').waitFor()
+  const box = page.getByRole('textbox', { name: 'Message' })
+  await box.pressSequentially('/rename')
+  await page.keyboard.press('Enter')
+  await page.getByLabel('Its name').fill('Things kept')
+  await page.getByRole('button', { name: 'Rename', exact: true }).click()
+  await page.getByRole('link', { name: 'Things kept' }).waitFor()
+  await page.getByRole('button', { name: 'What can be done with this chat' }).click()
+  await page.getByRole('menuitem', { name: 'Share it with the workspace' }).click()
+  await page.getByText('shared', { exact: true }).waitFor()
+
+  await box.pressSequentially('sort the shelf @libr')
+  await page.getByRole('option', { name: '@librarian' }).click()
+  await page.getByRole('heading', { name: /What should be done/ }).waitFor()
+  expect(await page.getByRole('textbox', { name: 'Message' }).inputValue()).toBe('sort the shelf')
+  expect(await page.getByLabel('Agent').locator('option:checked').innerText()).toContain('Librarian')
+})
+
 it('stops everything at one switch, and lets it go on', async () => {
   const { page } = story
   await page.goto(`${story.server.url}/settings/stop`)
