@@ -1,6 +1,6 @@
 //! Chats: threads of runs. Their tip moves only with an append.
 
-use adjutant_core::id::{ChatId, WorkspaceId};
+use adjutant_core::id::{ChatId, RunId, WorkspaceId};
 
 use crate::keys::Sealer;
 use crate::row::{ChatFilter, ChatRow};
@@ -76,6 +76,22 @@ impl Store {
         let title = sealer.seal(title_place(&id.to_string()), title.as_bytes())?;
         let text = "UPDATE chats SET title = $3, shared = $4 WHERE workspace = $1 AND id = $2";
         Ok(sql.db.write(text, args![workspace, id, title, shared]).await? > 0)
+    }
+
+    /// Takes a chat away, if its branch still ends where the caller saw it end. No: it has gone on, or there is none.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn delete_chat(
+        &self,
+        workspace: WorkspaceId,
+        id: ChatId,
+        tip: Option<RunId>,
+    ) -> Result<bool, StoreError> {
+        let sql = sql!(self, memory => memory.delete_chat(workspace, id, tip));
+        let text = "DELETE FROM chats WHERE workspace = $1 AND id = $2 AND COALESCE(tip, '') = $3";
+        let tip = tip.map_or_else(String::new, |tip| tip.to_string());
+        Ok(sql.db.write(text, args![workspace, id, tip]).await? > 0)
     }
 
     /// The chats of a workspace, newest first.

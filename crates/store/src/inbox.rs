@@ -35,19 +35,7 @@ impl Store {
         limit: u32,
     ) -> Result<Vec<ApprovalRow>, StoreError> {
         let sql = sql!(self, memory => memory.approvals(workspace, filter, limit));
-        let mut wanted = Wanted::new(workspace);
-        wanted.equal("status", filter.status.as_deref());
-        wanted.equal("run", filter.run);
-        wanted.equal("agent", filter.agent);
-        wanted.also(
-            "run IN (SELECT id FROM runs r WHERE r.workspace = $1 AND (r.chat IN (SELECT id FROM chats \
-             WHERE workspace = $1 AND shared = 1) OR r.initiator =",
-            filter.visible_to,
-        );
-        wanted.close(filter.visible_to.is_some());
-        wanted.close(filter.visible_to.is_some());
-        wanted.also("id >", filter.after);
-        let (text, args) = wanted.select(COLUMNS, "approvals", "id", limit);
+        let (text, args) = conditions(workspace, filter).select(COLUMNS, "approvals", "id", limit);
         let rows = sql.db.scan(text, args).await?;
         if rows.is_empty() {
             return Ok(Vec::new());
@@ -55,6 +43,37 @@ impl Store {
         let sealer = sql.sealer(Scope::Workspace(workspace)).await?;
         rows.into_iter().map(|row| read(workspace, row, &sealer)).collect()
     }
+
+    /// How many items of a workspace there are, counted up to `most`. Opens none of them.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn count_approvals(
+        &self,
+        workspace: WorkspaceId,
+        filter: &ApprovalFilter,
+        most: u32,
+    ) -> Result<u64, StoreError> {
+        let sql = sql!(self, memory => memory.approvals(workspace, filter, most).map(|rows| rows.len() as u64));
+        let (text, args) = conditions(workspace, filter).count("approvals", most);
+        sql.db.read_one(text, args).await?.map_or(Ok(0), |mut row| row.take())
+    }
+}
+
+fn conditions(workspace: WorkspaceId, filter: &ApprovalFilter) -> Wanted {
+    let mut wanted = Wanted::new(workspace);
+    wanted.equal("status", filter.status.as_deref());
+    wanted.equal("run", filter.run);
+    wanted.equal("agent", filter.agent);
+    wanted.also(
+        "run IN (SELECT id FROM runs r WHERE r.workspace = $1 AND (r.chat IN (SELECT id FROM chats \
+         WHERE workspace = $1 AND shared = 1) OR r.initiator =",
+        filter.visible_to,
+    );
+    wanted.close(filter.visible_to.is_some());
+    wanted.close(filter.visible_to.is_some());
+    wanted.also("id >", filter.after);
+    wanted
 }
 
 fn read(workspace: WorkspaceId, mut row: Row, sealer: &Sealer) -> Result<ApprovalRow, StoreError> {

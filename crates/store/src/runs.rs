@@ -159,6 +159,13 @@ impl Wanted {
         self.text += condition;
     }
 
+    pub(crate) fn count(mut self, table: &str, most: u32) -> (String, Args) {
+        self.args.push(most.into());
+        let (wanted, last) = (self.text, self.args.len());
+        let text = format!("SELECT COUNT(*) FROM (SELECT 1 FROM {table} WHERE {wanted} LIMIT ${last}) AS counted");
+        (text, self.args)
+    }
+
     pub(crate) fn select(mut self, columns: &str, table: &str, order: &str, limit: u32) -> (String, Args) {
         self.args.push(limit.into());
         let (wanted, last) = (self.text, self.args.len());

@@ -31,7 +31,7 @@ const RUNS: u32 = 100;
 pub(super) fn router() -> OpenApiRouter<Server> {
     OpenApiRouter::new()
         .routes(routes!(list, create))
-        .routes(routes!(get, change))
+        .routes(routes!(get, change, delete))
         .routes(routes!(say))
         .routes(routes!(stats))
         .routes(routes!(export))
@@ -183,13 +183,7 @@ async fn change(
     Path(name): Path<String>,
     Body(body): Body<ChatChange>,
 ) -> Result<Json<Value>, Problem> {
-    let (access, row) = find_chat(&server, &signed, &name).await?;
-    let access = signed.must(access, Role::Write, Right::Write)?;
-    if row.owner != access.user && access.role < Role::Admin {
-        return Err(Problem::forbidden(
-            "Only whoever started this chat, or an admin, may change it. Nothing was changed.",
-        ));
-    }
+    let (access, row) = own_chat(&server, &signed, &name).await?;
     let title = body.title.as_deref().map(checked).transpose()?.unwrap_or(row.title.clone());
     let shared = body.is_shared.unwrap_or(row.shared);
     server.engine.store().change_chat(access.workspace, row.id, &title, shared).await?;
@@ -198,6 +192,30 @@ async fn change(
     // Whoever could see it until now hears of it, too.
     server.news.chat(&ChatRow { shared: shared || before.shared, ..row }, &body);
     Ok(Json(body))
+}
+
+/// A chat that the caller may change: its starter and admins.
+async fn own_chat(server: &Server, signed: &Signed, name: &str) -> Result<(Access, ChatRow), Problem> {
+    let (access, row) = find_chat(server, signed, name).await?;
+    let access = signed.must(access, Role::Write, Right::Write)?;
+    if row.owner != access.user && access.role < Role::Admin {
+        return Err(Problem::forbidden(
+            "Only whoever started this chat, or an admin, may change it. Nothing was changed.",
+        ));
+    }
+    Ok((access, row))
+}
+
+/// Takes a chat away and forgets what was said in it. For its starter and admins. While one of its runs has not ended, it is
+/// `busy`. Of the runs their numbers and hash chains stay, for the audit.
+#[utoipa::path(delete, path = "/chats/{chat}", tag = "chats", params(("chat" = String, Path, description = "Its id")), responses((status = 204, description = "It is gone")))]
+async fn delete(State(server): State<Server>, signed: Signed, Path(name): Path<String>) -> Result<StatusCode, Problem> {
+    let (access, row) = own_chat(&server, &signed, &name).await?;
+    server.engine.delete_chat(access.workspace, access.user, row.id).await?;
+    let mut body = shown(&row);
+    body["deleted"] = json!(true);
+    server.news.chat(&row, &body);
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// A message.

@@ -23,7 +23,7 @@ use utoipa_axum::routes;
 
 use super::ask::Asked;
 use super::door::{Access, Signed};
-use super::news::{About, Notice, Whose, event};
+use super::news::{About, Inbox, Notice, Whose, event};
 use super::problem::Problem;
 use super::runs::find_run;
 use super::server::Server;
@@ -187,12 +187,14 @@ impl Watcher {
 
     async fn take(&mut self, notice: Notice) {
         match notice.about {
-            About::Run(whose) if self.may_see(whose) => {
+            About::Run(whose, inbox) if self.may_see(whose) => {
                 if self.topics.runs {
                     self.ready.push_back(notice.bytes);
                 }
-                // Who comes back finds the number again, so one that could not be read is no loss.
-                let _ = self.count(Some(whose.workspace)).await;
+                if inbox == Inbox::Changed {
+                    // Who comes back finds the number again, so one that could not be read is no loss.
+                    let _ = self.count(Some(whose.workspace)).await;
+                }
             }
             About::Chat(whose) if self.topics.chats && self.may_see(whose) => self.ready.push_back(notice.bytes),
             About::Setting(workspace) if self.topics.settings && self.access(workspace).is_some() => {
@@ -201,7 +203,7 @@ impl Watcher {
             About::Instance if self.topics.settings && self.signed.need_owner().is_ok() => {
                 self.ready.push_back(notice.bytes);
             }
-            About::Run(_) | About::Chat(_) | About::Setting(_) | About::Instance => {}
+            About::Run(..) | About::Chat(_) | About::Setting(_) | About::Instance => {}
             About::Missed => self.missed().await,
         }
     }
@@ -238,8 +240,8 @@ impl Watcher {
             }
             let status = Some("pending".to_owned());
             let filter = ApprovalFilter { status, visible_to: access.visible_to(), ..Default::default() };
-            let items = self.server.engine.store().approvals(access.workspace, &filter, COUNTED).await?;
-            let body = json!({"workspace_id": access.workspace, "pending": items.len()});
+            let pending = self.server.engine.store().count_approvals(access.workspace, &filter, COUNTED).await?;
+            let body = json!({"workspace_id": access.workspace, "pending": pending});
             self.ready.push_back(event("inbox", &body));
         }
         Ok(())

@@ -38,7 +38,7 @@ pub(super) struct Notice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum About {
     /// A run, and perhaps what it asks.
-    Run(Whose),
+    Run(Whose, Inbox),
     /// A chat.
     Chat(Whose),
     /// Something that was recorded for a workspace: its agents, rules, members, files.
@@ -47,6 +47,13 @@ pub(super) enum About {
     Instance,
     /// Changes were missed.
     Missed,
+}
+
+/// Whether what a run asks changed with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Inbox {
+    Same,
+    Changed,
 }
 
 /// Whom a thing belongs to.
@@ -183,9 +190,15 @@ impl Teller {
             "pending_approvals": asked, "superseded_by": row.superseded_by,
             "created_at": row.created_at, "finished_at": row.state.ended_at,
         });
-        if self.known.runs.get(&run) != Some(&body) {
+        let before = self.known.runs.get(&run);
+        if before != Some(&body) {
             let whose = Whose { workspace, owner: row.initiator, shared: chat.shared };
-            self.send(About::Run(whose), event("run", &body));
+            let asks = |body: &Value| body["pending_approvals"].as_array().is_some_and(|items| !items.is_empty());
+            // Of a run that is new here it is not known what it asked before.
+            let same = before.map_or(row.head.seq == 1 && !asks(&body), |before| {
+                before["pending_approvals"] == body["pending_approvals"]
+            });
+            self.send(About::Run(whose, if same { Inbox::Same } else { Inbox::Changed }), event("run", &body));
         }
         if self.known.runs.len() >= REMEMBERED {
             self.known.runs.clear();

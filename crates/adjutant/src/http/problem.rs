@@ -156,11 +156,9 @@ impl From<EngineError> for Problem {
         match error {
             EngineError::NotFound { what, name } => Self::not_found(what, &name),
             EngineError::Refused(refusal) => refusal.into(),
-            EngineError::Busy(run) => {
-                Self::new(Kind::Busy, format!("The chat is busy with {run}. The message was not taken."))
-                    .hint(format!("wait for /api/v1/runs/{run}, or cancel it, then send the message again"))
-                    .with("run_id", json!(run))
-            }
+            EngineError::Busy(run) => Self::new(Kind::Busy, format!("The chat is busy with {run}. Nothing was done."))
+                .hint(format!("wait for /api/v1/runs/{run}, or cancel it, then send the message again"))
+                .with("run_id", json!(run)),
             EngineError::Unauthenticated => Self::new(
                 Kind::Unauthenticated,
                 "You are not signed in, or what you signed in with is not good (any more). Nothing was done.",

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
 
@@ -11,6 +12,46 @@ pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
 /// One instance and its home.
 pub(crate) struct House {
     folder: tempfile::TempDir,
+    database: Option<Database>,
+}
+
+/// Where the houses of a test binary keep what they know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Base {
+    Sqlite,
+    Postgres,
+}
+
+/// A database on the test server, gone at the end.
+struct Database {
+    server: String,
+    name: String,
+}
+
+impl Database {
+    fn new(server: String) -> Self {
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let database = Self { server, name: format!("adjutant_cli_{}_{number}", std::process::id()) };
+        assert!(database.psql(&format!("CREATE DATABASE {}", database.name)), "psql cannot make a database there");
+        database
+    }
+
+    fn psql(&self, sql: &str) -> bool {
+        Command::new("psql").arg(&self.server).arg("-qc").arg(sql).status().is_ok_and(|status| status.success())
+    }
+
+    fn url(&self) -> String {
+        let (base, options) = self.server.split_once('?').unwrap_or((&self.server, ""));
+        let mark = if options.is_empty() { "" } else { "?" };
+        format!("{}/{}{mark}{options}", base.rsplit_once('/').unwrap().0, self.name)
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        self.psql(&format!("DROP DATABASE {} WITH (FORCE)", self.name));
+    }
 }
 
 /// What a command did.
@@ -22,7 +63,26 @@ pub(crate) struct Done {
 
 impl House {
     pub(crate) fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
+        Self::on(crate::BASE)
+    }
+
+    pub(crate) fn on(base: Base) -> Self {
+        let database = match base {
+            Base::Sqlite => None,
+            Base::Postgres => match std::env::var("ADJUTANT_TEST_POSTGRES") {
+                Ok(server) => Some(Database::new(server)),
+                Err(_) => {
+                    skip("PostgreSQL", "ADJUTANT_TEST_POSTGRES is not set; SQLite is used once more");
+                    None
+                }
+            },
+        };
+        Self { folder: tempfile::tempdir().unwrap(), database }
+    }
+
+    /// What it stands on, in the server's words.
+    pub(crate) fn backend(&self) -> &'static str {
+        if self.database.is_some() { "postgres" } else { "sqlite" }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -45,6 +105,9 @@ impl House {
     pub(crate) fn prepare(&self, command: &mut Command) {
         let path = std::env::var("PATH").unwrap_or_default();
         command.env_clear().env("PATH", path).env("HOME", self.path()).stdin(Stdio::null());
+        if let Some(database) = &self.database {
+            command.env("ADJUTANT_DATABASE_URL", database.url());
+        }
     }
 
     /// Runs a command to its end.

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on stops")]
 
+use house::Base;
+
 mod agents;
 mod api;
 mod audit;
@@ -14,3 +16,6 @@ mod runs;
 mod server;
 mod terminal;
 mod trouble;
+
+/// What every house here stands on.
+const BASE: Base = Base::Sqlite;

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::house::{Done, House, signal, text};
+use crate::house::{Base, Done, House, signal, text};
 
 #[test]
 fn a_run_that_asks_is_approved_and_finished_by_other_processes() {
@@ -247,19 +247,11 @@ fn an_export_is_verified_anywhere_and_a_flipped_byte_is_found() {
 
 #[test]
 fn two_processes_share_a_postgres_database() {
-    let Ok(server) = std::env::var("ADJUTANT_TEST_POSTGRES") else {
+    if std::env::var("ADJUTANT_TEST_POSTGRES").is_err() {
         return crate::house::skip("a run on PostgreSQL", "ADJUTANT_TEST_POSTGRES is not set");
-    };
-    let name = format!("adjutant_cli_{}", std::process::id());
-    let psql = |sql: &str| std::process::Command::new("psql").arg(&server).arg("-qc").arg(sql).status();
-    if !psql(&format!("CREATE DATABASE {name}")).is_ok_and(|status| status.success()) {
-        return crate::house::skip("a run on PostgreSQL", "psql cannot make a database there");
     }
-    let (base, options) =
-        server.split_once('?').map_or((server.as_str(), String::new()), |(base, rest)| (base, format!("?{rest}")));
-    let url = format!("{}/{name}{options}", base.rsplit_once('/').unwrap().0);
-    let house = House::new();
-    let with = |arguments: &[&str]| Done::of(house.command(arguments).env("ADJUTANT_DATABASE_URL", &url));
+    let house = House::on(Base::Postgres);
+    let with = |arguments: &[&str]| house.adjutant(arguments);
     let asked = with(&["run", "tidy the welcome notes", "--json", "--approve", "fail"]);
     assert_eq!(asked.code, Some(5), "{asked}");
     let question = asked.events().pop().unwrap();
@@ -269,5 +261,4 @@ fn two_processes_share_a_postgres_database() {
     let watched = with(&["runs", "watch", &run]);
     assert_eq!(watched.code, Some(0), "{watched}");
     assert!(with(&["doctor"]).out.contains("postgres"));
-    drop(psql(&format!("DROP DATABASE {name} WITH (FORCE)")));
 }

@@ -50,6 +50,8 @@ deeds! {
     EraseBegun "erase_begun";
     /// What became of that.
     EraseEnded "erase_ended";
+    /// A chat was taken away, with what was said in it.
+    ChatDeleted "chat_deleted";
     /// The audit was written to a file.
     AuditExported "audit_exported";
     /// Somebody signed in.

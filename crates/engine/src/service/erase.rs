@@ -1,7 +1,7 @@
 //! Forgetting what was said in runs: bodies and contents go, the chain and the columns stay. A person's act.
 
 use adjutant_core::audit::{Act, Deed};
-use adjutant_core::id::{RunId, UserId, WorkspaceId};
+use adjutant_core::id::{ChatId, RunId, UserId, WorkspaceId};
 use adjutant_core::run::chain::StreamId;
 use adjutant_core::run::event::Actor;
 use adjutant_core::time::Time;
@@ -24,6 +24,8 @@ pub enum EraseWhat {
     Before(Time),
     /// This one.
     Run(RunId),
+    /// Those of this chat.
+    Chat(ChatId),
 }
 
 /// What was erased, or would be.
@@ -55,17 +57,23 @@ impl Engine {
                 report.runs.extend(is_readable(&row).then_some(run));
                 return Ok(report);
             }
-            EraseWhat::Before(before) => before,
+            EraseWhat::Before(before) => Some(before),
+            EraseWhat::Chat(_) => None,
         };
-        let mut filter = RunFilter { superseded: true, ..RunFilter::default() };
+        let chat = match what {
+            EraseWhat::Chat(chat) => Some(chat),
+            EraseWhat::Before(_) | EraseWhat::Run(_) => None,
+        };
+        let is_old = |time: Time| before.is_none_or(|before| time < before);
+        let mut filter = RunFilter { chat, superseded: true, ..RunFilter::default() };
         loop {
             let rows = self.store().runs(workspace, &filter, PAGE).await?;
             let last = rows.len() < PAGE as usize;
             for row in rows {
                 filter.before = Some(row.id);
                 match row.state.ended_at {
-                    Some(ended) if ended < before && is_readable(&row) => report.runs.push(row.id),
-                    None if row.created_at < before => report.open.push(row.id),
+                    Some(ended) if is_old(ended) && is_readable(&row) => report.runs.push(row.id),
+                    None if is_old(row.created_at) => report.open.push(row.id),
                     Some(_) | None => {}
                 }
             }
@@ -93,6 +101,7 @@ impl Engine {
         let (summary, run) = match what {
             EraseWhat::Before(before) => (format!("runs that ended before {before}"), None),
             EraseWhat::Run(run) => (run.to_string(), Some(run)),
+            EraseWhat::Chat(chat) => (format!("the chat {chat}"), None),
         };
         let act = |deed| Act { run, ..Act::new(deed, Some(Actor::User(user)), summary.clone()) };
         let log = AuditLog::Workspace(workspace);
@@ -103,6 +112,34 @@ impl Engine {
         let ended = act(Deed::EraseEnded).with("begun", begun.seq).with("runs", report.runs.len());
         self.audit(log, ended.with("bodies", report.bodies)).await?;
         Ok(report)
+    }
+}
+
+impl Engine {
+    /// Takes a chat away with what was said in it. Of its runs the numbers and the chains stay; nothing says any more what
+    /// they were about.
+    ///
+    /// # Errors
+    /// [`EngineError::Busy`] while one of its runs has not ended: nothing is erased then.
+    pub async fn delete_chat(
+        &self,
+        workspace: WorkspaceId,
+        user: UserId,
+        id: ChatId,
+    ) -> Result<EraseReport, EngineError> {
+        let chat = self.store().chat(workspace, id).await?.ok_or_else(|| EngineError::not_found("chat", id))?;
+        if let Some(open) = self.erasable(workspace, EraseWhat::Chat(id)).await?.open.first() {
+            return Err(EngineError::Busy(*open));
+        }
+        let report = self.erase_runs(workspace, user, EraseWhat::Chat(id)).await?;
+        // The row goes last: whoever was interrupted finds the chat and deletes it again.
+        if self.store().delete_chat(workspace, id, chat.tip).await? {
+            let act = Act::new(Deed::ChatDeleted, Some(Actor::User(user)), id.to_string());
+            self.audit(AuditLog::Workspace(workspace), act.with("runs", report.runs.len())).await?;
+            return Ok(report);
+        }
+        let tip = self.store().chat(workspace, id).await?.and_then(|chat| chat.tip);
+        Err(tip.map_or_else(|| EngineError::not_found("chat", id), EngineError::Busy))
     }
 }
 

@@ -4,7 +4,7 @@
 use adjutant_core::audit::{Act, Deed};
 use adjutant_core::id::{RunId, UserId, WorkspaceId};
 use adjutant_core::run::command::Command;
-use adjutant_core::run::event::Actor;
+use adjutant_core::run::event::{Actor, Event};
 use adjutant_core::run::status::Status;
 use adjutant_core::time::Time;
 use adjutant_store::row::RunFilter;
@@ -121,9 +121,15 @@ impl Engine {
         let act = Act::new(Deed::HaltLifted, Some(Actor::User(user)), halt.reason.clone());
         self.put_halt(what, None).await?;
         self.audit(what.log(), act.with("runs", halt.runs.len())).await?;
+        let mut held = Vec::new();
+        for run in &halt.runs {
+            held.extend(self.store().find_run(*run).await?.map(|workspace| (workspace, *run)));
+        }
+        for workspace in self.reached(what).await? {
+            held.extend(self.held_later(workspace, &halt).await?.into_iter().map(|run| (workspace, run)));
+        }
         let mut resumed = Vec::new();
-        for run in halt.runs {
-            let Some(workspace) = self.store().find_run(run).await? else { continue };
+        for (workspace, run) in held {
             match self.command(workspace, run, &Command::Resume { by: Actor::User(user) }).await {
                 Ok(_) => resumed.push(run),
                 // It ended, somebody let it go on, or another switch still holds it.
@@ -137,10 +143,37 @@ impl Engine {
     /// Holds a run that was taken up while its workspace is stopped.
     pub(crate) async fn hold_if_halted(&self, workspace: WorkspaceId, run: RunId) -> Result<(), EngineError> {
         let Some(halt) = self.halted(workspace).await? else { return Ok(()) };
-        match self.command(workspace, run, &Command::Pause { by: Actor::User(halt.by) }).await {
-            Ok(_) | Err(EngineError::Refused(_)) => Ok(()),
-            Err(error) => Err(error),
+        let by = Actor::User(halt.by);
+        match self.command(workspace, run, &Command::Pause { by: by.clone() }).await {
+            Ok(_) => {}
+            Err(EngineError::Refused(_)) => return Ok(()),
+            Err(error) => return Err(error),
         }
+        // Whoever turned it off in the meantime may have looked for held runs before this one was.
+        if self.halted(workspace).await?.is_none() {
+            match self.command(workspace, run, &Command::Resume { by }).await {
+                Ok(_) | Err(EngineError::Refused(_) | EngineError::Halted { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs that a switch holds though it does not name them: they were taken up while it was on already.
+    async fn held_later(&self, workspace: WorkspaceId, halt: &Halt) -> Result<Vec<RunId>, EngineError> {
+        let mut held = Vec::new();
+        for run in self.runs_in(workspace, &[Status::Paused]).await? {
+            let recorded = self.recorded(workspace, run, 0, None).await?;
+            let paused = recorded.iter().rev().find_map(|recorded| match &recorded.event {
+                Event::Paused(paused) => Some((recorded.at, paused)),
+                _ => None,
+            });
+            let by = Some(Actor::User(halt.by));
+            if !halt.runs.contains(&run) && paused.is_some_and(|(at, paused)| at >= halt.at && paused.by == by) {
+                held.push(run);
+            }
+        }
+        Ok(held)
     }
 
     async fn put_halt(&self, what: HaltOf, halt: Option<&Halt>) -> Result<(), EngineError> {
@@ -156,8 +189,13 @@ impl Engine {
     }
 
     async fn open_runs(&self, workspace: WorkspaceId) -> Result<Vec<RunId>, EngineError> {
+        let open = [Status::Queued, Status::Running, Status::WaitingApproval, Status::InDoubt];
+        self.runs_in(workspace, &open).await
+    }
+
+    async fn runs_in(&self, workspace: WorkspaceId, statuses: &[Status]) -> Result<Vec<RunId>, EngineError> {
         let mut open = Vec::new();
-        for status in [Status::Queued, Status::Running, Status::WaitingApproval, Status::InDoubt] {
+        for status in statuses {
             let status = Some(status.word().to_owned());
             let mut filter = RunFilter { status, superseded: true, ..RunFilter::default() };
             loop {

@@ -5,6 +5,7 @@ mod audit;
 mod backtest;
 mod branches;
 mod filter;
+mod halt;
 mod home;
 mod labels;
 mod limits;

@@ -1,6 +1,6 @@
 //! The plain tables in memory: tenants, chats, agents, values, marks.
 
-use adjutant_core::id::{AgentId, ChatId, NotebookId, WorkspaceId};
+use adjutant_core::id::{AgentId, ChatId, NotebookId, RunId, WorkspaceId};
 
 use super::{Memory, State};
 use crate::row::{AgentRow, ChatFilter, ChatRow, MarkRow, NotebookRow, UserRow, WorkspaceRow};
@@ -188,6 +188,17 @@ impl Memory {
         let Some(chat) = state.chats.get_mut(&(workspace, id)) else { return Ok(false) };
         (chat.title, chat.shared) = (title.to_owned(), shared);
         Ok(true)
+    }
+
+    pub(crate) fn delete_chat(
+        &self,
+        workspace: WorkspaceId,
+        id: ChatId,
+        tip: Option<RunId>,
+    ) -> Result<bool, StoreError> {
+        let mut state = self.state();
+        let same = state.chats.get(&(workspace, id)).is_some_and(|chat| chat.tip == tip);
+        Ok(same && state.chats.remove(&(workspace, id)).is_some())
     }
 
     /// The simulation has no doors, so nobody signs in there.

@@ -29,6 +29,8 @@ stories! {
         let list = async |filter: ApprovalFilter| world.store.approvals(home.workspace, &filter, 10).await.unwrap();
         let pending = ApprovalFilter { status: Some("pending".into()), ..ApprovalFilter::default() };
         assert_eq!(list(pending.clone()).await, [asked[1].clone(), elsewhere.clone()]);
+        let count = async |most| world.store.count_approvals(home.workspace, &pending, most).await.unwrap();
+        assert_eq!((count(10).await, count(1).await), (2, 1));
         assert_eq!(list(ApprovalFilter { run: Some(run.id), ..pending.clone() }).await, [asked[1].clone()]);
         let after = ApprovalFilter { after: Some(asked[0].id), ..ApprovalFilter::default() };
         assert_eq!(list(after).await, [asked[1].clone(), elsewhere]);

@@ -11,7 +11,7 @@ fn the_server_tells_how_it_is_and_keeps_browsers_strict() {
     let nobody = server.nobody();
     assert_eq!(nobody.get("/healthz").expect(200)["status"], "ok");
     let ready = nobody.get("/readyz");
-    assert_eq!(ready.expect(200)["database"], "sqlite");
+    assert_eq!(ready.expect(200)["database"], server.house.backend());
     assert!(ready.headers["content-security-policy"].contains("script-src 'self'"));
     assert_eq!(ready.headers["x-request-id"].len(), 32);
     server.owner().get("/api/v1/me").expect(200);

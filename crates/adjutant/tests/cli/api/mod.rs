@@ -2,6 +2,7 @@
 
 mod agents;
 mod audit;
+mod chats;
 pub(crate) mod client;
 mod compat;
 mod door;
