@@ -33,6 +33,7 @@ const SCREENS: [string, string, number, Scheme][] = [
   ['RUN', 'Fork from here', 1440, 'dark'],
   ['RUN?view=waterfall', 'Waiting', 1024, 'light'],
   ['RUN?view=events', 'interaction_started', 390, 'dark'],
+  ['RUN/vs/RUN_ID', 'Both took the same steps', 390, 'light'],
   ['/agents', 'Guide', 390, 'dark'],
   ['/agents/guide?tab=scope', 'Folder or pattern', 1024, 'light'],
   ['/agents/guide?tab=limits', 'Without asking', 390, 'light'],
@@ -63,7 +64,7 @@ async function visit(place: string, text: string, width: number, scheme: Scheme)
   const { page } = story
   await page.setViewportSize({ width, height: 900 })
   await page.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' })
-  await page.goto(story.server.url + place.replace('RUN', run))
+  await page.goto(story.server.url + place.replace('RUN_ID', run.split('/').at(-1) ?? '').replace('RUN', run))
   await page.getByText(text).filter({ visible: true }).first().waitFor()
   return page
 }

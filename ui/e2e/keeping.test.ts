@@ -31,6 +31,20 @@ it('makes a file, saves it, and keeps who did so', async () => {
   await page.getByRole('listitem').filter({ hasText: 'dana changed' }).waitFor()
 })
 
+it('says of each line who wrote it, and of the file who could touch it', async () => {
+  const { page, server } = story
+  await page.goto(`${server.url}/files/welcome?path=/todo.md`)
+  await page.getByRole('tab', { name: 'Lines' }).click()
+  const lines = page.getByRole('region', { name: 'Lines of /todo.md' })
+  await lines.getByRole('link', { name: 'Guide' }).first().waitFor()
+  expect(await lines.getByRole('row', { name: /# To do/ }).innerText()).toContain('before')
+
+  await page.getByRole('button', { name: 'Who can touch this?' }).click()
+  const row = page.getByRole('dialog').getByRole('row', { name: /Guide/ })
+  await row.waitFor()
+  expect((await row.getByRole('cell').allInnerTexts()).slice(0, 2)).toEqual(['yes', 'asks'])
+})
+
 it('does not save over what somebody else saved meanwhile', async () => {
   const { page, server } = story
   const address = `${server.url}/files/welcome?path=/notes/plan.md`
@@ -90,6 +104,28 @@ it('goes on from an event in the middle of a run, without touching anything', as
   await page.getByRole('button', { name: 'Start the fork' }).click()
   await page.waitForURL((url) => url.pathname.startsWith('/runs/') && !first.includes(url.pathname))
   await page.getByText('Done').first().waitFor()
+})
+
+it('shows two runs beside each other', async () => {
+  const { page } = story
+  await page.getByRole('button', { name: 'Compare' }).click()
+  await page.getByRole('menuitem', { name: /tidy the welcome notes/ }).first().click()
+  await page.getByRole('heading', { name: 'Two runs' }).waitFor()
+  await page.getByRole('region', { name: 'Difference of Steps' }).waitFor()
+  await page.getByRole('row', { name: /Files changed/ }).getByText('/todo.md').waitFor()
+})
+
+it('keeps a search of the record under a name', async () => {
+  const { page, server } = story
+  await page.goto(`${server.url}/audit?q=agent:guide`)
+  await page.getByRole('button', { name: 'Keep this search' }).click()
+  await page.getByLabel('Name of the view').fill('What the guide did')
+  await page.keyboard.press('Enter')
+  await page.goto(`${server.url}/audit`)
+  await page.getByRole('button', { name: 'What the guide did', exact: true }).click()
+  await page.waitForURL((url) => url.searchParams.get('q') === 'agent:guide')
+  await page.getByRole('button', { name: 'Forget the view What the guide did' }).click()
+  expect(await page.getByRole('button', { name: 'What the guide did', exact: true }).count()).toBe(0)
 })
 
 it('tries an edit of an agent on the past before it is saved', async () => {

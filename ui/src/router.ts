@@ -20,6 +20,7 @@ export const router = createRouter({
     { path: '/inbox/:approval?', component: () => import('./inbox/InboxPage.vue'), meta: { title: 'Inbox' } },
     { path: '/runs', component: () => import('./runs/RunsPage.vue'), meta: { title: 'Runs' } },
     { path: '/runs/:run', component: () => import('./runs/RunPage.vue'), meta: { title: 'Run' } },
+    { path: '/runs/:a/vs/:b', component: () => import('./runs/ComparePage.vue'), meta: { title: 'Two runs' } },
     { path: '/agents', component: () => import('./agents/AgentsPage.vue'), meta: { title: 'Agents' } },
     { path: '/agents/new', component: () => import('./agents/AgentPage.vue'), meta: { title: 'New agent' } },
     { path: '/agents/:agent', component: () => import('./agents/AgentPage.vue'), meta: { title: 'Agent' } },
