@@ -8,11 +8,12 @@ use adjutant_core::money::TokenUsage;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::shapes::{WireCall, WirePart, WireTool};
 use super::{Asked, Reader};
 use crate::wire::draft::{Draft, Place, Rejected};
 use crate::wire::fault::Fault;
 use crate::wire::frame::Frame;
-use crate::wire::talk::{IdForm, outcome, readable, wire_id};
+use crate::wire::talk::{IdForm, outcome, wire_id};
 
 const DONE: &[u8] = b"[DONE]";
 
@@ -35,11 +36,11 @@ enum WireMessage<'a> {
         content: Cow<'a, str>,
     },
     User {
-        content: Vec<WireContent<'a>>,
+        content: Vec<WirePart<'a>>,
     },
     Assistant {
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        content: Vec<WireContent<'a>>,
+        content: Vec<WirePart<'a>>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         tool_calls: Vec<WireCall<'a>>,
     },
@@ -47,44 +48,6 @@ enum WireMessage<'a> {
         tool_call_id: Cow<'a, str>,
         content: Cow<'a, str>,
     },
-}
-
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum WireContent<'a> {
-    Text { text: Cow<'a, str> },
-    ImageUrl { image_url: ImageUrl },
-}
-
-#[derive(Serialize)]
-struct ImageUrl {
-    url: String,
-}
-
-#[derive(Serialize)]
-struct WireCall<'a> {
-    id: Cow<'a, str>,
-    r#type: &'static str,
-    function: WireCalled<'a>,
-}
-
-#[derive(Serialize)]
-struct WireCalled<'a> {
-    name: &'a str,
-    arguments: Cow<'a, str>,
-}
-
-#[derive(Serialize)]
-struct WireTool<'a> {
-    r#type: &'static str,
-    function: WireFunction<'a>,
-}
-
-#[derive(Serialize)]
-struct WireFunction<'a> {
-    name: &'a str,
-    description: &'a str,
-    parameters: &'a Value,
 }
 
 /// The bytes to post.
@@ -95,14 +58,10 @@ pub(super) fn body(asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
         messages.push(WireMessage::System { content: request.system.text() });
     }
     request.messages.iter().for_each(|message| push(message, &mut messages));
-    let tools = request.tools.iter().map(|tool| WireTool {
-        r#type: "function",
-        function: WireFunction { name: &tool.name, description: &tool.description, parameters: &tool.schema },
-    });
     serde_json::to_vec(&Body {
         model: asked.model,
         messages,
-        tools: tools.collect(),
+        tools: WireTool::all(&request.tools),
         max_tokens: request.max_tokens,
         temperature: asked.temperature,
         stream: true,
@@ -113,17 +72,12 @@ fn push<'a>(message: &'a Message, wire: &mut Vec<WireMessage<'a>>) {
     let (mut content, mut tool_calls) = (Vec::new(), Vec::new());
     for part in &message.parts {
         match part {
-            Part::Text { text, .. } => content.push(WireContent::Text { text: text.text() }),
-            Part::Image { media_type, data, .. } => {
-                let url = format!("data:{media_type};base64,{}", data.text());
-                content.push(WireContent::ImageUrl { image_url: ImageUrl { url } });
-            }
+            Part::Text { text, .. } => content.push(WirePart::Text { text: text.text() }),
+            Part::Image { media_type, data, .. } => content.push(WirePart::image(media_type, data)),
             Part::Thinking { .. } => {}
-            Part::Call { id, name, arguments } => tool_calls.push(WireCall {
-                id: wire_id(id, IdForm::Word),
-                r#type: "function",
-                function: WireCalled { name, arguments: readable(arguments.text()) },
-            }),
+            Part::Call { id, name, arguments } => {
+                tool_calls.push(WireCall::new(id, IdForm::Word, name, arguments));
+            }
             Part::Result { id, output, is_error, .. } => {
                 let content = outcome(output.text(), *is_error);
                 wire.push(WireMessage::Tool { tool_call_id: wire_id(id, IdForm::Word), content });

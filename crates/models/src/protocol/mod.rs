@@ -8,6 +8,7 @@ mod cohere;
 mod gemini;
 mod ollama;
 mod responses;
+mod shapes;
 
 use adjutant_core::message::ModelRequest;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::shapes::WireTool;
 use super::{Asked, Reader};
 use crate::tokens;
 use crate::wire::draft::{Draft, Rejected};
@@ -66,19 +67,6 @@ struct WireCalled<'a> {
     arguments: Box<RawValue>,
 }
 
-#[derive(Serialize)]
-struct WireTool<'a> {
-    r#type: &'static str,
-    function: WireFunction<'a>,
-}
-
-#[derive(Serialize)]
-struct WireFunction<'a> {
-    name: &'a str,
-    description: &'a str,
-    parameters: &'a Value,
-}
-
 /// The bytes to post.
 pub(super) fn body(asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
     let request = asked.request;
@@ -90,15 +78,11 @@ pub(super) fn body(asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
     for message in &request.messages {
         push(message, &mut messages)?;
     }
-    let tools = request.tools.iter().map(|tool| WireTool {
-        r#type: "function",
-        function: WireFunction { name: &tool.name, description: &tool.description, parameters: &tool.schema },
-    });
     let needed = tokens::probable(request).saturating_add(u64::from(request.max_tokens));
     serde_json::to_vec(&Body {
         model: asked.model,
         messages,
-        tools: tools.collect(),
+        tools: WireTool::all(&request.tools),
         options: Options {
             num_predict: request.max_tokens,
             num_ctx: needed.clamp(WINDOW_LEAST, WINDOW_MOST).next_power_of_two(),

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use adjutant_core::message::{Message, Part, Role};
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::protocol::Asked;
+use crate::protocol::shapes::{WireCall, WirePart, WireTool};
 use crate::vendor::{Counting, LimitName, Reasoning};
-use crate::wire::talk::{IdForm, outcome, readable, wire_id};
+use crate::wire::talk::{IdForm, outcome, wire_id};
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -59,45 +59,7 @@ enum WireMessage<'a> {
 #[serde(untagged)]
 enum Said<'a> {
     Text(Cow<'a, str>),
-    Parts(Vec<SaidPart<'a>>),
-}
-
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum SaidPart<'a> {
-    Text { text: Cow<'a, str> },
-    ImageUrl { image_url: ImageUrl },
-}
-
-#[derive(Serialize)]
-struct ImageUrl {
-    url: String,
-}
-
-#[derive(Serialize)]
-struct WireCall<'a> {
-    id: Cow<'a, str>,
-    r#type: &'static str,
-    function: WireCalled<'a>,
-}
-
-#[derive(Serialize)]
-struct WireCalled<'a> {
-    name: &'a str,
-    arguments: Cow<'a, str>,
-}
-
-#[derive(Serialize)]
-struct WireTool<'a> {
-    r#type: &'static str,
-    function: WireFunction<'a>,
-}
-
-#[derive(Serialize)]
-struct WireFunction<'a> {
-    name: &'a str,
-    description: &'a str,
-    parameters: &'a Value,
+    Parts(Vec<WirePart<'a>>),
 }
 
 /// The bytes to post.
@@ -112,14 +74,10 @@ pub(crate) fn body(asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
         let reasoning = if at > person { habits.reasoning } else { Reasoning::Dropped };
         push(message, habits.ids, reasoning, &mut messages);
     }
-    let tools = request.tools.iter().map(|tool| WireTool {
-        r#type: "function",
-        function: WireFunction { name: &tool.name, description: &tool.description, parameters: &tool.schema },
-    });
     let body = Body {
         model,
         messages,
-        tools: tools.collect(),
+        tools: WireTool::all(&request.tools),
         max_tokens: (habits.limit == LimitName::MaxTokens).then_some(request.max_tokens),
         max_completion_tokens: (habits.limit == LimitName::MaxCompletionTokens).then_some(request.max_tokens),
         temperature,
@@ -134,16 +92,9 @@ fn push<'a>(message: &'a Message, ids: IdForm, reasoning: Reasoning, wire: &mut 
     for part in &message.parts {
         match part {
             Part::Text { text, .. } => texts.push(text.text()),
-            Part::Image { media_type, data, .. } => {
-                let url = format!("data:{media_type};base64,{}", data.text());
-                images.push(SaidPart::ImageUrl { image_url: ImageUrl { url } });
-            }
+            Part::Image { media_type, data, .. } => images.push(WirePart::image(media_type, data)),
             Part::Thinking { text, .. } => thoughts.push(text.text()),
-            Part::Call { id, name, arguments } => calls.push(WireCall {
-                id: wire_id(id, ids),
-                r#type: "function",
-                function: WireCalled { name, arguments: readable(arguments.text()) },
-            }),
+            Part::Call { id, name, arguments } => calls.push(WireCall::new(id, ids, name, arguments)),
             Part::Result { id, output, is_error, .. } => {
                 let content = outcome(output.text(), *is_error);
                 wire.push(WireMessage::Tool { tool_call_id: wire_id(id, ids), content });
@@ -153,7 +104,7 @@ fn push<'a>(message: &'a Message, ids: IdForm, reasoning: Reasoning, wire: &mut 
     let content = joined(texts);
     match message.role {
         Role::User | Role::Tool if !images.is_empty() => {
-            let mut parts: Vec<_> = content.into_iter().map(|text| SaidPart::Text { text }).collect();
+            let mut parts: Vec<_> = content.into_iter().map(|text| WirePart::Text { text }).collect();
             parts.append(&mut images);
             wire.push(WireMessage::User { content: Said::Parts(parts) });
         }
@@ -183,7 +134,7 @@ fn joined(mut texts: Vec<Cow<'_, str>>) -> Option<Cow<'_, str>> {
 mod tests {
     use adjutant_core::label::Labels;
     use adjutant_core::message::{ModelRequest, RawCall};
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::vendor::Vendor;
