@@ -149,6 +149,11 @@ impl From<EngineError> for Failure {
                 Self::new(Exit::Spent, "rate_limited", what)
                     .hint(format!("try again in {seconds} s, or raise max_requests_per_hour in its file"))
             }
+            EngineError::BudgetExhausted { whose, period, .. } => {
+                let text = format!("{} Nothing was started.", sentence(&error.to_string()));
+                Self::new(Exit::Spent, "budget_exhausted", text)
+                    .hint(format!("raise the budget of the {whose} for the {period}, or wait"))
+            }
             EngineError::Invalid(why) => Self::usage(sentence(&why)),
             EngineError::InvalidAgent(problems) => Self::usage("The agent cannot be saved; it stays as it was.")
                 .problems(problems.iter().map(ToString::to_string).collect()),
@@ -226,6 +231,10 @@ impl From<StoreError> for Failure {
             }
             StoreError::UsedUp(_) => Self::new(Exit::Spent, "rate_limited", "A rate is used up. Nothing was written.")
                 .hint("try again in a minute"),
+            StoreError::Overspent(_) => {
+                Self::new(Exit::Spent, "budget_exhausted", "A budget is used up. Nothing was written.")
+                    .hint("raise the budget, or wait until it comes back")
+            }
             StoreError::NotFound => Self::not_found("There is no such thing in the database."),
             StoreError::Unavailable(source) => Self::new(
                 Exit::Unreachable,

@@ -132,6 +132,8 @@ ids! {
     ApprovalId "approval_" "approval";
     /// A standing rule.
     RuleId "rule_" "rule";
+    /// A provider's key that somebody brought.
+    KeyId "key_" "key";
     /// Something a program signs in with.
     TokenId "tok_" "token";
     /// A process that drives runs.

@@ -1,6 +1,7 @@
 //! The meaning of Adjutant: ids, messages, tools, runs, the guard. Pure: no clock, no chance, no input or output.
 
 pub mod audit;
+pub mod budget;
 pub mod canonical;
 pub mod content;
 pub mod guard;
@@ -9,6 +10,7 @@ pub mod label;
 pub mod limits;
 pub mod message;
 pub mod money;
+pub mod routing;
 pub mod run;
 pub mod time;
 pub mod tool;

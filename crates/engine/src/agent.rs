@@ -11,7 +11,7 @@ use adjutant_core::id::{AgentId, ApprovalId, ChatId, NotebookId, RunId, UserId, 
 use adjutant_core::limits;
 use adjutant_core::run::command::Decide;
 use adjutant_core::run::event::{Actor, ApprovalAsked, Decision, GrantScope};
-use adjutant_models::{Model, ModelError};
+use adjutant_models::{Model, ModelError, ModelSource};
 use adjutant_store::row::{NotebookRow, UserRow, WorkspaceRow};
 use adjutant_store::{Durability, MasterKey, Sealing, Store};
 use adjutant_tools::{Registry, Tool};
@@ -36,6 +36,7 @@ const EMBEDDED_MODEL: &str = "embedded/model";
 pub struct AgentBuilder {
     spec: AgentSpec,
     model: Option<Arc<dyn Model>>,
+    models: Option<(Arc<dyn ModelSource>, String)>,
     tools: Registry,
     notebook: Option<PathBuf>,
     data: Option<PathBuf>,
@@ -67,6 +68,7 @@ impl Agent {
         AgentBuilder {
             spec: AgentSpec { name: name.into(), slug: Some("embedded".to_owned()), ..AgentSpec::default() },
             model: None,
+            models: None,
             tools: Registry::builtin(),
             notebook: None,
             data: None,
@@ -98,6 +100,7 @@ impl Agent {
             notebook: self.notebook,
             message: task.to_owned(),
             model: None,
+            max_cost: None,
             metadata: BTreeMap::new(),
         };
         let run = self.engine.start_run(self.workspace, ask).await?;
@@ -208,6 +211,12 @@ impl AgentBuilder {
         self
     }
 
+    /// Several models by name, with what is known about them (prices, windows), and the one to ask by default.
+    pub fn models(mut self, source: Arc<dyn ModelSource>, default: impl Into<String>) -> Self {
+        self.models = Some((source, default.into()));
+        self
+    }
+
     /// Adds a tool of your own and grants it.
     pub fn tool(mut self, tool: Arc<dyn Tool>) -> Self {
         let name = tool.spec().name().to_owned();
@@ -309,13 +318,15 @@ impl AgentBuilder {
             let unknown = || ModelError::UnknownModel { model: name.to_owned(), hint: String::new() };
             if name == EMBEDDED_MODEL { Ok(Arc::clone(&model)) } else { Err(unknown()) }
         };
+        let (models, default_model) =
+            self.models.unwrap_or_else(|| (Arc::new(models) as Arc<dyn ModelSource>, EMBEDDED_MODEL.to_owned()));
         let parts = Parts {
             store,
             env: self.env,
-            models: Arc::new(models),
+            models,
             tools: self.tools,
             notebooks: data.join("notebooks"),
-            default_model: EMBEDDED_MODEL.to_owned(),
+            default_model,
             user_rate: self.user_rate,
         };
         let engine = Engine::new(parts)?;

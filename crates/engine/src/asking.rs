@@ -2,6 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use adjutant_core::content::Content;
 use adjutant_core::guard::filter::Filter;
@@ -9,14 +10,13 @@ use adjutant_core::guard::{arguments, meta};
 use adjutant_core::id::CallId;
 use adjutant_core::limits;
 use adjutant_core::message::{Message, ModelAnswer, ModelRequest, RawCall};
-use adjutant_core::money::{MicroUsd, TokenUsage};
 use adjutant_core::run::event::{
     CallProposed, Errored, ModelAnswered, ModelFailed, ModelRequested, PauseReason, Paused, Said, Thought, ThoughtForm,
 };
 use adjutant_core::run::transcript;
 use adjutant_core::tool::ToolDefinitions;
-use adjutant_models::retry::backoff;
-use adjutant_models::{Detail, ModelError};
+use adjutant_models::chain::Next;
+use adjutant_models::{Detail, ModelError, tokens};
 use futures::FutureExt;
 
 use crate::driver::{Driver, Hold};
@@ -24,17 +24,18 @@ use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::log::{Flushed, RunLog, texts};
 use crate::rates;
-
-/// Rough bytes of a token, for estimates where a provider says nothing.
-const BYTES_PER_TOKEN: u64 = 4;
+use crate::spending::{self, Reserved};
 
 impl Driver {
     /// Announces a model call, makes it, and records what came of it.
     pub(crate) async fn ask_model(&mut self, turn: u32, attempt: u32) -> Result<Flushed, EngineError> {
         if let Some(limited) = self.log.limited.remove(&None) {
             // The run holds, costs a row, and goes on by itself.
-            self.log.push(Paused { reason: PauseReason::Rate, until: Some(limited.until), by: None })?;
+            self.log.push(Paused { reason: PauseReason::Rate, until: Some(limited.until), by: None, ask: None })?;
             return Ok(Flushed::Written);
+        }
+        if let Some(over) = self.log.overspent.take() {
+            return self.hold_for_money(over);
         }
         let Some(request) = self.request(turn, attempt).await? else { return Ok(Flushed::Written) };
         let flushed = self.flush(Hold::Keep).await?;
@@ -43,7 +44,8 @@ impl Driver {
         }
         let from = self.now();
         let filter = self.known_agent().await?.filter;
-        let pieces = self.engine.filtered_pieces(self.engine.pieces(self.log.run, turn), &filter);
+        let (pieces, shown) = self.engine.pieces(self.log.run, turn).noting();
+        let pieces = self.engine.filtered_pieces(pieces, &filter);
         let model = self.engine.model(&request.model);
         let answer = match model {
             Err(error) => Err(error),
@@ -55,14 +57,13 @@ impl Driver {
             },
         };
         match answer {
-            Ok(answer) => self.record_answer(
-                turn,
-                &request,
-                &filter,
-                answer,
-                u64::try_from(self.now().since(from).as_millis()).unwrap_or(u64::MAX),
-            )?,
-            Err(error) => self.record_failure(turn, attempt, &error)?,
+            Ok(answer) => {
+                let ms = u64::try_from(self.now().since(from).as_millis()).unwrap_or(u64::MAX);
+                let asked = self.state().asking.clone();
+                self.record_answer(turn, &request, &filter, answer, ms)?;
+                self.point_out(asked).await?;
+            }
+            Err(error) => self.record_failure(turn, attempt, &error, shown.load(Ordering::SeqCst))?,
         }
         Ok(Flushed::Written)
     }
@@ -81,10 +82,25 @@ impl Driver {
             }
         };
         let agent = self.known_agent().await?;
-        let requested =
-            ModelRequested { turn, attempt, model: request.model.clone(), request: request.hash(), dropped };
+        let reserved = match self.reserve(&request, &agent).await? {
+            Reserved::Fits(reserved) => reserved,
+            Reserved::TooMuch(over) => {
+                self.hold_for_money(over)?;
+                return Ok(None);
+            }
+        };
+        let requested = ModelRequested {
+            turn,
+            attempt,
+            model: request.model.clone(),
+            request: request.hash(),
+            dropped,
+            reserved: reserved.amount,
+            purses: reserved.purses(),
+            key: None,
+        };
         let taking = rates::of_request(agent.id, &agent.config, self.now());
-        self.log.push_taking(requested, Some(taking))?;
+        self.log.push_spending(requested, Some(taking), reserved.spends)?;
         let loaded = texts(self.engine.store(), self.log.workspace, &request.missing()).await?;
         request.fill(&loaded);
         Ok(Some(request))
@@ -120,30 +136,26 @@ impl Driver {
         ms: u64,
     ) -> Result<(), EngineError> {
         let answer = self.filter_answer(filter, answer)?;
-        for thinking in answer.thinking {
+        for thinking in answer.thinking.clone() {
             let text = Content::new(thinking.text);
             self.log.push(Thought { turn, form: ThoughtForm::Reasoning, text, signature: thinking.signature })?;
         }
         let has_calls = !answer.calls.is_empty();
-        let output =
-            answer.text.len() as u64 + answer.calls.iter().map(|call| call.arguments.len() as u64).sum::<u64>();
+        let usage = answer.usage.unwrap_or_else(|| tokens::estimate(request, &answer));
+        let cost = self.engine.models().facts(&request.model).and_then(|facts| facts.cost(&usage));
         let text = Content::new(answer.text);
         if has_calls && !text.is_empty() {
             self.log.push(Thought { turn, form: ThoughtForm::Text, text, signature: None })?;
         } else if !has_calls {
             self.log.push(Said { turn, text })?;
         }
-        let estimate = TokenUsage {
-            input: transcript::size(&request.messages).div_ceil(BYTES_PER_TOKEN),
-            output: output.div_ceil(BYTES_PER_TOKEN),
-            ..TokenUsage::default()
-        };
         self.log.push(ModelAnswered {
             turn,
             calls: u32::try_from(answer.calls.len()).unwrap_or(u32::MAX),
-            usage: answer.usage.unwrap_or(estimate),
+            usage,
             estimated: answer.usage.is_none(),
-            cost: price(&request.model),
+            cost: cost.as_ref().map(|cost| cost.amount),
+            price_version: cost.map(|cost| cost.version),
             finish: answer.finish,
             served_model: answer.served_model,
             ms,
@@ -163,15 +175,35 @@ impl Driver {
         sent.filter(|id| self.state().call(id).is_none()).unwrap_or_else(|| self.engine.env().id())
     }
 
-    fn record_failure(&mut self, turn: u32, attempt: u32, error: &ModelError) -> Result<(), EngineError> {
-        let again = error.retryable() && attempt < limits::MODEL_ATTEMPTS;
-        let pause = backoff(attempt, error.retry_after(), self.engine.env().fraction());
+    fn record_failure(
+        &mut self,
+        turn: u32,
+        attempt: u32,
+        error: &ModelError,
+        partial: bool,
+    ) -> Result<(), EngineError> {
+        let Some(asking) = self.state().asking.clone() else { return Ok(()) };
+        let follows = self.after_failure(&asking.model, error, partial);
         let message = error.to_string();
         tracing::warn!(run = %self.log.run, turn, attempt, class = error.class(), %message, "a model call failed");
         let class = error.class().to_owned();
-        let retry_at = again.then(|| self.now().after(pause));
-        self.log.push(ModelFailed { turn, attempt, class: class.clone(), message: message.clone(), retry_at })?;
-        if !again {
+        let (retry_at, next) = match follows {
+            Next::End => (None, None),
+            Next::Again(pause) => (Some(self.now().after(pause)), None),
+            Next::Other(model) => (Some(self.now()), Some(model)),
+        };
+        self.log.push(ModelFailed {
+            turn,
+            attempt,
+            class: class.clone(),
+            message: message.clone(),
+            retry_at,
+            model: asking.model,
+            next,
+            partial,
+            cost: spending::of_failure(error, partial, asking.reserved),
+        })?;
+        if retry_at.is_none() {
             let message = format!(
                 "The model did not answer: {message}. What was done so far stays. Try again, or choose another model."
             );
@@ -204,11 +236,6 @@ async fn in_time(answering: impl Future<Output = Result<ModelAnswer, ModelError>
         }
         Err(_) => Err(ModelError::Timeout { what: "finish its answer", limit }),
     }
-}
-
-/// What a call costs. The built-in models are free; the price of others is not known here, and unknown is not nothing.
-fn price(model: &str) -> Option<MicroUsd> {
-    model.starts_with("demo/").then_some(MicroUsd::ZERO)
 }
 
 /// The tools the run shows its model.

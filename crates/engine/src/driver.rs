@@ -184,13 +184,18 @@ impl Driver {
 
     fn lose_model_call(&mut self) -> Result<Flushed, EngineError> {
         let Some(asking) = self.state().asking.clone() else { return Ok(Flushed::Written) };
-        let exhausted = asking.attempt >= limits::MODEL_ATTEMPTS;
+        let exhausted = self.state().failed_with(&asking.model).saturating_add(1) >= limits::MODEL_ATTEMPTS;
         self.log.push(ModelFailed {
             turn: asking.turn,
             attempt: asking.attempt,
             class: "lost".to_owned(),
             message: "The process ended while the model was answering; the answer was lost.".to_owned(),
             retry_at: (!exhausted).then(|| self.now()),
+            // Nobody can say what it showed or cost.
+            model: asking.model,
+            next: None,
+            partial: true,
+            cost: asking.reserved,
         })?;
         Ok(Flushed::Written)
     }

@@ -54,6 +54,10 @@ impl Driver {
                 class: "cancelled".to_owned(),
                 message: "The model call was dropped because the run was cancelled.".to_owned(),
                 retry_at: None,
+                model: asking.model,
+                next: None,
+                partial: true,
+                cost: asking.reserved,
             })?;
         }
         self.close_calls("cancelled").await?;

@@ -13,7 +13,7 @@ use adjutant_core::guard::rule::Rules;
 use adjutant_core::guard::scope::Scope;
 use adjutant_core::id::{AgentId, NodeId, NotebookId, RuleId, RunId, WorkspaceId};
 use adjutant_core::tool::ToolDefinitions;
-use adjutant_models::{Model, ModelError};
+use adjutant_models::{Model, ModelError, ModelSource};
 use adjutant_store::Store;
 use adjutant_tools::{Catalog, Notebook, Registry};
 use tokio::sync::Notify;
@@ -25,9 +25,6 @@ use crate::error::EngineError;
 use crate::feed::Feed;
 use crate::lease::Lease;
 
-/// Finds a model by its name.
-pub type ModelSource = Arc<dyn Fn(&str) -> Result<Arc<dyn Model>, ModelError> + Send + Sync>;
-
 /// What an engine is made of.
 pub struct Parts {
     /// Where everything is kept.
@@ -35,7 +32,7 @@ pub struct Parts {
     /// Time and chance.
     pub env: Env,
     /// The models.
-    pub models: ModelSource,
+    pub models: Arc<dyn ModelSource>,
     /// The tools.
     pub tools: Registry,
     /// The folder of the managed notebooks.
@@ -224,7 +221,13 @@ impl Engine {
     /// # Errors
     /// When there is no such model.
     pub fn model(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
-        (self.0.parts.models)(name)
+        self.0.parts.models.model(name)
+    }
+
+    /// Where models come from.
+    #[must_use]
+    pub fn models(&self) -> &dyn ModelSource {
+        &*self.0.parts.models
     }
 
     /// An agent as it is now. The store is asked each time what counts; what it names is read and compiled once.

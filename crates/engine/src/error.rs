@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use adjutant_core::guard::policy::AgentProblem;
 use adjutant_core::id::RunId;
+use adjutant_core::money::MicroUsd;
 use adjutant_core::run::command::Refusal;
 use adjutant_core::run::event::BadEvent;
 use adjutant_core::run::state::Impossible;
+use adjutant_core::time::Time;
 use adjutant_store::StoreError;
 use adjutant_tools::FileError;
 
@@ -70,6 +72,22 @@ pub enum EngineError {
     Halted {
         /// Why.
         reason: String,
+    },
+    /// The money of a day or a month is spent.
+    #[error(
+        "the budget of the {whose} for this {period} is used up: {spent} of {limit} spent; it comes back at {until}"
+    )]
+    BudgetExhausted {
+        /// Whose: `agent`, `person`, `workspace`.
+        whose: &'static str,
+        /// `day` or `month`.
+        period: &'static str,
+        /// What was spent.
+        spent: MicroUsd,
+        /// What may be.
+        limit: MicroUsd,
+        /// When there is money again.
+        until: Time,
     },
     /// What was given cannot be used.
     #[error("{0}")]

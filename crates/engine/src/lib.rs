@@ -26,10 +26,12 @@ mod rates;
 mod recovery;
 mod replay;
 mod service;
+mod spending;
 mod toolbox;
 mod worker;
 
 pub use adjutant_models as models;
+pub use adjutant_models::ModelSource;
 pub use adjutant_store as store;
 pub use adjutant_tools as tools;
 pub use agent::{Agent, AgentBuilder, Approver, Observer};
@@ -40,7 +42,7 @@ pub use audit::{
 pub use backtest::{Backtest, BacktestChange};
 pub use connector::provider_client;
 pub use driver::Exit;
-pub use engine::{CurrentAgent, Engine, ModelSource, OpenNotebook, Parts, ShownTools};
+pub use engine::{CurrentAgent, Engine, OpenNotebook, Parts, ShownTools};
 pub use env::{Env, FromParts, Source};
 pub use error::EngineError;
 pub use export::{ExportProblem, Verified, verify_export};

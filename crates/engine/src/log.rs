@@ -1,24 +1,29 @@
 //! A run's log in memory: what is durable, what is about to be written, and the state they fold to.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::Arc;
+mod contents;
 
-use adjutant_core::content::{Content, Hash};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use adjutant_core::budget::{Overspent, Spend};
+use adjutant_core::content::Hash;
 use adjutant_core::guard::rate::{Taking, UsedUp};
 use adjutant_core::id::{CallId, NotebookId, RunId, WorkspaceId};
 use adjutant_core::run::chain::{Entry, Head, StreamId};
 use adjutant_core::run::event::{Class, Event};
 use adjutant_core::run::state::State;
 use adjutant_core::time::Time;
-use adjutant_store::row::{Append, Block, MarkRow, RuleRow, RunChange, Writer};
+use adjutant_store::row::{Append, Block, MarkRow, ModelCallRow, RuleRow, RunChange, Writer};
 use adjutant_store::{Store, StoreError};
 
+use self::contents::in_use;
+pub(crate) use self::contents::{blocks_of, texts};
 use crate::audit::run_rows;
 use crate::env::Env;
 use crate::error::EngineError;
 use crate::projection;
 use crate::rates::Limited;
 use crate::service::rules;
+use crate::spending;
 
 /// Events read from the store at a time.
 const PAGE: u32 = 512;
@@ -74,6 +79,8 @@ pub(crate) struct RunLog {
     marks: BTreeSet<MarkRow>,
     /// What found no room in its rate, by its call; none stands for the model call.
     pub(crate) limited: BTreeMap<Option<CallId>, Limited>,
+    /// The purse that had too little in it for the model call.
+    pub(crate) overspent: Option<Overspent>,
 }
 
 /// An event that is about to be written. It is encoded once: an append that is tried again must be the same to the last
@@ -84,6 +91,10 @@ struct Pending {
     body: Vec<u8>,
     /// What it takes from rates.
     taking: Option<Taking>,
+    /// What it changes in purses.
+    spends: Vec<Spend>,
+    /// The model call that is over with it.
+    model_call: Option<ModelCallRow>,
 }
 
 impl RunLog {
@@ -106,6 +117,7 @@ impl RunLog {
             kept: HashSet::new(),
             marks: BTreeSet::new(),
             limited: BTreeMap::new(),
+            overspent: None,
         };
         log.catch_up().await?;
         log.load_texts().await?;
@@ -163,13 +175,28 @@ impl RunLog {
         Ok(())
     }
 
+    /// The same for an event that changes purses: it is written only if the money is there.
+    pub(crate) fn push_spending(
+        &mut self,
+        event: impl Into<Event>,
+        taking: Option<Taking>,
+        spends: Vec<Spend>,
+    ) -> Result<(), EngineError> {
+        self.push_taking(event, taking)?;
+        if let Some(pending) = self.pending.last_mut() {
+            pending.spends = spends;
+        }
+        Ok(())
+    }
+
     fn push_at(&mut self, event: Event, at: Time) -> Result<(), EngineError> {
         let seq = self.head.seq + self.pending.len() as u64 + 1;
+        let (spends, model_call) = spending::of_event(&self.state, &event, at);
         self.state.apply(&event, seq, at).map_err(|bad| EngineError::impossible(self.run, &bad))?;
         let body = event
             .encode(self.env.random())
             .map_err(|bad| EngineError::BadLog { run: self.run, why: bad.to_string() })?;
-        self.pending.push(Pending { event, at, body, taking: None });
+        self.pending.push(Pending { event, at, body, taking: None, spends, model_call });
         Ok(())
     }
 
@@ -211,6 +238,8 @@ impl RunLog {
             audit: run_rows(&self.state, self.numbered()),
             marks: self.marks.iter().cloned().collect(),
             takings: self.pending.iter().filter_map(|pending| pending.taking.clone()).collect(),
+            model_calls: self.pending.iter().filter_map(|pending| pending.model_call.clone()).collect(),
+            spends: self.pending.iter().flat_map(|pending| pending.spends.clone()).collect(),
             entries,
         };
         // Nothing that is pending is forgotten before it is known to be durable.
@@ -226,6 +255,12 @@ impl RunLog {
                 let limited = limited.collect();
                 self.start_over().await?;
                 self.limited = limited;
+                Ok(Flushed::Rebased)
+            }
+            Err(StoreError::Overspent(refused)) => {
+                self.start_over().await?;
+                // What was to be pointed out twice is left out; only money that is not there is a reason to hold.
+                self.overspent = refused.into_iter().find(|over| over.needed.0 > 0);
                 Ok(Flushed::Rebased)
             }
             Err(other) => Err(other.into()),
@@ -328,51 +363,8 @@ impl RunLog {
     }
 }
 
-/// The texts of a run that are acted on or shown in lists.
-fn in_use(state: &mut State) -> Vec<&mut Content> {
-    let said = state.start.iter_mut().filter_map(|start| start.user_message.as_mut());
-    let result = state.end.iter_mut().map(|(end, _)| &mut end.result);
-    let mut contents: Vec<_> = said.chain(result).collect();
-    // A turn of reasoning alone has no words: the result of a run that ends then is what was said before.
-    let last_words = state.turns.iter().rposition(|turn| turn.words().is_some());
-    for (index, turn) in state.turns.iter_mut().enumerate() {
-        if last_words == Some(index) {
-            contents.extend(turn.thoughts.iter_mut().map(|thought| &mut thought.text).chain(&mut turn.said));
-        }
-        for call in turn.calls.iter_mut().filter(|call| call.ended.is_none()) {
-            contents.extend(call.started.as_mut().map(|started| &mut started.arguments));
-            contents.push(&mut call.arguments);
-        }
-    }
-    contents
-}
-
-/// The blocks that these texts live in, each once.
-pub(crate) fn blocks_of<'a>(texts: impl IntoIterator<Item = &'a Content>) -> Vec<Block> {
-    let mut seen = HashSet::new();
-    texts
-        .into_iter()
-        .filter_map(|content| Some((content.block()?, content.loaded()?)))
-        .filter(|(hash, _)| seen.insert(*hash))
-        .map(|(hash, text)| Block { hash, bytes: text.as_bytes().to_vec() })
-        .collect()
-}
-
 /// Reads one stored event. An erased body leaves nothing to read.
 pub(crate) fn decode(run: RunId, entry: &Entry) -> Result<Event, EngineError> {
     let body = entry.body.as_deref().ok_or(EngineError::Erased { run })?;
     Event::decode(&entry.kind, body).map_err(|bad| EngineError::bad_event(run, &bad))
-}
-
-/// Loads the texts of blocks.
-pub(crate) async fn texts(
-    store: &Store,
-    workspace: WorkspaceId,
-    hashes: &[Hash],
-) -> Result<HashMap<Hash, Arc<str>>, EngineError> {
-    if hashes.is_empty() {
-        return Ok(HashMap::new());
-    }
-    let blocks = store.blocks(workspace, hashes).await?;
-    Ok(blocks.into_iter().filter_map(|(hash, bytes)| Some((hash, Arc::from(String::from_utf8(bytes).ok()?)))).collect())
 }

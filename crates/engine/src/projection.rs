@@ -1,5 +1,7 @@
 //! The rows that follow from a run's state. Pure: the log is the truth, and these can be made again at any time.
 
+mod budget;
+
 use std::collections::BTreeSet;
 
 use adjutant_core::id::{ApprovalId, CallId};
@@ -22,6 +24,9 @@ pub struct RunSummary {
     /// The answer, cut short.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
+    /// Whether tokens or prices of some call are estimated or not known.
+    #[serde(default)]
+    pub cost_estimated: bool,
 }
 
 /// The inbox item as a person sees it.
@@ -55,6 +60,7 @@ pub(crate) fn run_state(state: &State) -> RunState {
         title,
         error: state.error.as_ref().map(|error| error.message.clone()),
         result: state.end.as_ref().map(|(end, _)| preview(&end.result.text())).filter(|text| !text.is_empty()),
+        cost_estimated: state.estimated || state.unpriced,
     };
     RunState {
         status: state.status().word().to_owned(),
@@ -100,9 +106,12 @@ pub(crate) fn approval_rows<'a>(state: &State, events: impl IntoIterator<Item = 
             Event::CallEnded(body) => {
                 touched.extend(state.approvals.iter().filter(|(_, other)| other.call == body.call).map(|(id, _)| *id));
             }
-            Event::RunEnded(_) => touched.extend(state.approvals.keys()),
+            Event::RunEnded(_) => touched.extend(state.approvals.keys().chain(state.budget_items.keys())),
+            // A run that holds for money asks; whatever moves it answers.
+            Event::Paused(_) | Event::Resumed(_) | Event::CancelAsked(_) | Event::ModelRequested(_) => {
+                touched.extend(state.budget_items.keys());
+            }
             Event::RunStarted(_)
-            | Event::ModelRequested(_)
             | Event::Thought(_)
             | Event::Said(_)
             | Event::ModelAnswered(_)
@@ -112,9 +121,7 @@ pub(crate) fn approval_rows<'a>(state: &State, events: impl IntoIterator<Item = 
             | Event::CallStarted(_)
             | Event::LabelsRaised(_)
             | Event::ContentFiltered(_)
-            | Event::Paused(_)
-            | Event::Resumed(_)
-            | Event::CancelAsked(_)
+            | Event::BudgetAlerted(_)
             | Event::Cancelled(_)
             | Event::Errored(_) => {}
         }
@@ -124,11 +131,14 @@ pub(crate) fn approval_rows<'a>(state: &State, events: impl IntoIterator<Item = 
 
 /// Every inbox row of a run.
 pub(crate) fn all_approval_rows(state: &State) -> Vec<ApprovalRow> {
-    state.approvals.keys().filter_map(|id| approval_row(state, *id)).collect()
+    state.approvals.keys().chain(state.budget_items.keys()).filter_map(|id| approval_row(state, *id)).collect()
 }
 
 fn approval_row(state: &State, id: ApprovalId) -> Option<ApprovalRow> {
     let start = state.start.as_ref()?;
+    if let Some(item) = state.budget_items.get(&id) {
+        return Some(budget::row(start, id, item, state.pause.as_ref()));
+    }
     let approval = state.approvals.get(&id)?;
     let call = state.call(&approval.call);
     let decided_at = approval.decided.as_ref().map(|(_, at)| *at);
@@ -229,6 +239,7 @@ pub(crate) fn call_rows<'a>(state: &State, events: impl IntoIterator<Item = &'a 
             | Event::ApprovalAsked(_)
             | Event::LabelsRaised(_)
             | Event::ContentFiltered(_)
+            | Event::BudgetAlerted(_)
             | Event::Paused(_)
             | Event::Resumed(_)
             | Event::CancelAsked(_)

@@ -1,22 +1,15 @@
-//! One model after the other: tries a model again where that may help, then those that may stand in for it. Each attempt is
-//! reported, so that whoever asked can record it.
+//! One model after the other: what follows a failed call. Pure: whoever asked records the failure with what follows from it,
+//! and makes the next call.
 //!
-//! Another provider is asked only for what another provider can cure (time, load, network), only if it is allowed, because
-//! the conversation goes to another company, and never once a piece of an answer was shown.
+//! Another model is asked only for what another provider can cure (time, load, network), and never once a piece of an answer
+//! was shown. A conversation that must not go to another company stays with the models of its provider.
 
-use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use adjutant_core::limits::{BACKOFF_MOST, MODEL_ATTEMPTS};
-use adjutant_core::message::{Delta, ModelAnswer, ModelRequest};
-use adjutant_core::money::TokenUsage;
-use async_trait::async_trait;
-use tokio::time::{Instant, sleep};
 
+use crate::ModelError;
 use crate::retry::backoff;
-use crate::{DeltaSink, Model, ModelError};
 
 /// Whether another provider may succeed where this one failed.
 #[must_use]
@@ -40,207 +33,73 @@ pub const fn may_fall_back(error: &ModelError) -> bool {
     }
 }
 
-/// What came of one attempt.
-#[derive(Debug, Clone)]
-pub struct Attempt {
-    /// The model that was asked, `provider/model`.
-    pub model: String,
-    /// Which attempt with this model it was; the first is 1.
+/// Where a conversation may go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// To every model of the line-up.
+    Anywhere,
+    /// Only to models of the same provider: what was said must not reach another company.
+    SameProvider,
+    /// To no other model: a piece of an answer was shown.
+    Here,
+}
+
+/// A call that failed.
+#[derive(Debug, Clone, Copy)]
+pub struct Failed<'a> {
+    /// The models of the run, in order.
+    pub lineup: &'a [String],
+    /// The one that was asked.
+    pub model: &'a str,
+    /// How often it was asked in this turn, this time included.
     pub number: u32,
-    /// How long it took.
-    pub took: Duration,
-    /// What came of it.
-    pub outcome: Outcome,
-    /// What happens now.
-    pub next: Next,
+    /// Why it failed.
+    pub error: &'a ModelError,
+    /// Where the conversation may go.
+    pub reach: Reach,
 }
 
-/// How an attempt ended.
-#[derive(Debug, Clone)]
-pub enum Outcome {
-    /// It answered.
-    Answered {
-        /// The model that really answered.
-        served_model: String,
-        /// Tokens, none where the provider did not say.
-        usage: Option<TokenUsage>,
-    },
-    /// It failed.
-    Failed(ModelError),
-}
-
-/// What follows an attempt.
+/// What follows a failed call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
-    /// Nothing: there is an answer, or no hope of one.
+    /// Nothing: there is no hope of an answer.
     End,
     /// The same model after a wait.
     Again(Duration),
-    /// Another model.
+    /// Another model, at once.
     Other(String),
 }
 
-/// One model and those that may stand in for it.
-pub struct Chain {
-    links: Vec<(String, Arc<dyn Model>)>,
-    left_out: Vec<String>,
-    chance: Arc<dyn Fn() -> f64 + Send + Sync>,
-    report: Arc<dyn Fn(Attempt) + Send + Sync>,
+/// What follows a failed call. `chance` is a random number from 0 to 1.
+#[must_use]
+pub fn after(failed: &Failed<'_>, chance: f64) -> Next {
+    let Failed { number, error, .. } = *failed;
+    let other = stand_in(failed).filter(|_| may_fall_back(error));
+    let wait = backoff(number, error.retry_after(), chance);
+    // Who asks for patience is given it only where nobody else can help.
+    let patient = error.retry_after().is_none_or(|wait| wait <= BACKOFF_MOST) || other.is_none();
+    if error.retryable() && number < MODEL_ATTEMPTS && patient {
+        return Next::Again(wait);
+    }
+    other.map_or(Next::End, |model| Next::Other(model.to_owned()))
 }
 
-impl Chain {
-    /// A chain of one. `chance` gives random numbers from 0 to 1; `report` hears of every attempt.
-    pub fn new(
-        name: impl Into<String>,
-        model: Arc<dyn Model>,
-        chance: impl Fn() -> f64 + Send + Sync + 'static,
-        report: impl Fn(Attempt) + Send + Sync + 'static,
-    ) -> Self {
-        let links = vec![(name.into(), model)];
-        Self { links, left_out: Vec::new(), chance: Arc::new(chance), report: Arc::new(report) }
-    }
-
-    /// Adds a model that may stand in, if its provider is allowed.
-    #[must_use]
-    pub fn or(mut self, name: impl Into<String>, model: Arc<dyn Model>, allowed: impl Fn(&str) -> bool) -> Self {
-        let name = name.into();
-        let provider = name.split('/').next().unwrap_or_default();
-        if allowed(provider) {
-            self.links.push((name, model));
-        } else {
-            self.left_out.push(name);
-        }
-        self
-    }
-
-    /// The models that may not stand in, because their provider is not allowed.
-    #[must_use]
-    pub fn left_out(&self) -> &[String] {
-        &self.left_out
-    }
-
-    /// What follows a failure of attempt `number` with the link `at`.
-    fn next(&self, at: usize, number: u32, error: &ModelError, shown: bool) -> Next {
-        if shown {
-            return Next::End;
-        }
-        let other = self.links.get(at + 1).filter(|_| may_fall_back(error)).map(|(name, _)| name.clone());
-        let wait = backoff(number, error.retry_after(), (self.chance)());
-        // Who asks for patience is given it only where nobody else can help.
-        let patient = error.retry_after().is_none_or(|wait| wait <= BACKOFF_MOST) || other.is_none();
-        if error.retryable() && number < MODEL_ATTEMPTS && patient {
-            return Next::Again(wait);
-        }
-        other.map_or(Next::End, Next::Other)
-    }
-}
-
-#[async_trait]
-impl Model for Chain {
-    async fn answer(&self, request: &ModelRequest, deltas: &DeltaSink) -> Result<ModelAnswer, ModelError> {
-        let (mut at, mut number) = (0, 1);
-        loop {
-            let (name, model) = &self.links[at];
-            let mut asked = request.clone();
-            asked.model.clone_from(name);
-            let (sink, shown) = noting(deltas);
-            let began = Instant::now();
-            let answer = model.answer(&asked, &sink).await;
-            let (outcome, next) = match &answer {
-                Ok(answer) => {
-                    let (served_model, usage) = (answer.served_model.clone(), answer.usage);
-                    (Outcome::Answered { served_model, usage }, Next::End)
-                }
-                Err(error) => {
-                    let next = self.next(at, number, error, shown.load(Ordering::SeqCst));
-                    (Outcome::Failed(error.clone()), next)
-                }
-            };
-            let took = began.elapsed();
-            (self.report)(Attempt { model: name.clone(), number, took, outcome, next: next.clone() });
-            match next {
-                Next::End => return answer,
-                Next::Again(wait) => {
-                    sleep(wait).await;
-                    number += 1;
-                }
-                Next::Other(_) => (at, number) = (at + 1, 1),
-            }
-        }
-    }
-}
-
-/// A sink that hands everything on and notes whether there was anything.
-fn noting(deltas: &DeltaSink) -> (DeltaSink, Arc<AtomicBool>) {
-    let shown = Arc::new(AtomicBool::new(false));
-    let (note, hand_on) = (Arc::clone(&shown), deltas.clone());
-    let sink = DeltaSink::new(move |delta| {
-        note.store(true, Ordering::SeqCst);
-        match delta {
-            Delta::Text(piece) => hand_on.text(&piece),
-            Delta::Thinking(piece) => hand_on.thinking(&piece),
-        }
-    });
-    (sink, shown)
-}
-
-impl fmt::Debug for Chain {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.links.iter().map(|(name, _)| name)).finish()
-    }
+/// The first model after the one that failed that the conversation may go to.
+fn stand_in<'a>(failed: &Failed<'a>) -> Option<&'a str> {
+    let at = failed.lineup.iter().position(|model| model == failed.model)?;
+    let provider = |model: &'a str| model.split('/').next().unwrap_or_default();
+    let mut later = failed.lineup[at + 1..].iter().map(String::as_str);
+    later.find(|model| match failed.reach {
+        Reach::Anywhere => true,
+        Reach::SameProvider => provider(model) == provider(failed.model),
+        Reach::Here => false,
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-
     use super::*;
     use crate::Detail;
-    use crate::view::tests::{answer, request};
-
-    /// Fails with these, one after the other, then answers with the name it was asked by.
-    struct Script(Mutex<Vec<ModelError>>, &'static str);
-
-    #[async_trait]
-    impl Model for Script {
-        async fn answer(&self, request: &ModelRequest, deltas: &DeltaSink) -> Result<ModelAnswer, ModelError> {
-            deltas.text(self.1);
-            match self.0.lock().unwrap().pop() {
-                Some(error) => Err(error),
-                None => Ok(answer(&request.model)),
-            }
-        }
-    }
-
-    fn script(errors: &[ModelError]) -> Arc<dyn Model> {
-        Arc::new(Script(Mutex::new(errors.iter().rev().cloned().collect()), ""))
-    }
-
-    type Reports = Arc<Mutex<Vec<String>>>;
-
-    /// A chain of `a/one`, with these failures, and `b/two`; and what it reports.
-    fn chain(model: Arc<dyn Model>, allowed: &'static [&'static str]) -> (Chain, Reports) {
-        let reports = Reports::default();
-        let heard = Arc::clone(&reports);
-        let report = move |attempt: Attempt| {
-            let outcome = match &attempt.outcome {
-                Outcome::Answered { .. } => "answered",
-                Outcome::Failed(error) => error.class(),
-            };
-            let next = match &attempt.next {
-                Next::End => "end".to_owned(),
-                Next::Again(wait) => format!("again in {} s", wait.as_secs()),
-                Next::Other(model) => model.clone(),
-            };
-            heard.lock().unwrap().push(format!("{} {} {outcome}: {next}", attempt.model, attempt.number));
-        };
-        let chain = Chain::new("a/one", model, || 1.0, report);
-        (chain.or("b/two", script(&[]), |provider| allowed.contains(&provider)), reports)
-    }
-
-    async fn ask(chain: &Chain) -> Result<ModelAnswer, ModelError> {
-        chain.answer(&request(&["hi"]), &DeltaSink::none()).await
-    }
 
     const BUSY: ModelError = ModelError::Overloaded { retry_after: None, status: Some(503) };
 
@@ -248,33 +107,31 @@ mod tests {
         ModelError::RateLimited { retry_after: Some(Duration::from_secs(secs)), status: Some(429) }
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn a_model_is_tried_again_with_growing_waits_and_then_another_stands_in() {
-        let (chain, reports) = chain(script(&[BUSY, BUSY, BUSY, BUSY]), &["b"]);
-        let began = Instant::now();
-        assert_eq!(ask(&chain).await.unwrap().text, "b/two");
-        assert_eq!(began.elapsed(), Duration::from_secs(1 + 2 + 4));
-        assert_eq!(
-            *reports.lock().unwrap(),
-            [
-                "a/one 1 overloaded: again in 1 s",
-                "a/one 2 overloaded: again in 2 s",
-                "a/one 3 overloaded: again in 4 s",
-                "a/one 4 overloaded: b/two",
-                "b/two 1 answered: end",
-            ]
-        );
+    /// What follows a failure of `model` in the line-up `a/one`, `b/two`, `a/three`.
+    fn next(model: &str, number: u32, error: &ModelError, reach: Reach) -> Next {
+        let lineup = ["a/one", "b/two", "a/three"].map(str::to_owned);
+        after(&Failed { lineup: &lineup, model, number, error, reach }, 1.0)
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn only_what_another_provider_can_cure_is_taken_to_another() {
+    fn again(secs: u64) -> Next {
+        Next::Again(Duration::from_secs(secs))
+    }
+
+    #[test]
+    fn a_model_is_tried_again_with_growing_waits_and_then_another_stands_in() {
+        let waits: Vec<_> = (1..=4).map(|number| next("a/one", number, &BUSY, Reach::Anywhere)).collect();
+        assert_eq!(waits, [again(1), again(2), again(4), Next::Other("b/two".into())]);
+        assert_eq!(next("b/two", 4, &BUSY, Reach::Anywhere), Next::Other("a/three".into()));
+        assert_eq!(next("a/three", 4, &BUSY, Reach::Anywhere), Next::End);
+    }
+
+    #[test]
+    fn only_what_another_provider_can_cure_is_taken_to_another() {
         let detail = Detail::default;
         let timeout = ModelError::Timeout { what: "answer", limit: Duration::from_secs(1) };
         let network = ModelError::Network { reason: "x", source: None };
-        let cured = [timeout, network, BUSY, limited(1), ModelError::Truncated { reason: "x" }];
-        for error in cured {
-            let (chain, _) = chain(script(&vec![error.clone(); 4]), &["b"]);
-            assert_eq!(ask(&chain).await.unwrap().text, "b/two", "{error}");
+        for error in [timeout, network, BUSY, limited(1), ModelError::Truncated { reason: "x" }] {
+            assert_eq!(next("a/one", 4, &error, Reach::Anywhere), Next::Other("b/two".into()), "{error}");
         }
         let final_ones = [
             ModelError::Unauthorized { status: Some(401), detail: detail() },
@@ -287,36 +144,23 @@ mod tests {
             ModelError::Unknown { reason: "x", status: None, detail: detail() },
         ];
         for error in final_ones {
-            let (chain, reports) = chain(script(std::slice::from_ref(&error)), &["b"]);
-            assert_eq!(ask(&chain).await.unwrap_err().class(), error.class());
-            assert_eq!(reports.lock().unwrap().len(), 1, "{error}");
+            assert_eq!(next("a/one", 1, &error, Reach::Anywhere), Next::End, "{error}");
         }
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn a_provider_that_is_not_allowed_never_gets_the_conversation() {
-        let (chain, reports) = chain(script(&vec![BUSY; 4]), &["c"]);
-        assert_eq!(chain.left_out(), ["b/two"]);
-        assert_eq!(ask(&chain).await.unwrap_err().class(), "overloaded");
-        assert!(reports.lock().unwrap().iter().all(|report| report.starts_with("a/one")));
+    #[test]
+    fn a_conversation_goes_no_further_than_it_may() {
+        assert_eq!(next("a/one", 4, &BUSY, Reach::SameProvider), Next::Other("a/three".into()));
+        assert_eq!(next("b/two", 4, &BUSY, Reach::SameProvider), Next::End);
+        assert_eq!(next("a/one", 4, &BUSY, Reach::Here), Next::End);
+        assert_eq!(next("a/one", 1, &BUSY, Reach::Here), again(1), "the same model may try again");
+        assert_eq!(next("z/gone", 4, &BUSY, Reach::Anywhere), Next::End, "one that is not in the line-up");
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn nothing_is_tried_again_once_a_piece_was_shown() {
-        let partial = Arc::new(Script(Mutex::new(vec![BUSY]), "so far"));
-        let (chain, reports) = chain(partial, &["b"]);
-        assert!(ask(&chain).await.is_err());
-        assert_eq!(*reports.lock().unwrap(), ["a/one 1 overloaded: end"]);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_long_wait_is_borne_only_where_nobody_stands_in() {
-        let (with, reports) = chain(script(&[limited(60)]), &["b"]);
-        assert_eq!(ask(&with).await.unwrap().text, "b/two");
-        assert_eq!(reports.lock().unwrap()[0], "a/one 1 rate_limited: b/two");
-        let (alone, _) = chain(script(&[limited(60)]), &[]);
-        let began = Instant::now();
-        assert_eq!(ask(&alone).await.unwrap().text, "a/one");
-        assert_eq!(began.elapsed(), Duration::from_secs(61), "what was asked for, and chance on top");
+    #[test]
+    fn nobody_waits_long_for_a_provider_while_another_can_answer() {
+        assert_eq!(next("a/one", 1, &limited(90), Reach::Anywhere), Next::Other("b/two".into()));
+        assert_eq!(next("a/three", 1, &limited(90), Reach::Anywhere), again(91));
+        assert_eq!(next("a/one", 1, &limited(5), Reach::Anywhere), again(6));
     }
 }

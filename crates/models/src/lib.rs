@@ -13,6 +13,7 @@ mod registry;
 pub mod retry;
 pub mod router;
 pub mod scripted;
+mod source;
 pub mod tokens;
 mod vendor;
 mod view;
@@ -20,6 +21,7 @@ mod wire;
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use adjutant_core::message::{Delta, ModelAnswer, ModelRequest};
 use async_trait::async_trait;
@@ -31,6 +33,7 @@ pub use protocol::Protocol;
 pub use recorded::{Recorded, Recording};
 pub use registry::{Models, ProviderConfig, ProviderKind};
 pub use scripted::Scripted;
+pub use source::{Lineup, ModelSource, Offer, chosen, lineup};
 pub use vendor::{KeyPlace, VENDORS, Vendor};
 pub use wire::auth::{ApiKey, AwsKey, Credential};
 pub use wire::provider::{RemoteConfig, Timeouts};
@@ -71,6 +74,20 @@ impl DeltaSink {
             let _ = sender.send(delta);
         };
         (Self::new(listen), receiver)
+    }
+
+    /// A sink that hands everything on here and notes that there was something.
+    #[must_use]
+    pub fn noting(&self) -> (Self, Arc<AtomicBool>) {
+        let shown = Arc::new(AtomicBool::new(false));
+        let (note, hand_on) = (Arc::clone(&shown), self.clone());
+        let sink = Self::new(move |delta| {
+            note.store(true, Ordering::SeqCst);
+            if let Some(listen) = &hand_on.0 {
+                listen(delta);
+            }
+        });
+        (sink, shown)
     }
 
     /// Hands on a piece of text.

@@ -3,17 +3,19 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, ModelFacts, Prices};
 use crate::demo::Demo;
 use crate::health::{Health, Watched};
 use crate::wire::provider::RemoteConfig;
 use crate::wire::{Clock, Provider, Remote};
-use crate::{Model, ModelError, Scripted};
+use crate::{Model, ModelError, ModelSource, Offer, Scripted};
 
 /// The name of the built-in provider.
 const DEMO: &str = "demo";
+/// The version of prices that the operator wrote.
+const OWN_PRICES: &str = "configuration";
 /// The one model it has.
 const GUIDE: &str = "guide";
 
@@ -24,6 +26,8 @@ pub struct ProviderConfig {
     pub name: String,
     /// What it is.
     pub kind: ProviderKind,
+    /// What its models cost, where the operator knows better than the catalog.
+    pub prices: Option<Prices>,
 }
 
 /// The kinds of providers there are.
@@ -47,6 +51,8 @@ enum Entry {
 /// The providers of this instance.
 pub struct Models {
     entries: BTreeMap<String, Entry>,
+    prices: BTreeMap<String, Prices>,
+    catalog: RwLock<Arc<Catalog>>,
     client: reqwest::Client,
     clock: Clock,
     health: Health,
@@ -59,8 +65,10 @@ impl Models {
     /// `Broken` when a provider cannot work as it is configured.
     pub fn new(config: Vec<ProviderConfig>, client: reqwest::Client) -> Result<Self, ModelError> {
         let mut entries = BTreeMap::from([(DEMO.to_owned(), Entry::Demo(Arc::new(Demo::default())))]);
-        for ProviderConfig { name, kind } in config {
+        let mut own_prices = BTreeMap::new();
+        for ProviderConfig { name, kind, prices } in config {
             check_name(&name)?;
+            own_prices.extend(prices.map(|prices| (name.clone(), prices)));
             let entry = match kind {
                 ProviderKind::Remote(config) => Entry::Remote(Arc::new(Provider::new(&name, config)?)),
                 ProviderKind::Scripted { script } => Entry::Scripted(Arc::new(
@@ -72,7 +80,7 @@ impl Models {
                 return Err(ModelError::broken(format!("provider `{name}` is there twice")));
             }
         }
-        Ok(Self { entries, client, clock: Arc::new(jiff::Timestamp::now), health: Health::default() })
+        Ok(Self { entries, prices: own_prices, ..Self::built_in(client) })
     }
 
     /// Only the built-in provider.
@@ -80,7 +88,14 @@ impl Models {
     pub fn built_in(client: reqwest::Client) -> Self {
         let demo = Entry::Demo(Arc::new(Demo::default()));
         let clock: Clock = Arc::new(jiff::Timestamp::now);
-        Self { entries: BTreeMap::from([(DEMO.to_owned(), demo)]), client, clock, health: Health::default() }
+        Self {
+            entries: BTreeMap::from([(DEMO.to_owned(), demo)]),
+            prices: BTreeMap::new(),
+            catalog: RwLock::new(Arc::new(Catalog::built_in().clone())),
+            client,
+            clock,
+            health: Health::default(),
+        }
     }
 
     /// Finds the model of this name: the provider before the first slash, its own name for the model after it.
@@ -99,7 +114,8 @@ impl Models {
             Some(Entry::Demo(_)) => Err(unknown(format!(", the built-in one is `{DEMO}/{GUIDE}`"))),
             Some(Entry::Remote(provider)) => {
                 let (client, clock) = (self.client.clone(), Arc::clone(&self.clock));
-                let facts = Catalog::built_in().get(provider.vendor.kind, rest);
+                let catalog = self.catalog();
+                let facts = catalog.get(provider.vendor.kind, rest);
                 let takes_temperature = facts.is_none_or(|facts| !facts.abilities.fixed_temperature);
                 let name = provider.name.clone();
                 let remote = Remote::new(Arc::clone(provider), client, clock, rest.to_owned(), takes_temperature);
@@ -107,6 +123,17 @@ impl Models {
             }
             Some(Entry::Scripted(scripted)) => Ok(Arc::clone(scripted) as Arc<dyn Model>),
         }
+    }
+
+    /// What is known about models now.
+    #[must_use]
+    pub fn catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.catalog.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Knows this from now on.
+    pub fn set_catalog(&self, catalog: Catalog) {
+        *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(catalog);
     }
 
     /// How the providers are doing.
@@ -127,6 +154,44 @@ impl Models {
     /// The names of the providers, sorted.
     pub fn providers(&self) -> impl Iterator<Item = &str> {
         self.entries.keys().map(String::as_str)
+    }
+}
+
+impl ModelSource for Models {
+    fn model(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
+        self.resolve(name)
+    }
+
+    fn facts(&self, name: &str) -> Option<ModelFacts> {
+        let (provider, rest) = name.split_once('/')?;
+        let known = match self.entries.get(provider)? {
+            Entry::Demo(_) => return Some(ModelFacts::free(DEMO, GUIDE)),
+            Entry::Remote(remote) => self.catalog().get(remote.vendor.kind, rest).cloned(),
+            Entry::Scripted(_) => None,
+        };
+        match self.prices.get(provider) {
+            None => known,
+            Some(prices) => {
+                let facts = known.unwrap_or_else(|| ModelFacts::free(provider, rest));
+                Some(ModelFacts { prices: prices.clone(), version: OWN_PRICES.to_owned(), ..facts })
+            }
+        }
+    }
+
+    fn offers(&self) -> Vec<Offer> {
+        let catalog = self.catalog();
+        let mut offers = Vec::new();
+        for (provider, entry) in &self.entries {
+            let Entry::Remote(remote) = entry else { continue };
+            let kind = Catalog::kind_of(remote.vendor.kind);
+            for facts in catalog.models().filter(|facts| facts.provider == kind) {
+                let name = format!("{provider}/{}", facts.model);
+                let facts = self.facts(&name).unwrap_or_else(|| facts.clone());
+                let (first_piece, resting) = (self.health.first_piece(&name), self.health.resting(provider));
+                offers.push(Offer { name, facts, first_piece, resting });
+            }
+        }
+        offers
     }
 }
 
@@ -165,7 +230,7 @@ mod tests {
     }
 
     fn config(name: &str, kind: ProviderKind) -> ProviderConfig {
-        ProviderConfig { name: name.to_owned(), kind }
+        ProviderConfig { name: name.to_owned(), kind, prices: None }
     }
 
     fn scripted(script: &str) -> ProviderKind {

@@ -4,49 +4,12 @@
 use std::time::Duration;
 
 use adjutant_core::money::MicroUsd;
+pub use adjutant_core::routing::Strategy;
 use serde::Serialize;
 
 use crate::catalog::ModelFacts;
+use crate::source::Offer;
 use crate::vendor::VENDORS;
-
-/// How to choose.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Strategy {
-    /// The lowest cost of a call like the one expected.
-    Cheapest,
-    /// The shortest measured time to the first piece of an answer.
-    Fastest,
-    /// The best grade.
-    Smartest,
-    /// Grade and cost, each by its place among the others.
-    Balanced,
-    /// The order of providers in which they stand in for each other.
-    Fallback,
-}
-
-impl Strategy {
-    /// All of them.
-    pub const ALL: [Self; 5] = [Self::Cheapest, Self::Fastest, Self::Smartest, Self::Balanced, Self::Fallback];
-
-    /// Its word.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Cheapest => "cheapest",
-            Self::Fastest => "fastest",
-            Self::Smartest => "smartest",
-            Self::Balanced => "balanced",
-            Self::Fallback => "fallback",
-        }
-    }
-
-    /// The strategy with this word.
-    #[must_use]
-    pub fn of(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|strategy| strategy.word() == word)
-    }
-}
 
 /// What the model has to be able to do, and what a call is expected to be like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,12 +38,22 @@ impl Default for Needs {
 /// A model that might be chosen.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate<'a> {
+    /// `provider/model`, the provider by its name here.
+    pub name: &'a str,
     /// What is known about it.
     pub facts: &'a ModelFacts,
     /// How fast it has been.
     pub first_piece: Option<Duration>,
     /// How long its provider is still left alone.
     pub resting: Option<Duration>,
+}
+
+impl<'a> Candidate<'a> {
+    /// What is offered, as a candidate.
+    #[must_use]
+    pub fn of(offer: &'a Offer) -> Self {
+        Self { name: &offer.name, facts: &offer.facts, first_piece: offer.first_piece, resting: offer.resting }
+    }
 }
 
 /// Why a model was not considered.
@@ -165,7 +138,7 @@ pub fn choose(candidates: &[Candidate<'_>], needs: &Needs, strategy: Strategy) -
     let (mut fit, mut left_out) = (Vec::new(), Vec::new());
     for candidate in candidates {
         match lack(candidate, needs) {
-            Some(lack) => left_out.push(LeftOut { model: candidate.facts.name(), lack }),
+            Some(lack) => left_out.push(LeftOut { model: candidate.name.to_owned(), lack }),
             None => fit.push(candidate),
         }
     }
@@ -176,7 +149,7 @@ pub fn choose(candidates: &[Candidate<'_>], needs: &Needs, strategy: Strategy) -
         .map(|(candidate, cost)| {
             let facts = candidate.facts;
             Ranked {
-                model: facts.name(),
+                model: candidate.name.to_owned(),
                 grade: facts.grade,
                 cost_microusd: cost.map(|cost| cost.0),
                 first_piece_ms: candidate.first_piece.map(millis),
@@ -258,7 +231,7 @@ mod tests {
 
     fn candidate(name: &str) -> Candidate<'static> {
         let facts = Catalog::built_in().find(name, |_| true).unwrap();
-        Candidate { facts, first_piece: None, resting: None }
+        Candidate { name: facts.name().leak(), facts, first_piece: None, resting: None }
     }
 
     fn order(candidates: &[Candidate<'_>], needs: &Needs, strategy: Strategy) -> Vec<String> {

@@ -52,7 +52,8 @@ pub(crate) fn probable(request: &ModelRequest) -> u64 {
 }
 
 /// About how many tokens a request and its answer are.
-pub(crate) fn estimate(request: &ModelRequest, answer: &ModelAnswer) -> TokenUsage {
+#[must_use]
+pub fn estimate(request: &ModelRequest, answer: &ModelAnswer) -> TokenUsage {
     let thought: u64 = answer.thinking.iter().map(|thinking| thinking.text.len() as u64).sum();
     let called: u64 = answer.calls.iter().map(|call| (call.name.len() + call.arguments.len()) as u64).sum();
     let reasoning = thought.div_ceil(BYTES_PER_TOKEN);

@@ -207,6 +207,8 @@ fn append(workspace: WorkspaceId, stream: StreamId, expected: Head, entry: Entry
         audit: vec![],
         marks: vec![],
         takings: vec![],
+        model_calls: vec![],
+        spends: vec![],
     }
 }
 

@@ -11,11 +11,12 @@ use crate::db::{Db, Dialect, Tx};
 use crate::fault;
 use crate::postgres;
 use crate::prepare::{Guard, Prepared};
+use crate::purses;
 use crate::rates;
 use crate::row::{Change, Writer};
 use crate::statements::{
-    APPROVALS, AUDIT, BLOCKS, CALLS, EVENTS, MARKS, MOVE_TIP, NEW_STREAM, OLD_STREAM, REFS, RESULTS, RULES, STAND,
-    START, SUPERSEDE, UPDATE, UPDATE_AND_RELEASE,
+    APPROVALS, AUDIT, BLOCKS, CALLS, EVENTS, MARKS, MODEL_CALLS, MOVE_TIP, NEW_STREAM, OLD_STREAM, REFS, RESULTS,
+    RULES, STAND, START, SUPERSEDE, UPDATE, UPDATE_AND_RELEASE,
 };
 use crate::value::{Args, args};
 
@@ -88,6 +89,7 @@ async fn write(tx: &mut Tx, batch: &[Box<Prepared>], me: &str, mode: Mode) -> Re
     tx.run_set(&RULES, &written(|append| &append.rules)).await?;
     tx.run_set(&AUDIT, &written(|append| &append.audit)).await?;
     tx.run_set(&MARKS, &written(|append| &append.marks)).await?;
+    tx.run_set(&MODEL_CALLS, &written(|append| &append.model_calls)).await?;
 
     let winners = || batch.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_ok()).map(|(append, _)| append);
     let mut changes: Vec<Change> = winners().map(|append| Change::of(append.writer, append.stream)).collect();
@@ -163,7 +165,7 @@ async fn update(tx: &mut Tx, batch: &[Box<Prepared>], verdicts: &mut Verdicts, m
     updates.sort_unstable();
     if mode == Mode::Careful {
         judge(tx, batch, &updates, verdicts).await?;
-        rates::take(tx, batch, verdicts).await?;
+        take(tx, batch, verdicts).await?;
     }
     let (mut keep, mut release) = (Vec::new(), Vec::new());
     for (_, at) in updates.iter().filter(|(_, at)| verdicts[*at].is_ok()) {
@@ -179,9 +181,18 @@ async fn update(tx: &mut Tx, batch: &[Box<Prepared>], verdicts: &mut Verdicts, m
     }
     // Always after the runs are held: whoever takes them in the other order would wait for whoever does not.
     if mode == Mode::Hopeful {
-        rates::take(tx, batch, verdicts).await?;
+        take(tx, batch, verdicts).await?;
     }
     Ok(mode == Mode::Careful || updates.iter().all(|(_, at)| verdicts[*at].is_ok()))
+}
+
+/// Takes what the appends need from purses and rates; one that does not get all of it does not pass. Purses are looked at
+/// first and changed last, so that a call without money takes no room in a rate.
+async fn take(tx: &mut Tx, batch: &[Box<Prepared>], verdicts: &mut Verdicts) -> Result<(), StoreError> {
+    let held = purses::hold(tx, batch, verdicts).await?;
+    purses::spend(&held, batch, verdicts);
+    rates::take(tx, batch, verdicts).await?;
+    purses::keep(tx, &held, batch, verdicts).await
 }
 
 /// Reads where the runs stand, and says which appends pass and why the others do not.

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
+use adjutant_core::budget::Overspent;
 use adjutant_core::guard::rate::UsedUp;
 
 /// What caused a [`StoreError`], kept for the log. Shared because one failed transaction answers many callers.
@@ -24,6 +25,9 @@ pub enum StoreError {
     /// Calls do not fit their rates: leave them out, or wait. Nothing was written, and nothing was taken.
     #[error("{} used up", if .0.len() == 1 { "an allowance is" } else { "allowances are" })]
     UsedUp(Vec<UsedUp>),
+    /// There is not enough money for a call. Nothing was written, and nothing was reserved.
+    #[error("a budget is used up")]
+    Overspent(Vec<Overspent>),
     /// The thing (or the workspace it should be in) does not exist.
     #[error("not found")]
     NotFound,
@@ -186,6 +190,7 @@ mod tests {
             StoreError::Stale { .. } => "stale",
             StoreError::Conflict(_) => "conflict",
             StoreError::UsedUp(_) => "used up",
+            StoreError::Overspent(_) => "overspent",
             StoreError::NotFound => "not found",
             StoreError::Unavailable(_) => "unavailable",
             StoreError::Corrupt(_) => "corrupt",

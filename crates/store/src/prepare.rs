@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use adjutant_core::budget::Spend;
 use adjutant_core::content::Hash;
 use adjutant_core::guard::rate::Taking;
 use adjutant_core::id::{ChatId, RunId};
@@ -13,6 +14,7 @@ use crate::StoreError;
 use crate::keys::Sealer;
 use crate::row::{Append, ApprovalRow, AuditRow, CallRow, RuleRow, RunChange, RunRow, RunState, Writer};
 use crate::seal::{Place, Scope};
+use crate::usage;
 use crate::value::{Args, args};
 
 /// An append as rows.
@@ -35,6 +37,8 @@ pub(crate) struct Prepared {
     pub(crate) audit: Vec<Args>,
     pub(crate) marks: Vec<Args>,
     pub(crate) takings: Vec<Taking>,
+    pub(crate) model_calls: Vec<Args>,
+    pub(crate) spends: Vec<Spend>,
     /// Whether somebody may now have to drive the run who did not before.
     pub(crate) due: bool,
     /// About how much it writes.
@@ -83,7 +87,7 @@ pub(crate) fn check(append: &Append) -> Result<Head, StoreError> {
         (StreamId::Run(_), None) | (StreamId::Workspace(_) | StreamId::System, Some(_)) => false,
     };
     let goes_on = matches!(append.run, Some(RunChange::Update { .. }));
-    let own = (goes_on || append.takings.is_empty())
+    let own = (goes_on || (append.takings.is_empty() && append.spends.is_empty()))
         && append.approvals.iter().all(|row| row.workspace == append.workspace)
         && append.rules.iter().all(|row| row.workspace == append.workspace)
         && append.calls.iter().all(|row| row.workspace == append.workspace && StreamId::Run(row.run) == append.stream)
@@ -154,6 +158,8 @@ pub(crate) fn prepare(append: Append, scope: Scope, sealer: &Sealer) -> Result<P
         audit,
         marks,
         takings: append.takings,
+        model_calls: append.model_calls.iter().map(usage::row_args).collect(),
+        spends: append.spends,
         due,
         bytes,
     })

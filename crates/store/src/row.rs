@@ -3,9 +3,11 @@
 mod audit;
 mod change;
 mod guard;
+mod money;
 
 use std::collections::BTreeMap;
 
+use adjutant_core::budget::Spend;
 use adjutant_core::content::Hash;
 use adjutant_core::guard::rate::Taking;
 use adjutant_core::id::{AgentId, ApprovalId, CallId, ChatId, NodeId, NotebookId, RunId, UserId, WorkspaceId};
@@ -16,10 +18,12 @@ use adjutant_core::time::Time;
 pub use crate::access::{InviteRow, SessionRow, TokenRow};
 pub use crate::filter::{ApprovalFilter, ChatFilter, RunFilter};
 pub use crate::people::{LoginRow, MemberRow, MembershipRow};
+pub use crate::provider_keys::OpenKey;
 pub use crate::replies::Reply;
 pub use audit::{AuditFilter, AuditPlace, AuditRow};
 pub use change::Change;
 pub use guard::{MarkRow, RuleRow};
+pub use money::{BudgetRow, ModelCallRow, ProviderKeyRow, UsageFilter, UsageRow};
 
 /// Who appends. Owners carry the epoch of their claim and are refused once it is stale (fencing); commands come from any
 /// node and carry none.
@@ -65,6 +69,10 @@ pub struct Append {
     pub marks: Vec<MarkRow>,
     /// What its calls take from rates. If one of them does not fit, nothing is written; only a run that goes on takes.
     pub takings: Vec<Taking>,
+    /// Model calls that are over with these events.
+    pub model_calls: Vec<ModelCallRow>,
+    /// What changes in purses. If one change is refused, nothing is written; only a run that goes on spends.
+    pub spends: Vec<Spend>,
 }
 
 /// The run's row after an append.

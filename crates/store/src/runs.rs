@@ -7,9 +7,10 @@ use adjutant_core::run::chain::Head;
 
 use crate::keys::Sealer;
 use crate::prepare::{approval_args, call_args, result_args, run_args, summary_place};
-use crate::row::{ApprovalRow, CallEnd, CallRow, RunFilter, RunRow, RunState};
+use crate::row::{ApprovalRow, CallEnd, CallRow, ModelCallRow, RunFilter, RunRow, RunState};
 use crate::seal::Scope;
-use crate::statements::{APPROVALS, CALLS, REBUILD, RESULTS};
+use crate::statements::{APPROVALS, CALLS, MODEL_CALLS, REBUILD, RESULTS};
+use crate::usage;
 use crate::value::{Arg, Args, Row, args};
 use crate::{Store, StoreError};
 
@@ -101,15 +102,17 @@ impl Store {
         row: RunRow,
         approvals: Vec<ApprovalRow>,
         calls: Vec<CallRow>,
+        model_calls: Vec<ModelCallRow>,
     ) -> Result<(), StoreError> {
-        let sql = sql!(self, memory => memory.rebuild_run(row, approvals, calls));
+        let sql = sql!(self, memory => memory.rebuild_run(row, approvals, calls, model_calls));
         let sealer = sql.sealer(Scope::Workspace(row.workspace)).await?;
         let run = run_args(&row, &sealer)?;
         let approvals = approvals.iter().map(|row| approval_args(row, &sealer)).collect::<Result<Vec<_>, _>>()?;
         let results: Vec<Args> = calls.iter().filter_map(result_args).collect();
         let calls: Vec<Args> = calls.iter().map(call_args).collect();
+        let model_calls: Vec<Args> = model_calls.iter().map(usage::row_args).collect();
         let mut tx = sql.db.begin().await?;
-        for table in ["approvals", "calls", "results"] {
+        for table in ["approvals", "calls", "results", "model_calls"] {
             tx.run(format!("DELETE FROM {table} WHERE workspace = $1 AND run = $2"), args![row.workspace, row.id])
                 .await?;
         }
@@ -117,6 +120,7 @@ impl Store {
         tx.run_set(&APPROVALS, &approvals.iter().collect::<Vec<_>>()).await?;
         tx.run_set(&CALLS, &calls.iter().collect::<Vec<_>>()).await?;
         tx.run_set(&RESULTS, &results.iter().collect::<Vec<_>>()).await?;
+        tx.run_set(&MODEL_CALLS, &model_calls.iter().collect::<Vec<_>>()).await?;
         tx.commit().await
     }
 }
@@ -164,6 +168,11 @@ impl Wanted {
         let (wanted, last) = (self.text, self.args.len());
         let text = format!("SELECT COUNT(*) FROM (SELECT 1 FROM {table} WHERE {wanted} LIMIT ${last}) AS counted");
         (text, self.args)
+    }
+
+    /// The conditions and their values.
+    pub(crate) fn done(self) -> (String, Args) {
+        (self.text, self.args)
     }
 
     pub(crate) fn select(mut self, columns: &str, table: &str, order: &str, limit: u32) -> (String, Args) {

@@ -261,3 +261,46 @@ pub(crate) static MARKS: LazyLock<SetSql> = LazyLock::new(|| {
     let columns = [("workspace", Text), ("notebook", Text), ("path", Text), ("hash", Bytes)];
     SetSql::insert("file_marks", &columns, "ON CONFLICT DO NOTHING")
 });
+
+/// Held as [`HOLD_RATES`] are.
+pub(crate) static HOLD_PURSES: LazyLock<SetSql> = LazyLock::new(|| {
+    SetSql::by_dialect(
+        &[("key", Text)],
+        "SELECT purses.key, purses.spent, purses.raised, purses.alerted FROM {rows} JOIN purses ON purses.key = v.key",
+        "INSERT INTO purses (key, spent, raised, alerted) SELECT v.key, 0, 0, 0 FROM {rows} ORDER BY v.key \
+         ON CONFLICT (key) DO UPDATE SET spent = purses.spent RETURNING key, spent, raised, alerted",
+    )
+});
+
+pub(crate) static KEEP_PURSES: LazyLock<SetSql> = LazyLock::new(|| {
+    let conflict = "ON CONFLICT (key) DO UPDATE SET spent = excluded.spent, raised = excluded.raised, \
+                    alerted = excluded.alerted";
+    SetSql::insert("purses", &[("key", Text), ("spent", Int), ("raised", Int), ("alerted", Int)], conflict)
+});
+
+/// One that is there already stays: an attempt is over once.
+pub(crate) static MODEL_CALLS: LazyLock<SetSql> = LazyLock::new(|| {
+    let columns = [
+        ("workspace", Text),
+        ("run", Text),
+        ("turn", Int),
+        ("attempt", Int),
+        ("agent", Text),
+        ("person", Text),
+        ("key", Text),
+        ("model", Text),
+        ("served", Text),
+        ("at", Int),
+        ("outcome", Text),
+        ("tokens_input", Int),
+        ("tokens_output", Int),
+        ("tokens_cached", Int),
+        ("tokens_reasoning", Int),
+        ("tokens_cache_write", Int),
+        ("estimated", Int),
+        ("cost", Int),
+        ("price_version", Text),
+        ("ms", Int),
+    ];
+    SetSql::insert("model_calls", &columns, "ON CONFLICT DO NOTHING")
+});

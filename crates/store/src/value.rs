@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use adjutant_core::content::Hash;
 use adjutant_core::id::{
-    AgentId, ApprovalId, CallId, ChatId, NodeId, NotebookId, RuleId, RunId, TokenId, UserId, WorkspaceId,
+    AgentId, ApprovalId, CallId, ChatId, KeyId, NodeId, NotebookId, RuleId, RunId, TokenId, UserId, WorkspaceId,
 };
 use adjutant_core::run::chain::StreamId;
 use adjutant_core::time::Time;
@@ -254,6 +254,7 @@ macro_rules! from_text {
 }
 
 as_text!(
+    KeyId,
     TokenId,
     WorkspaceId,
     UserId,
@@ -268,4 +269,17 @@ as_text!(
     StreamId,
     Scope
 );
-from_text!(TokenId, WorkspaceId, UserId, NotebookId, AgentId, ChatId, RunId, ApprovalId, RuleId, NodeId, StreamId);
+from_text!(
+    KeyId,
+    TokenId,
+    WorkspaceId,
+    UserId,
+    NotebookId,
+    AgentId,
+    ChatId,
+    RunId,
+    ApprovalId,
+    RuleId,
+    NodeId,
+    StreamId
+);

@@ -207,7 +207,11 @@ impl Task {
 /// Whether a batch failed because of one append in it, and not because of the database itself.
 fn one_is_to_blame(error: &StoreError) -> bool {
     match error {
-        StoreError::Stale { .. } | StoreError::Conflict(_) | StoreError::UsedUp(_) | StoreError::NotFound => true,
+        StoreError::Stale { .. }
+        | StoreError::Conflict(_)
+        | StoreError::UsedUp(_)
+        | StoreError::Overspent(_)
+        | StoreError::NotFound => true,
         StoreError::Other(_) => !unsynced(error),
         StoreError::Unavailable(_) => collided(error),
         StoreError::Corrupt(_)

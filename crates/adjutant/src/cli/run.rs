@@ -5,9 +5,11 @@ use std::io::{IsTerminal, Read};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use adjutant_core::budget::micros;
 use adjutant_core::guard::policy::parse_seconds;
 use adjutant_core::id::{ChatId, NotebookId};
 use adjutant_core::limits::MESSAGE_BYTES;
+use adjutant_core::money::MicroUsd;
 use adjutant_engine::StartRun;
 use serde_json::json;
 
@@ -34,6 +36,9 @@ pub(super) struct Args {
     /// Use this model instead of the agent's, as in demo/guide
     #[arg(long)]
     model: Option<String>,
+    /// What the run may cost in dollars, if that is less than its agent allows
+    #[arg(long, value_parser = parse_usd, value_name = "USD")]
+    max_cost: Option<MicroUsd>,
     /// What to do when the agent asks: ask you, stop (exit 5), or let rules alone decide
     #[arg(long, value_enum, default_value = "ask")]
     approve: Approve,
@@ -49,6 +54,12 @@ pub(super) struct Args {
     /// The notebook to work in: its id or short name
     #[arg(long, value_name = "NOTEBOOK")]
     notebook: Option<String>,
+}
+
+/// Dollars, as in 0.25.
+pub(super) fn parse_usd(text: &str) -> Result<MicroUsd, String> {
+    let usd: Option<f64> = text.trim_start_matches('$').parse().ok();
+    usd.filter(|usd| (0.0..=1e9).contains(usd)).map(micros).ok_or_else(|| "write dollars such as 0.25".to_owned())
 }
 
 fn parse_span(text: &str) -> Result<Duration, String> {
@@ -82,6 +93,7 @@ async fn start(context: &Context, instance: &Instance, args: Args) -> Result<Exi
         notebook: notebook(instance, args.notebook.as_deref()).await?,
         message: task,
         model: args.model,
+        max_cost: args.max_cost,
         metadata: BTreeMap::new(),
     };
     let run = engine.start_run(workspace, ask).await?;
@@ -114,10 +126,13 @@ async fn start_there(context: &Context, remote: &Remote, args: Args) -> Result<E
             if let Some(model) = &args.model {
                 body["model"] = json!(model);
             }
+            body["max_cost_usd"] = json!(args.max_cost.map(MicroUsd::dollars));
             remote.post(&["chats", chat, "runs"], &body).await?
         }
         None => {
-            let body = json!({"agent_id": agent, "input": task, "notebook_id": args.notebook, "model": args.model});
+            let max_cost_usd = args.max_cost.map(MicroUsd::dollars);
+            let body = json!({"agent_id": agent, "input": task, "notebook_id": args.notebook, "model": args.model,
+                "max_cost_usd": max_cost_usd});
             remote.post(&["runs"], &body).await?
         }
     };

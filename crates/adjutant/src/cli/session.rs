@@ -317,7 +317,13 @@ impl<'a> Session<'a> {
     }
 
     fn paused(&mut self, state: &State) -> Exit {
-        self.hint(&format!("adjutant runs resume {} lets it go on", short(&self.run)));
+        match state.budget_items.iter().find(|(_, item)| item.is_pending()) {
+            Some((id, item)) => {
+                let raise = item.ask.raise;
+                self.hint(&format!("adjutant inbox approve {} adds {raise} and continues", short(id)));
+            }
+            None => self.hint(&format!("adjutant runs resume {} lets it go on", short(&self.run))),
+        }
         match state.pause.as_ref().map(|pause| pause.reason) {
             Some(PauseReason::Budget | PauseReason::Rate) => Exit::Spent,
             Some(PauseReason::Person) | None => Exit::NeedsPerson,

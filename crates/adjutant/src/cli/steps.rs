@@ -56,6 +56,9 @@ impl Steps {
                 Some(style.warn(&format!("↻ {} Trying again in {}.", one_line(event.text("reason")), span(wait))))
             }
             "content_filtered" => Some(style.warn(filtered(event))),
+            "paused" if !event.text("summary").is_empty() => {
+                Some(style.warn(&format!("‖ {}", one_line(event.text("summary")))))
+            }
             "paused" => Some(style.warn(paused(event.text("reason")))),
             "resumed" => Some(style.dim("▸ going on")),
             "error" => {
@@ -63,6 +66,14 @@ impl Steps {
                 None
             }
             "interaction_complete" => Some(self.end(event, style)),
+            "fallback" => {
+                let (why, next) = (one_line(event.text("reason")), clean(event.text("to")));
+                Some(style.warn(&format!("↻ {why} Asking {next} instead.")))
+            }
+            "budget_alert" => {
+                let spent = event.data["spent_microusd"].as_u64().unwrap_or_default();
+                Some(style.warn(&format!("! {} spent ({})", MicroUsd(spent), clean(event.text("purse")))))
+            }
             _ => None,
         }
     }

@@ -24,8 +24,18 @@ pub(crate) const KEYS: [&str; 9] = [
 /// Those of them that may be written as numbers.
 const NUMBERS: [&str; 1] = ["user_calls_per_minute"];
 const PROVIDERS: &str = "providers";
-const PROVIDER_KEYS: [&str; 8] =
-    ["kind", "base_url", "api_key_env", "credentials_file", "region", "project", "api_version", "script"];
+const PROVIDER_KEYS: [&str; 10] = [
+    "kind",
+    "base_url",
+    "api_key_env",
+    "credentials_file",
+    "region",
+    "project",
+    "api_version",
+    "script",
+    "input_usd",
+    "output_usd",
+];
 
 /// A configuration file as it is written.
 #[derive(Debug, Default)]

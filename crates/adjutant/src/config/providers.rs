@@ -4,6 +4,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use adjutant_engine::models::catalog::{PriceTier, Prices, Rate};
 use adjutant_engine::models::{AwsKey, KeyPlace, Protocol, VENDORS, Vendor};
 use secrecy::SecretString;
 
@@ -22,6 +23,8 @@ pub(crate) struct Provider {
     pub(crate) origin: Origin,
     /// Why it cannot be used now.
     pub(crate) missing: Option<String>,
+    /// What its models cost, where the operator says so.
+    pub(crate) prices: Option<Prices>,
 }
 
 /// What a provider is.
@@ -69,7 +72,7 @@ impl Reader<'_> {
                 let proof = Proof::Key { key, from };
                 let remote = Remote { vendor, base_url: None, proof, region: None, project: None, api_version: None };
                 let (name, kind) = (vendor.kind.to_owned(), Kind::Remote(remote));
-                providers.push(Provider { name, kind, origin, missing: None });
+                providers.push(Provider { name, kind, origin, missing: None, prices: None });
             }
         }
         providers
@@ -103,7 +106,8 @@ impl Reader<'_> {
                 return None;
             }
         };
-        Some(Provider { name: written.name.clone(), kind, origin, missing: None })
+        let prices = self.prices(written);
+        Some(Provider { name: written.name.clone(), kind, origin, missing: None, prices })
     }
 
     fn remote(&mut self, written: &WrittenProvider, vendor: &'static Vendor, origin: Origin) -> Option<Provider> {
@@ -132,7 +136,26 @@ impl Reader<'_> {
         });
         let (project, api_version) = (text("project"), text("api_version"));
         let kind = Kind::Remote(Remote { vendor, base_url, proof, region, project, api_version });
-        Some(Provider { name: written.name.clone(), kind, origin, missing })
+        let prices = self.prices(written);
+        Some(Provider { name: written.name.clone(), kind, origin, missing, prices })
+    }
+
+    /// The prices that the operator wrote: dollars for a million tokens, as texts, so that they are exact.
+    fn prices(&mut self, written: &WrittenProvider) -> Option<Prices> {
+        let mut rate = |key: &str| {
+            let text = written.keys.get(key).map(|value| value.text.clone())?;
+            let rate = Rate::parse(&text);
+            if rate.is_none() {
+                self.refuse(written, &format!("`{key}` has to be dollars for a million tokens, such as \"0.25\""));
+            }
+            rate
+        };
+        let (input, output) = (rate("input_usd"), rate("output_usd"));
+        if input.is_some() != output.is_some() {
+            self.refuse(written, "input_usd and output_usd belong together");
+        }
+        let base = PriceTier { input: Some(input?), output: Some(output?), ..PriceTier::default() };
+        Some(Prices { base, over: Vec::new() })
     }
 
     /// What a vendor's own tools would use. A well-known key goes to the vendor's own address only (design K4).

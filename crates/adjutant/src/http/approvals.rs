@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use adjutant_core::budget::RUN_PURSE;
 use adjutant_core::content::Hash;
 use adjutant_core::guard::policy::parse_seconds;
 use adjutant_core::id::{ApprovalId, RunId};
@@ -177,6 +178,14 @@ pub(super) async fn decided(server: &Server, signed: &Signed, name: &str, body: 
     if run.initiator != access.user && !owns && access.role < Role::Admin {
         let text = "Only whoever started the run, the owner of the agent, or an admin may decide. Nothing was decided.";
         return Err(Problem::forbidden(text));
+    }
+    if row.kind == word_of(ApprovalKind::Budget) && access.role < Role::Admin {
+        let state = server.engine.run_state(access.workspace, row.run).await?;
+        let own = state.budget_items.get(&row.id).is_some_and(|item| item.ask.purse == RUN_PURSE);
+        if !own {
+            let text = "Only an admin may add to the budget of an agent, a person or a workspace. Nothing was decided.";
+            return Err(Problem::forbidden(text));
+        }
     }
     if body.names().is_some_and(|other| other != name) {
         return Err(

@@ -224,8 +224,10 @@ async fn delete(State(server): State<Server>, signed: Signed, Path(name): Path<S
 struct Message {
     /// What you say.
     user_message: String,
-    /// Another model than the agent's.
+    /// Another model than the agent's, or a strategy that chooses one.
     model: Option<String>,
+    /// What the run may cost in dollars, if that is less than its agent allows.
+    max_cost_usd: Option<f64>,
     /// Free fields, never shown to a model.
     #[serde(default)]
     metadata: BTreeMap<String, String>,
@@ -253,6 +255,7 @@ async fn say(
         notebook: None,
         message: body.user_message,
         model: body.model,
+        max_cost_usd: body.max_cost_usd,
         metadata: body.metadata,
         cancel_on_disconnect: body.cancel_on_disconnect,
     };

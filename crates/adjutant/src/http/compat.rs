@@ -121,6 +121,7 @@ async fn speak(
         notebook: None,
         message,
         model: None,
+        max_cost_usd: None,
         metadata: Default::default(),
         cancel_on_disconnect: false,
     };

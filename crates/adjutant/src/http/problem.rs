@@ -187,6 +187,12 @@ impl From<EngineError> for Problem {
                     .hint("wait, or let an admin raise max_requests_per_hour of the agent")
                     .retry_after(seconds(wait))
             }
+            EngineError::BudgetExhausted { whose, period, until, .. } => {
+                let text = format!("{} Nothing was started.", sentence(&error.to_string()));
+                Self::new(Kind::BudgetExhausted, text)
+                    .hint(format!("wait, or let an admin raise the budget of the {whose} for the {period}"))
+                    .with("resumes_at", json!(until))
+            }
             EngineError::Invalid(why) => Self::invalid(format!("{} Nothing was done.", sentence(&why))),
             EngineError::InvalidAgent(problems) => {
                 let start = Self::invalid("The agent cannot be saved; it stays as it was.");
@@ -282,6 +288,7 @@ impl From<StoreError> for Problem {
             StoreError::UsedUp(_) => {
                 Self::new(Kind::RateLimited, "That was done too often. Nothing was written.").retry_after(1)
             }
+            StoreError::Overspent(_) => Self::new(Kind::BudgetExhausted, "A budget is used up. Nothing was written."),
             StoreError::NotFound => Self::not_found("thing", "of this name"),
             StoreError::Unavailable(_) => {
                 tracing::warn!(%error, "the database is unavailable");

@@ -117,8 +117,10 @@ struct NewRun {
     input: String,
     /// The notebook; chosen by the agent's scope without it.
     notebook_id: Option<String>,
-    /// Another model than the agent's.
+    /// Another model than the agent's, or a strategy that chooses one.
     model: Option<String>,
+    /// What the run may cost in dollars, if that is less than its agent allows.
+    max_cost_usd: Option<f64>,
     /// Free fields, never shown to a model.
     #[serde(default)]
     metadata: BTreeMap<String, String>,
@@ -162,6 +164,7 @@ async fn start(
         notebook,
         message: body.input,
         model: body.model,
+        max_cost_usd: body.max_cost_usd,
         metadata,
         cancel_on_disconnect: body.cancel_on_disconnect,
     };

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use adjutant_core::budget::micros;
 use adjutant_core::id::{ChatId, NotebookId, RunId};
 use adjutant_core::run::status::Status;
 use adjutant_engine::StartRun;
@@ -39,6 +40,7 @@ pub(super) struct Started {
     pub(super) notebook: Option<NotebookId>,
     pub(super) message: String,
     pub(super) model: Option<String>,
+    pub(super) max_cost_usd: Option<f64>,
     pub(super) metadata: BTreeMap<String, String>,
     pub(super) cancel_on_disconnect: bool,
 }
@@ -53,6 +55,9 @@ pub(super) async fn begin(
     started: Started,
 ) -> Result<Response, Problem> {
     check_metadata(&started.metadata)?;
+    if started.max_cost_usd.is_some_and(|usd| !(0.0..=1e9).contains(&usd)) {
+        return Err(Problem::invalid("Nothing was started.").error("/max_cost_usd", "is no amount of dollars"));
+    }
     let ask = StartRun {
         user: access.user,
         agent: started.agent.id,
@@ -60,6 +65,7 @@ pub(super) async fn begin(
         notebook: started.notebook,
         message: started.message,
         model: started.model,
+        max_cost: started.max_cost_usd.map(micros),
         metadata: started.metadata,
     };
     let run = server.engine.start_run(access.workspace, ask).await?;

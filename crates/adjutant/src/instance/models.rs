@@ -4,22 +4,23 @@ use std::path::Path;
 use std::sync::Arc;
 
 use adjutant_engine::models::{ApiKey, Credential, Models, ProviderConfig, ProviderKind, RemoteConfig};
-use adjutant_engine::{ModelSource, provider_client};
+use adjutant_engine::provider_client;
 use secrecy::SecretString;
 
 use crate::config::{Kind, Proof, Provider};
 use crate::failure::Failure;
 
 /// Makes the models of these providers, and the built-in one.
-pub(crate) fn models(providers: &[Provider]) -> Result<ModelSource, Failure> {
+pub(crate) fn models(providers: &[Provider]) -> Result<Arc<Models>, Failure> {
     let mut configs = Vec::new();
     for provider in providers.iter().filter(|provider| provider.missing.is_none()) {
-        configs.push(ProviderConfig { name: provider.name.clone(), kind: kind(provider)? });
+        let prices = provider.prices.clone();
+        configs.push(ProviderConfig { name: provider.name.clone(), kind: kind(provider)?, prices });
     }
     let client = provider_client().map_err(|error| Failure::other(format!("No connection can be made: {error}.")))?;
     let models =
         Models::new(configs, client).map_err(|error| Failure::usage(format!("The models cannot be used: {error}.")))?;
-    Ok(Arc::new(move |name| models.resolve(name)))
+    Ok(Arc::new(models))
 }
 
 fn kind(provider: &Provider) -> Result<ProviderKind, Failure> {

@@ -6,8 +6,9 @@ use adjutant_core::id::RunId;
 use adjutant_core::label::Labels;
 use adjutant_core::money::{MicroUsd, TokenUsage};
 use adjutant_core::run::event::{
-    Actor, ApprovalAsked, ApprovalDecided, CallEnded, CallInDoubt, CallJudged, CallStarted, ContentFiltered, Decision,
-    Errored, Event, ModelAnswered, ModelFailed, Paused, RunEnded, RunStarted, Said, Thought,
+    Actor, ApprovalAsked, ApprovalDecided, BudgetAlerted, CallEnded, CallInDoubt, CallJudged, CallStarted,
+    ContentFiltered, Decision, Errored, Event, ModelAnswered, ModelFailed, Paused, Resumed, RunEnded, RunStarted, Said,
+    Thought,
 };
 use adjutant_core::time::Time;
 use adjutant_engine::Recorded;
@@ -62,6 +63,7 @@ fn payload(run: RunId, event: &Event, texts: &Texts) -> Option<Payload> {
         }
         Event::ModelAnswered(body) => usage(body),
         Event::ModelFailed(body) => return retrying(body),
+        Event::BudgetAlerted(body) => budget_alert(body),
         Event::CallJudged(body) => return denied(body),
         Event::ApprovalAsked(body) => approval_required(body, texts),
         Event::ApprovalDecided(body) => decided(body),
@@ -70,7 +72,7 @@ fn payload(run: RunId, event: &Event, texts: &Texts) -> Option<Payload> {
         Event::CallInDoubt(body) => in_doubt(body),
         Event::ContentFiltered(body) => filtered(body),
         Event::Paused(body) => paused(body),
-        Event::Resumed(body) => ("resumed", object(json!({"by": actor(&body.by)}))),
+        Event::Resumed(body) => resumed(body),
         Event::Cancelled(body) => ("cancelled", object(json!({"reason": body.reason}))),
         Event::Errored(body) => error(body),
         Event::RunEnded(body) => complete(run, body, texts),
@@ -126,6 +128,7 @@ fn usage(body: &ModelAnswered) -> Payload {
         "ms": body.ms,
     }));
     add_cost(&mut data, body.cost);
+    add(&mut data, "price_version", body.price_version.as_ref());
     ("usage", data)
 }
 
@@ -141,9 +144,23 @@ fn add_cost(data: &mut Map<String, Value>, cost: Option<MicroUsd>) {
 /// A failure that is tried again. One that is not shows as the error that ends the run.
 fn retrying(body: &ModelFailed) -> Option<Payload> {
     let at = body.retry_at?;
-    let data =
-        json!({"turn": body.turn, "attempt": body.attempt, "code": body.class, "reason": body.message, "retry_at": at});
-    Some(("retrying", object(data)))
+    let mut data = object(
+        json!({"turn": body.turn, "attempt": body.attempt, "code": body.class, "reason": body.message, "retry_at": at}),
+    );
+    add(&mut data, "from", Some(&body.model).filter(|model| !model.is_empty()));
+    add(&mut data, "to", body.next.as_ref());
+    Some((if body.next.is_some() { "fallback" } else { "retrying" }, data))
+}
+
+fn budget_alert(body: &BudgetAlerted) -> Payload {
+    let data = json!({
+        "purse": body.purse,
+        "at_usd": body.at.dollars(),
+        "at_microusd": body.at,
+        "spent_usd": body.spent.dollars(),
+        "spent_microusd": body.spent,
+    });
+    ("budget_alert", object(data))
 }
 
 fn denied(body: &CallJudged) -> Option<Payload> {
@@ -255,9 +272,24 @@ fn filtered(body: &ContentFiltered) -> Payload {
     ("content_filtered", data)
 }
 
+fn resumed(body: &Resumed) -> Payload {
+    let mut data = object(json!({"by": actor(&body.by)}));
+    add(&mut data, "raised_microusd", body.raised.as_ref().map(|raise| raise.amount));
+    ("resumed", data)
+}
+
 fn paused(body: &Paused) -> Payload {
     let mut data = object(json!({"reason": body.reason}));
     add(&mut data, "until", body.until);
+    if let Some(ask) = &body.ask {
+        add(&mut data, "approval_id", Some(ask.approval));
+        add(&mut data, "summary", Some(ask.summary()));
+        add(&mut data, "purse", Some(&ask.purse));
+        add(&mut data, "limit_microusd", Some(ask.limit));
+        add(&mut data, "spent_microusd", Some(ask.spent));
+        add(&mut data, "needed_microusd", Some(ask.needed));
+        add(&mut data, "raise_microusd", Some(ask.raise));
+    }
     ("paused", data)
 }
 

@@ -10,5 +10,5 @@ mod texts;
 pub(crate) use csv::{AUDIT_COLUMNS, audit_row};
 pub(crate) use event::{WireEvent, actor, event};
 pub(crate) use reach::{can, reach, verbs};
-pub(crate) use row::{agent, approval, run};
+pub(crate) use row::{agent, approval, cost, run};
 pub(crate) use texts::Texts;

@@ -1,6 +1,7 @@
 //! Lists: a run, an inbox item and an agent as one row each.
 
 use adjutant_core::guard::policy::AgentConfig;
+use adjutant_core::money::MicroUsd;
 use adjutant_core::run::event::ApprovalAsked;
 use adjutant_engine::store::row::{AgentRow, ApprovalRow, RunRow};
 use adjutant_engine::{Card, RunSummary};
@@ -29,9 +30,19 @@ pub(crate) fn run(row: &RunRow, agent: &str) -> Value {
         "token_usage": row.state.usage,
         "cost_usd": row.state.cost.dollars(),
         "cost_microusd": row.state.cost,
+        "cost_estimated": summary.cost_estimated,
         "superseded_by": row.superseded_by,
         "head_seq": row.head.seq,
     })
+}
+
+/// Money for a person: a price that is not known is not shown as nothing.
+pub(crate) fn cost(cost: MicroUsd, estimated: bool) -> String {
+    match (estimated, cost) {
+        (true, MicroUsd::ZERO) => "?".to_owned(),
+        (true, cost) => format!("~{cost}"),
+        (false, cost) => cost.to_string(),
+    }
 }
 
 /// An inbox item; with what was asked, where the caller has read it from the run's log.

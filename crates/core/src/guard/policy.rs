@@ -9,11 +9,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::budget::Budget;
 use crate::canonical;
 use crate::content::Hash;
 use crate::guard::filter::FilterEntry;
 use crate::guard::rate::Rate;
 use crate::guard::scope::{Caps, FolderEntry, Operation, Scope, ScopeSpec};
+use crate::routing::Strategy;
 use crate::tool::{Category, Level, ToolSpec};
 
 pub use self::written::{AgentProblem, AgentSpec};
@@ -62,8 +64,13 @@ pub struct AgentConfig {
     pub category: String,
     /// Words in a message that speak for this agent when none is named.
     pub keywords: BTreeSet<String>,
-    /// `provider/model`, or `default`.
+    /// A model by name, or `default`.
     pub model: String,
+    /// Models that may stand in for it, in order.
+    pub fallback_models: Vec<String>,
+    /// How to choose a model where it is left open, and who stands in where nobody is named.
+    #[serde(deserialize_with = "written_out")]
+    pub routing: Option<Strategy>,
     /// Sampling temperature; none is the provider's own.
     #[serde(deserialize_with = "written_out")]
     pub temperature: Option<f64>,
@@ -113,6 +120,8 @@ pub struct AgentConfig {
     pub content_filter: Vec<FilterEntry>,
     /// How long an approval waits, in seconds.
     pub approval_expires_secs: u64,
+    /// What it may spend.
+    pub budget: Budget,
     /// Whether it may run.
     pub is_active: bool,
     /// Free fields, never shown to a model.

@@ -1,5 +1,7 @@
 //! What may be asked of a run, and whether the run accepts it: a command becomes events, or a refusal that says why.
 
+mod money;
+
 use std::time::Duration;
 
 use crate::content::{Content, Hash};
@@ -139,17 +141,25 @@ pub fn accept(state: &State, command: &Command, now: Time) -> Result<Vec<Event>,
             Some(status) => Err(Refusal::Ended(status)),
             // A hold of another kind may end by itself; the person's does not.
             None if state.pause.as_ref().is_some_and(|pause| pause.reason == PauseReason::Person) => Ok(Vec::new()),
-            None => Ok(vec![Event::Paused(Paused { reason: PauseReason::Person, until: None, by: Some(by.clone()) })]),
+            None => Ok(vec![Event::Paused(Paused {
+                reason: PauseReason::Person,
+                until: None,
+                by: Some(by.clone()),
+                ask: None,
+            })]),
         },
         Command::Resume { by } => match ended {
             Some(status) => Err(Refusal::Ended(status)),
             None if state.pause.is_none() => Err(Refusal::NotPaused),
-            None => Ok(vec![Event::Resumed(Resumed { by: by.clone() })]),
+            None => Ok(vec![Event::Resumed(Resumed { by: by.clone(), raised: None })]),
         },
     }
 }
 
 fn accept_decision(state: &State, decide: &Decide, now: Time) -> Result<Vec<Event>, Refusal> {
+    if let Some(item) = state.budget_items.get(&decide.approval) {
+        return money::accept(state, item, decide);
+    }
     let approval = state.approvals.get(&decide.approval).ok_or(Refusal::NoSuchApproval)?;
     let asked = open(approval)?;
     if asked.expires_at <= now && decide.by != Actor::Clock {

@@ -79,7 +79,7 @@ fn result(call: &Call) -> Part {
 pub fn request(state: &State, base: &[Message], tools: &Arc<ToolDefinitions>) -> Result<(ModelRequest, u64), Overflow> {
     let empty = Content::default();
     let (model, system, limits, temperature) = match &state.start {
-        Some(start) => (start.model.clone(), &start.system_prompt, Some(start.limits), start.temperature),
+        Some(start) => (state.next_model(), &start.system_prompt, Some(start.limits), start.temperature),
         None => (String::new(), &empty, None, None),
     };
     let tool_bytes = state.start.as_ref().map_or(0, |start| start.tools.len());

@@ -213,7 +213,7 @@ fn pausing_twice_records_nothing_and_only_a_held_run_is_resumed() {
 #[test]
 fn a_persons_pause_outlasts_one_that_would_end_by_itself() {
     let mut story = Story::new();
-    story.add(Paused { reason: PauseReason::Rate, until: Some(at(50)), by: None });
+    story.add(Paused { reason: PauseReason::Rate, until: Some(at(50)), by: None, ask: None });
     assert_eq!(story.command(&Command::Pause { by: person() }), Ok(vec!["paused"]));
     assert_eq!((story.state.status(), story.state.due()), (Status::Paused, None));
 }

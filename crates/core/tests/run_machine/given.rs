@@ -81,6 +81,9 @@ pub(crate) fn start() -> RunStarted {
         supersedes: None,
         user_message: Some(Content::from("Tidy the notes.")),
         model: "demo/guide".to_owned(),
+        fallbacks: Vec::new(),
+        strategy: None,
+        budget: None,
         temperature: None,
         system_prompt: Content::from("You tidy notes."),
         tools: Content::from("[]"),
@@ -155,7 +158,16 @@ impl Story {
         let attempt = self.state.failures.last().map_or(1, |failure| failure.attempt + 1);
         let turn = self.state.next_turn();
         let model = "demo/guide".to_owned();
-        self.add(ModelRequested { turn, attempt, model, request: Hash::of(b"request"), dropped: 0 })
+        self.add(ModelRequested {
+            turn,
+            attempt,
+            model,
+            request: Hash::of(b"request"),
+            dropped: 0,
+            reserved: None,
+            purses: Vec::new(),
+            key: None,
+        })
     }
 
     pub(crate) fn answered(&self, calls: u32, finish: FinishReason) -> ModelAnswered {
@@ -165,6 +177,7 @@ impl Story {
             usage: TokenUsage { input: 100, output: 10, ..TokenUsage::default() },
             estimated: false,
             cost: Some(MicroUsd(7)),
+            price_version: None,
             finish,
             served_model: "demo/guide".to_owned(),
             ms: 12,
@@ -361,7 +374,9 @@ impl Story {
     pub(crate) fn fails(&mut self, retry_at: Option<Time>) -> &mut Self {
         let asking = self.state.asking.clone().unwrap();
         let (class, message) = ("timeout".to_owned(), "The model did not answer in time.".to_owned());
-        self.add(ModelFailed { turn: asking.turn, attempt: asking.attempt, class, message, retry_at })
+        let (turn, attempt, model) = (asking.turn, asking.attempt, asking.model);
+        let (next, partial, cost) = (None, false, asking.reserved);
+        self.add(ModelFailed { turn, attempt, class, message, retry_at, model, next, partial, cost })
     }
 
     pub(crate) fn ending(&self, status: EndStatus) -> RunEnded {

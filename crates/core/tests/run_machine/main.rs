@@ -9,6 +9,7 @@ mod doubt;
 mod given;
 mod judge;
 mod limits;
+mod money;
 mod permits;
 mod plane;
 mod play;

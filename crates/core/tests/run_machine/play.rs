@@ -10,11 +10,12 @@ use adjutant_core::id::{ApprovalId, CallId};
 use adjutant_core::label::Labels;
 use adjutant_core::limits;
 use adjutant_core::message::FinishReason;
+use adjutant_core::money::MicroUsd;
 use adjutant_core::run::command::{Command, Decide, accept};
 use adjutant_core::run::event::{
-    Actor, ApprovalDecided, CallEnded, CallInDoubt, CallJudged, CallProposed, Cancelled, ContentFiltered, Decision,
-    DoubtOutcome, EndStatus, Errored, Event, GrantScope, LabelsRaised, ModelAnswered, ModelFailed, PauseReason, Paused,
-    RunStarted, Said, Thought, ThoughtForm,
+    Actor, ApprovalDecided, BudgetAlerted, CallEnded, CallInDoubt, CallJudged, CallProposed, Cancelled,
+    ContentFiltered, Decision, DoubtOutcome, EndStatus, Errored, Event, GrantScope, LabelsRaised, ModelAnswered,
+    ModelFailed, PauseReason, Paused, RunStarted, Said, Thought, ThoughtForm,
 };
 use adjutant_core::run::state::State;
 use adjutant_core::run::step::{Finish, Settlement, Step};
@@ -137,7 +138,11 @@ impl Player {
 
     /// A command comes in, at any time.
     fn interfere(&mut self) {
-        let command = match self.roll(8) {
+        let command = match self.roll(9) {
+            8 => {
+                let (purse, at) = ("agent/x/month/2026-11".to_owned(), MicroUsd(1));
+                return self.record(BudgetAlerted { purse, at, spent: at });
+            }
             0 => Command::Pause { by: person() },
             1 | 2 => Command::Resume { by: person() },
             3 => Command::Cancel { by: person(), reason: "enough".to_owned() },
@@ -149,7 +154,7 @@ impl Player {
             }
             6 => {
                 let until = Some(self.story.now.after(std::time::Duration::from_millis(300)));
-                return self.record(Paused { reason: PauseReason::Rate, until, by: None });
+                return self.record(Paused { reason: PauseReason::Rate, until, by: None, ask: None });
             }
             _ => return self.decide(),
         };
@@ -218,7 +223,17 @@ impl Player {
             let again = asking.attempt < limits::MODEL_ATTEMPTS && self.roll(3) != 2;
             let retry_at = again.then(|| self.story.now.after(std::time::Duration::from_millis(50)));
             let (turn, attempt, class) = (asking.turn, asking.attempt, "lost".to_owned());
-            return self.record(ModelFailed { turn, attempt, class, message: "Lost.".to_owned(), retry_at });
+            return self.record(ModelFailed {
+                turn,
+                attempt,
+                class,
+                message: "Lost.".to_owned(),
+                retry_at,
+                model: String::new(),
+                next: None,
+                partial: false,
+                cost: None,
+            });
         }
         let turn = asking.turn;
         if self.roll(3) == 2 {
@@ -376,7 +391,17 @@ impl Player {
     fn cancel(&mut self) {
         if let Some(asking) = self.state().asking.clone() {
             let (turn, attempt, class) = (asking.turn, asking.attempt, "cancelled".to_owned());
-            self.record(ModelFailed { turn, attempt, class, message: "Dropped.".to_owned(), retry_at: None });
+            self.record(ModelFailed {
+                turn,
+                attempt,
+                class,
+                message: "Dropped.".to_owned(),
+                retry_at: None,
+                model: String::new(),
+                next: None,
+                partial: false,
+                cost: None,
+            });
         }
         let open: Vec<_> = self.state().calls().filter(|call| call.ended.is_none()).cloned().collect();
         for call in open {

@@ -252,6 +252,7 @@ fn twisted(mut event: Event, twist: u8, story: &Story) -> Event {
         Event::RunStarted(_)
         | Event::LabelsRaised(_)
         | Event::ContentFiltered(_)
+        | Event::BudgetAlerted(_)
         | Event::Paused(_)
         | Event::Resumed(_)
         | Event::CancelAsked(_)

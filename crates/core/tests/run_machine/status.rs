@@ -83,9 +83,9 @@ fn a_paused_run_is_due_only_if_its_pause_has_an_end() {
     for (reason, until) in [(PauseReason::Person, None), (PauseReason::Budget, None), (PauseReason::Rate, Some(at(60)))]
     {
         let mut story = Story::new();
-        story.add(Paused { reason, until, by: None });
+        story.add(Paused { reason, until, by: None, ask: None });
         is(&story, Status::Paused, until);
-        story.add(Resumed { by: person() });
+        story.add(Resumed { by: person(), raised: None });
         is(&story, Status::Queued, Some(story.now));
     }
 }
@@ -93,7 +93,7 @@ fn a_paused_run_is_due_only_if_its_pause_has_an_end() {
 #[test]
 fn a_run_that_is_being_cancelled_says_so_until_it_has_ended() {
     let mut story = Story::new();
-    story.add(Paused { reason: PauseReason::Person, until: None, by: None });
+    story.add(Paused { reason: PauseReason::Person, until: None, by: None, ask: None });
     story.add(CancelAsked { by: person(), reason: "enough".to_owned() });
     is(&story, Status::Cancelling, Some(story.now));
     story.add(Cancelled { reason: "enough".to_owned() }).finishes(EndStatus::Cancelled);

@@ -3,19 +3,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use adjutant_core::budget::{BudgetAsk, Raise};
 use adjutant_core::content::{Content, Hash};
 use adjutant_core::guard::filter::FilterPoint;
 use adjutant_core::guard::judge::{Decision as Judgement, Verdict};
 use adjutant_core::guard::rule::{Example, Match, Origin, Rule};
-use adjutant_core::id::{AgentId, ApprovalId, CallId, ChatId, NotebookId, RunId, UserId, WorkspaceId};
+use adjutant_core::id::{AgentId, ApprovalId, CallId, ChatId, KeyId, NotebookId, RunId, UserId, WorkspaceId};
 use adjutant_core::label::Labels;
 use adjutant_core::message::FinishReason;
 use adjutant_core::money::{MicroUsd, TokenUsage};
+use adjutant_core::routing::Strategy;
 use adjutant_core::run::event::{
-    Actor, ApprovalAsked, ApprovalDecided, ApprovalKind, BadEvent, Base, CallEnded, CallInDoubt, CallJudged,
-    CallProposed, CallStarted, CancelAsked, Cancelled, Class, ContentFiltered, Decision, DoubtOutcome, Effects,
-    EndStatus, Errored, Event, GrantScope, InDoubtResolved, LabelsRaised, ModelAnswered, ModelFailed, ModelRequested,
-    PauseReason, Paused, Resumed, Risk, RunEnded, RunLimits, RunStarted, Said, Thought, ThoughtForm,
+    Actor, ApprovalAsked, ApprovalDecided, ApprovalKind, BadEvent, Base, BudgetAlerted, CallEnded, CallInDoubt,
+    CallJudged, CallProposed, CallStarted, CancelAsked, Cancelled, Class, ContentFiltered, Decision, DoubtOutcome,
+    Effects, EndStatus, Errored, Event, GrantScope, InDoubtResolved, LabelsRaised, ModelAnswered, ModelFailed,
+    ModelRequested, PauseReason, Paused, Resumed, Risk, RunEnded, RunLimits, RunStarted, Said, Thought, ThoughtForm,
 };
 use adjutant_core::time::Time;
 use adjutant_core::tool::{Prepared, Recovery, Resource, ResourceAction, Target, Touch};
@@ -61,6 +63,9 @@ fn run_started() -> RunStarted {
         supersedes: Some(RunId::new(when(), [9; 10])),
         user_message: Some(Content::from("Tidy the \"notes\".\n")),
         model: "demo/guide".to_owned(),
+        fallbacks: vec!["other/one".to_owned()],
+        strategy: Some(Strategy::Balanced),
+        budget: Some(MicroUsd(500_000)),
         temperature: Some(0.7),
         system_prompt: long(),
         tools: Content::from("[]"),
@@ -156,9 +161,52 @@ fn model_answered() -> ModelAnswered {
         usage: TokenUsage { input: 100, output: 20, cached: 50, reasoning: 5, cache_write: 0 },
         estimated: true,
         cost: Some(MicroUsd(1234)),
+        price_version: Some("2026-07-01".to_owned()),
         finish: FinishReason::ToolCalls,
         served_model: "demo/guide-1".to_owned(),
         ms: 950,
+    }
+}
+
+fn model_requested() -> ModelRequested {
+    ModelRequested {
+        turn: 1,
+        attempt: 2,
+        model: "demo/guide".to_owned(),
+        request: Hash::of(b"request"),
+        dropped: 9,
+        reserved: Some(MicroUsd(40_000)),
+        purses: vec!["agent/x/month/2026-11".to_owned()],
+        key: Some(KeyId::new(when(), [6; 10])),
+    }
+}
+
+fn model_failed() -> ModelFailed {
+    ModelFailed {
+        turn: 1,
+        attempt: 1,
+        class: "timeout".to_owned(),
+        message: "The model did not answer in time.".to_owned(),
+        retry_at: Some(when()),
+        model: "demo/guide".to_owned(),
+        next: Some("other/one".to_owned()),
+        partial: true,
+        cost: Some(MicroUsd(40_000)),
+    }
+}
+
+fn purse() -> String {
+    "agent/x/month/2026-11".to_owned()
+}
+
+fn budget_ask() -> BudgetAsk {
+    BudgetAsk {
+        approval: approval(),
+        purse: purse(),
+        limit: MicroUsd(20_000_000),
+        spent: MicroUsd(19_990_000),
+        needed: MicroUsd(40_000),
+        raise: MicroUsd(250_000),
     }
 }
 
@@ -218,25 +266,11 @@ fn full() -> Vec<Event> {
     let usage = TokenUsage { input: 100, output: 20, cached: 50, reasoning: 5, cache_write: 0 };
     vec![
         run_started().into(),
-        ModelRequested {
-            turn: 1,
-            attempt: 2,
-            model: "demo/guide".to_owned(),
-            request: Hash::of(b"request"),
-            dropped: 9,
-        }
-        .into(),
+        model_requested().into(),
         Thought { turn: 1, form: ThoughtForm::Reasoning, text: text(), signature: Some("proof".to_owned()) }.into(),
         Said { turn: 1, text: long() }.into(),
         model_answered().into(),
-        ModelFailed {
-            turn: 1,
-            attempt: 1,
-            class: "timeout".to_owned(),
-            message: "The model did not answer in time.".to_owned(),
-            retry_at: Some(when()),
-        }
-        .into(),
+        model_failed().into(),
         CallProposed { turn: 1, call: call(), tool: "write_file".to_owned(), arguments: Content::from("{}") }.into(),
         call_judged().into(),
         approval_asked().into(),
@@ -255,8 +289,9 @@ fn full() -> Vec<Event> {
         .into(),
         LabelsRaised { labels: Labels::UNTRUSTED, source: "attachment".to_owned() }.into(),
         content_filtered(Some(2), vec![0, 3], Labels::PRIVATE).into(),
-        Paused { reason: PauseReason::Rate, until: Some(when()), by: None }.into(),
-        Resumed { by: Actor::Clock }.into(),
+        BudgetAlerted { purse: purse(), at: MicroUsd(5_000_000), spent: MicroUsd(5_100_000) }.into(),
+        Paused { reason: PauseReason::Rate, until: Some(when()), by: None, ask: Some(Box::new(budget_ask())) }.into(),
+        Resumed { by: Actor::Clock, raised: Some(Raise { purse: purse(), amount: MicroUsd(250_000) }) }.into(),
         CancelAsked { by: Actor::Rule("halt".to_owned()), reason: "enough".to_owned() }.into(),
         Cancelled { reason: "enough".to_owned() }.into(),
         Errored { code: "max_turns".to_owned(), message: "It reached its limit.".to_owned(), retryable: true }.into(),
@@ -281,11 +316,17 @@ fn without_options(mut event: Event) -> Event {
         Event::RunStarted(body) => {
             (body.notebook, body.base, body.supersedes, body.user_message) = (None, None, None, None);
             (body.temperature, body.labels, body.metadata) = (None, Labels::NONE, BTreeMap::new());
+            (body.fallbacks, body.strategy, body.budget) = (Vec::new(), None, None);
         }
-        Event::ModelRequested(body) => body.dropped = 0,
+        Event::ModelRequested(body) => {
+            (body.dropped, body.reserved, body.purses, body.key) = (0, None, Vec::new(), None);
+        }
         Event::Thought(body) => body.signature = None,
-        Event::ModelAnswered(body) => body.cost = None,
-        Event::ModelFailed(body) => body.retry_at = None,
+        Event::ModelAnswered(body) => (body.cost, body.price_version) = (None, None),
+        Event::ModelFailed(body) => {
+            (body.retry_at, body.next, body.cost) = (None, None, None);
+            (body.model, body.partial) = (String::new(), false);
+        }
         Event::CallJudged(body) => {
             (body.prepared, body.touches) = (None, Vec::new());
             (body.verdict.smallest_grant, body.verdict.scopes) = (None, Vec::new());
@@ -301,12 +342,13 @@ fn without_options(mut event: Event) -> Event {
         Event::ContentFiltered(body) => {
             *body = ContentFiltered { call: None, ..content_filtered(None, Vec::new(), Labels::NONE) };
         }
-        Event::Paused(body) => body.until = None,
+        Event::Paused(body) => (body.until, body.ask) = (None, None),
+        Event::Resumed(body) => body.raised = None,
         Event::RunEnded(body) => body.files_modified = Vec::new(),
         Event::Said(_)
         | Event::CallProposed(_)
         | Event::CallInDoubt(_)
-        | Event::Resumed(_)
+        | Event::BudgetAlerted(_)
         | Event::CancelAsked(_)
         | Event::Cancelled(_)
         | Event::Errored(_) => {}
@@ -426,9 +468,9 @@ fn commands_are_asked_facts_are_kept_and_decisions_are_taken_again() {
     );
     let mut refused = call_ended();
     refused.allowed = false;
-    let pause = |reason| Event::from(Paused { reason, until: None, by: None }).class();
+    let pause = |reason| Event::from(Paused { reason, until: None, by: None, ask: None }).class();
     assert_eq!(Event::from(refused).class(), Class::Decision, "what was not run is concluded again");
-    assert_eq!(Event::from(Resumed { by: somebody() }).class(), Class::Command);
-    assert_eq!(Event::from(Resumed { by: Actor::Clock }).class(), Class::Decision);
+    assert_eq!(Event::from(Resumed { by: somebody(), raised: None }).class(), Class::Command);
+    assert_eq!(Event::from(Resumed { by: Actor::Clock, raised: None }).class(), Class::Decision);
     assert_eq!((pause(PauseReason::Person), pause(PauseReason::Budget)), (Class::Command, Class::Decision));
 }

@@ -166,6 +166,7 @@ impl Stage {
             notebook: None,
             message: message.to_owned(),
             model: None,
+            max_cost: None,
             metadata: BTreeMap::new(),
         };
         let run = self.engine.start_run(self.home.workspace, ask).await?;

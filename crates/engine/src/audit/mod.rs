@@ -137,6 +137,8 @@ impl Engine {
                 rules: Vec::new(),
                 marks: Vec::new(),
                 takings: Vec::new(),
+                model_calls: Vec::new(),
+                spends: Vec::new(),
                 audit: audit_row(stream, entry.seq, now, event).into_iter().collect(),
                 entries: vec![entry],
             };

@@ -64,6 +64,7 @@ fn run_row(state: &State, seq: u64, time: Time, event: &Event) -> Option<AuditRo
         | Event::CallStarted(_)
         | Event::CallInDoubt(_)
         | Event::LabelsRaised(_)
+        | Event::BudgetAlerted(_)
         | Event::Cancelled(_)
         | Event::Errored(_) => None,
     }

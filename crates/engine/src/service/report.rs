@@ -55,6 +55,8 @@ pub struct RunReport {
     pub cost_usd: f64,
     /// The same in millionths.
     pub cost_microusd: u64,
+    /// What it may cost in millionths of a dollar; none is no limit of its own.
+    pub budget_microusd: Option<u64>,
     /// Whether tokens or prices were estimated or not known.
     pub cost_estimated: bool,
     /// Files it created, changed or deleted.
@@ -152,8 +154,18 @@ pub struct ModelCallReport {
     pub model_served: Option<String>,
     /// The hash of the request.
     pub prompt_hash: Hash,
+    /// Which attempt at its turn it was, from 1.
+    pub attempt: u32,
     /// Tokens.
     pub usage: TokenUsage,
+    /// What it cost in millionths of a dollar; none where the price is not known.
+    pub cost_microusd: Option<u64>,
+    /// The state of the prices it was reckoned with.
+    pub price_version: Option<String>,
+    /// The most it could have cost, put aside before it was made.
+    pub reserved_microusd: Option<u64>,
+    /// The model that was asked next, because this one failed.
+    pub fallback: Option<String>,
     /// Why it stopped, or what kind of failure it was.
     pub outcome: String,
     /// When it was asked.
@@ -207,6 +219,7 @@ impl Engine {
             token_usage: state.usage,
             cost_usd: state.cost.dollars(),
             cost_microusd: state.cost.0,
+            budget_microusd: start.budget.map(|budget| (budget + state.raised).0),
             cost_estimated: state.estimated || state.unpriced,
             files_modified: state.files.iter().cloned().collect(),
             resources: calls
@@ -214,18 +227,20 @@ impl Engine {
                 .filter_map(|call| call.ended.as_ref())
                 .flat_map(|(end, _, _)| end.resources.clone())
                 .collect(),
-            pending_approvals: state
-                .approvals
-                .iter()
-                .filter(|(_, approval)| approval.is_pending())
-                .map(|(id, _)| *id)
-                .collect(),
+            pending_approvals: pending(&state),
             provenance: Provenance::of(&start),
             base_run_id: start.base.map(|base| base.run),
             superseded_by: row.superseded_by,
             head_hash: row.head.hash,
         })
     }
+}
+
+/// The inbox items that wait: about calls, and about money.
+fn pending(state: &State) -> Vec<adjutant_core::id::ApprovalId> {
+    let calls = state.approvals.iter().filter(|(_, approval)| approval.is_pending()).map(|(id, _)| *id);
+    let money = state.budget_items.iter().filter(|(_, item)| item.is_pending()).map(|(id, _)| *id);
+    calls.chain(money).collect()
 }
 
 fn millis(span: std::time::Duration) -> u64 {
@@ -285,25 +300,39 @@ fn model_calls(recorded: &[Recorded]) -> Vec<ModelCallReport> {
     let mut calls: Vec<ModelCallReport> = Vec::new();
     let mut asked: Option<(&ModelRequested, Time)> = None;
     for item in recorded {
-        let (served, usage, outcome, ms) = match &item.event {
+        let (served, usage, outcome, ms, cost, price_version, fallback) = match &item.event {
             Event::ModelRequested(body) => {
                 asked = Some((body, item.at));
                 continue;
             }
             Event::ModelAnswered(body) => {
-                (Some(body.served_model.clone()), body.usage, crate::projection::word(&body.finish), body.ms)
+                let outcome = crate::projection::word(&body.finish);
+                let served = Some(body.served_model.clone());
+                (served, body.usage, outcome, body.ms, body.cost, body.price_version.clone(), None)
             }
             Event::ModelFailed(body) => {
                 let ms = asked.map_or(0, |(_, at)| millis(item.at.since(at)));
-                (None, TokenUsage::default(), body.class.clone(), ms)
+                (None, TokenUsage::default(), body.class.clone(), ms, body.cost, None, body.next.clone())
             }
             _ => continue,
         };
         if let Some((request, started_at)) = asked.take() {
             let n = calls.len() + 1;
-            let (model_asked, prompt_hash) = (request.model.clone(), request.request);
-            let model_served = served;
-            calls.push(ModelCallReport { n, model_asked, model_served, prompt_hash, usage, outcome, started_at, ms });
+            calls.push(ModelCallReport {
+                n,
+                model_asked: request.model.clone(),
+                model_served: served,
+                prompt_hash: request.request,
+                attempt: request.attempt,
+                usage,
+                cost_microusd: cost.map(|cost| cost.0),
+                price_version,
+                reserved_microusd: request.reserved.map(|reserved| reserved.0),
+                fallback,
+                outcome,
+                started_at,
+                ms,
+            });
         }
     }
     calls

@@ -17,6 +17,7 @@ use crate::error::EngineError;
 use crate::feed::FeedItem;
 use crate::log::{Flushed, Recorded, RunLog, decode, texts};
 use crate::projection;
+use crate::spending;
 
 /// Events read at a time.
 const PAGE: u32 = 512;
@@ -139,8 +140,14 @@ impl Engine {
         let log = RunLog::load(self.store(), self.env(), workspace, run).await?;
         let row = RunRow { head: log.head, state: projection::run_state(&log.state), ..row };
         let (approvals, calls) = (projection::all_approval_rows(&log.state), projection::all_call_rows(&log.state));
-        self.store().rebuild_run(row, approvals, calls).await?;
         let recorded = self.recorded(workspace, run, 0, None).await?;
+        let mut state = State::default();
+        let mut model_calls = Vec::new();
+        for Recorded { seq, at, event } in &recorded {
+            model_calls.extend(spending::model_call(&state, event, *at));
+            state.apply(event, *seq, *at).map_err(|bad| EngineError::impossible(run, &bad))?;
+        }
+        self.store().rebuild_run(row, approvals, calls, model_calls).await?;
         let rows = run_rows(&log.state, recorded.iter().map(|item| (item.seq, item.at, &item.event)));
         Ok(self.store().rebuild_audit(workspace, StreamId::Run(run), rows).await?)
     }

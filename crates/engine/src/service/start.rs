@@ -10,12 +10,15 @@ use adjutant_core::guard::policy::AgentConfig;
 use adjutant_core::id::{AgentId, ChatId, NotebookId, RunId, UserId, WorkspaceId};
 use adjutant_core::label::Labels;
 use adjutant_core::limits;
+use adjutant_core::money::MicroUsd;
 use adjutant_core::run::chain::{Entry, Head, StreamId};
-use adjutant_core::run::event::{Base, ContentFiltered, Effects, Event, RunLimits, RunStarted};
+use adjutant_core::run::event::{Base, ContentFiltered, Effects, Event, RunStarted};
 use adjutant_core::run::state::State;
 use adjutant_core::run::status::Status;
 use adjutant_core::time::Time;
 use adjutant_core::tool::ToolDefinitions;
+use adjutant_models::lineup;
+use adjutant_models::router::Needs;
 use adjutant_store::StoreError;
 use adjutant_store::row::{Append, ChatRow, RunChange, RunRow, Tip, Writer};
 
@@ -26,6 +29,7 @@ use crate::error::EngineError;
 use crate::log::blocks_of;
 use crate::projection::{self, preview};
 use crate::prompt;
+use crate::spending;
 
 /// How often a start that lost a race is tried again.
 const RACES: usize = 8;
@@ -45,6 +49,8 @@ pub struct StartRun {
     pub message: String,
     /// Another model than the agent's.
     pub model: Option<String>,
+    /// What the run may cost, where that is less than the agent allows.
+    pub max_cost: Option<MicroUsd>,
     /// Free fields.
     pub metadata: BTreeMap<String, String>,
 }
@@ -82,6 +88,7 @@ struct Plan<'a> {
     labels: Labels,
     supersedes: Option<RunId>,
     model: Option<String>,
+    max_cost: Option<MicroUsd>,
     effects: Effects,
     metadata: BTreeMap<String, String>,
 }
@@ -112,6 +119,7 @@ impl Engine {
                 labels,
                 supersedes: None,
                 model: ask.model.clone(),
+                max_cost: ask.max_cost,
                 effects: Effects::Live,
                 metadata: ask.metadata.clone(),
             };
@@ -162,6 +170,7 @@ impl Engine {
             labels: start.labels,
             supersedes: Some(run),
             model: None,
+            max_cost: None,
             effects: Effects::Live,
             metadata: start.metadata.clone(),
         };
@@ -199,6 +208,7 @@ impl Engine {
             labels: state.labels,
             supersedes: None,
             model: Some(fork.model.unwrap_or_else(|| start.model.clone())),
+            max_cost: None,
             effects: fork.effects,
             metadata: start.metadata.clone(),
         };
@@ -255,9 +265,12 @@ impl Engine {
         let zone = self.store().workspace(plan.workspace).await?.map_or_else(|| "UTC".to_owned(), |row| row.time_zone);
         let shown = &plan.agent.shown;
         let prompt = prompt::compose(config, &shown.definitions, now, &zone);
-        let asked_model = plan.model.clone().unwrap_or_else(|| config.model.clone());
-        let model = if asked_model == "default" { self.default_model().to_owned() } else { asked_model };
-        self.model(&model).map_err(|bad| EngineError::Invalid(bad.to_string()))?;
+        self.check_budgets(plan.workspace, plan.agent, plan.user, now, &zone).await?;
+        let needs = Needs { tools: !shown.definitions.is_empty(), ..Needs::default() };
+        let wanted = self.wanted(plan.agent, plan.model.as_deref(), now, &zone).await?;
+        let lineup = lineup(self.models(), &wanted, self.default_model(), &needs)
+            .map_err(|bad| EngineError::Invalid(bad.to_string()))?;
+        let facts = self.models().facts(&lineup.model);
         let started = Event::RunStarted(RunStarted {
             run,
             workspace: plan.workspace,
@@ -271,17 +284,15 @@ impl Engine {
             base: plan.base,
             supersedes: plan.supersedes,
             user_message: plan.message.map(Content::from),
-            model,
+            model: lineup.model,
+            fallbacks: lineup.fallbacks,
+            strategy: lineup.choice.map(|choice| choice.strategy),
+            budget: config.budget.run().into_iter().chain(plan.max_cost).min(),
             temperature: config.temperature,
             system_prompt: Content::new(prompt),
             tools: shown.text.clone(),
             labels: plan.labels,
-            limits: RunLimits {
-                turns: config.max_turns,
-                tool_calls: config.max_tool_calls,
-                output_tokens: config.max_tokens_per_request,
-                context_bytes: limits::CONTEXT_BYTES,
-            },
+            limits: spending::run_limits(config, facts.as_ref()),
             effects: plan.effects,
             time_zone: zone,
             metadata: plan.metadata.clone(),
@@ -341,6 +352,8 @@ impl Engine {
             audit: run_rows(&state, (1..).zip(events).map(|(seq, event)| (seq, now, event))),
             marks: Vec::new(),
             takings: Vec::new(),
+            model_calls: Vec::new(),
+            spends: Vec::new(),
         };
         self.store().append(append).await?;
         Ok(run)

@@ -51,7 +51,7 @@ pub(crate) fn engine(post: &Arc<Post>) -> Engine {
     let engine = Engine::new(Parts {
         store,
         env: Env::new(Arc::clone(post) as Arc<_>),
-        models: Arc::new(move |_| Ok(Arc::clone(&model))),
+        models: Arc::new(move |_: &str| Ok(Arc::clone(&model))),
         tools: tools::registry(post),
         notebooks: PathBuf::from("/nowhere"),
         default_model: "sim/model".to_owned(),

@@ -195,6 +195,7 @@ impl Person {
             notebook: None,
             message: "Go on.".to_owned(),
             model: None,
+            max_cost: None,
             metadata: std::collections::BTreeMap::new(),
         };
         self.engine.start_run(tenant.workspace, ask).await.map(drop)

@@ -78,6 +78,7 @@ async fn set_up(scene: &Arc<Scene>) -> Engine {
             notebook: None,
             message: if scene.dice.one_in(8) { "Do it. ".repeat(700) } else { "Do something.".to_owned() },
             model: None,
+            max_cost: None,
             metadata: BTreeMap::new(),
         };
         engine.start_run(workspace.id, ask).await.expect("nobody disturbs");

@@ -172,6 +172,7 @@ async fn a_chat_stays_with_its_agent_and_its_notebook() {
         notebook: None,
         message: "read".to_owned(),
         model: None,
+        max_cost: None,
         metadata: Default::default(),
     };
     assert!(matches!(engine.start_run(workspace, ask).await, Err(EngineError::Invalid(_))));

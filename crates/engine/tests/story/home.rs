@@ -5,6 +5,7 @@ use std::sync::Arc;
 use adjutant_core::guard::path::NotePath;
 use adjutant_core::id::WorkspaceId;
 use adjutant_engine::{Engine, Env, Parts};
+use adjutant_models::Model;
 use adjutant_models::demo::{Demo, sample_files};
 use adjutant_store::row::WorkspaceRow;
 use adjutant_store::{Durability, MasterKey, Sealing, Store};
@@ -17,7 +18,7 @@ async fn engine(data: &TempDir) -> Engine {
     Engine::new(Parts {
         store,
         env: Env::system(),
-        models: Arc::new(|_: &str| Ok(Arc::new(Demo::default()))),
+        models: Arc::new(|_: &str| Ok(Arc::new(Demo::default()) as Arc<dyn Model>)),
         tools: Registry::builtin(),
         notebooks: data.path().join("notebooks"),
         default_model: "demo/guide".to_owned(),

@@ -10,6 +10,7 @@ mod home;
 mod labels;
 mod limits;
 mod meta;
+mod money;
 mod races;
 mod rates;
 mod rules;
@@ -88,6 +89,7 @@ pub(crate) fn ask(agent: &Agent) -> StartRun {
         notebook: None,
         message: "go".to_owned(),
         model: None,
+        max_cost: None,
         metadata: BTreeMap::new(),
     }
 }

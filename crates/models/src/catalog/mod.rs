@@ -14,6 +14,8 @@ use crate::vendor::Vendor;
 
 /// The table that comes with the program.
 const TABLE: &str = include_str!("../../catalog.txt");
+/// The version of prices that no provider made.
+const BUILT_IN_PRICES: &str = "built-in";
 /// The grade of a model nobody graded.
 const MIDDLE_GRADE: u8 = 5;
 
@@ -63,6 +65,23 @@ pub struct ModelFacts {
 }
 
 impl ModelFacts {
+    /// A model that costs nothing and of which nothing else is known.
+    #[must_use]
+    pub fn free(provider: &str, model: &str) -> Self {
+        let nothing = Some(Rate(0));
+        let base = PriceTier { input: nothing, output: nothing, ..PriceTier::default() };
+        Self {
+            provider: provider.to_owned(),
+            model: model.to_owned(),
+            window: None,
+            longest_output: None,
+            abilities: Abilities { tools: true, ..Abilities::default() },
+            prices: Prices { base, over: Vec::new() },
+            grade: MIDDLE_GRADE,
+            version: BUILT_IN_PRICES.to_owned(),
+        }
+    }
+
     /// `provider/model`.
     #[must_use]
     pub fn name(&self) -> String {
@@ -126,13 +145,18 @@ impl Catalog {
         self.models.values()
     }
 
+    /// The kind under which the models of a provider are listed.
+    #[must_use]
+    pub fn kind_of(provider: &str) -> &str {
+        let provider = Vendor::of(provider).map_or(provider, |vendor| vendor.kind);
+        // The responses protocol is another door to the same models.
+        if provider == "openai-responses" { "openai" } else { provider }
+    }
+
     /// The model of this provider with this name.
     #[must_use]
     pub fn get(&self, provider: &str, model: &str) -> Option<&ModelFacts> {
-        let provider = Vendor::of(provider).map_or(provider, |vendor| vendor.kind);
-        // The responses protocol is another door to the same models.
-        let provider = if provider == "openai-responses" { "openai" } else { provider };
-        self.models.get(&(provider.to_owned(), model.to_owned()))
+        self.models.get(&(Self::kind_of(provider).to_owned(), model.to_owned()))
     }
 
     /// The model a person means: `provider/model`, or its bare name where one provider of those allowed has it.

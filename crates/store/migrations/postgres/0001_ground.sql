@@ -344,6 +344,71 @@ CREATE TABLE rates (
     scheduled BIGINT NOT NULL
 );
 
+-- Projection: every attempt to call a model, once it is over: what was read and written, and what it cost.
+CREATE TABLE model_calls (
+    workspace TEXT COLLATE "C" NOT NULL,
+    run TEXT COLLATE "C" NOT NULL,
+    turn BIGINT NOT NULL,
+    attempt BIGINT NOT NULL,
+    agent TEXT COLLATE "C" NOT NULL,
+    person TEXT COLLATE "C" NOT NULL,
+    key TEXT COLLATE "C",
+    model TEXT COLLATE "C" NOT NULL,
+    served TEXT COLLATE "C",
+    at BIGINT NOT NULL,
+    outcome TEXT COLLATE "C" NOT NULL,
+    tokens_input BIGINT NOT NULL,
+    tokens_output BIGINT NOT NULL,
+    tokens_cached BIGINT NOT NULL,
+    tokens_reasoning BIGINT NOT NULL,
+    tokens_cache_write BIGINT NOT NULL,
+    estimated BIGINT NOT NULL,
+    -- None where the price is not known.
+    cost BIGINT,
+    price_version TEXT COLLATE "C",
+    ms BIGINT NOT NULL,
+    PRIMARY KEY (workspace, run, turn, attempt)
+);
+-- Serves: usage of a stretch of time.
+CREATE INDEX model_calls_at ON model_calls (workspace, at);
+
+-- What is spent of each budget in each stretch of time, reservations included: one number for all nodes.
+CREATE TABLE purses (
+    key TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    spent BIGINT NOT NULL,
+    raised BIGINT NOT NULL,
+    alerted BIGINT NOT NULL
+);
+
+-- What workspaces, people and keys may spend; agents have theirs in their configuration.
+CREATE TABLE budgets (
+    workspace TEXT COLLATE "C" NOT NULL REFERENCES workspaces (id),
+    kind TEXT COLLATE "C" NOT NULL,
+    subject TEXT COLLATE "C" NOT NULL,
+    body TEXT COLLATE "C" NOT NULL,
+    saved_at BIGINT NOT NULL,
+    PRIMARY KEY (workspace, kind, subject)
+);
+
+-- Keys of providers that people brought. The value is sealed and bound to its row, its owner and its hosts.
+CREATE TABLE provider_keys (
+    workspace TEXT COLLATE "C" NOT NULL REFERENCES workspaces (id),
+    id TEXT COLLATE "C" NOT NULL,
+    -- `workspace`, `person` or `agent`, and which.
+    kind TEXT COLLATE "C" NOT NULL,
+    subject TEXT COLLATE "C" NOT NULL,
+    provider TEXT COLLATE "C" NOT NULL,
+    name TEXT COLLATE "C" NOT NULL,
+    hint TEXT COLLATE "C" NOT NULL,
+    hosts TEXT COLLATE "C" NOT NULL,
+    created_by TEXT COLLATE "C" NOT NULL,
+    created_at BIGINT NOT NULL,
+    rotated_at BIGINT,
+    value BYTEA NOT NULL,
+    PRIMARY KEY (workspace, id),
+    UNIQUE (workspace, kind, subject, provider, name)
+);
+
 -- Contents of files that an agent wrote while it had read untrusted content.
 CREATE TABLE file_marks (
     workspace TEXT COLLATE "C" NOT NULL,

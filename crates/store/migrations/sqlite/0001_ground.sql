@@ -344,6 +344,71 @@ CREATE TABLE rates (
     scheduled INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- Projection: every attempt to call a model, once it is over: what was read and written, and what it cost.
+CREATE TABLE model_calls (
+    workspace TEXT NOT NULL,
+    run TEXT NOT NULL,
+    turn INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    agent TEXT NOT NULL,
+    person TEXT NOT NULL,
+    key TEXT,
+    model TEXT NOT NULL,
+    served TEXT,
+    at INTEGER NOT NULL,
+    outcome TEXT NOT NULL,
+    tokens_input INTEGER NOT NULL,
+    tokens_output INTEGER NOT NULL,
+    tokens_cached INTEGER NOT NULL,
+    tokens_reasoning INTEGER NOT NULL,
+    tokens_cache_write INTEGER NOT NULL,
+    estimated INTEGER NOT NULL,
+    -- None where the price is not known.
+    cost INTEGER,
+    price_version TEXT,
+    ms INTEGER NOT NULL,
+    PRIMARY KEY (workspace, run, turn, attempt)
+) STRICT;
+-- Serves: usage of a stretch of time.
+CREATE INDEX model_calls_at ON model_calls (workspace, at);
+
+-- What is spent of each budget in each stretch of time, reservations included: one number for all nodes.
+CREATE TABLE purses (
+    key TEXT NOT NULL PRIMARY KEY,
+    spent INTEGER NOT NULL,
+    raised INTEGER NOT NULL,
+    alerted INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- What workspaces, people and keys may spend; agents have theirs in their configuration.
+CREATE TABLE budgets (
+    workspace TEXT NOT NULL REFERENCES workspaces (id),
+    kind TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    body TEXT NOT NULL,
+    saved_at INTEGER NOT NULL,
+    PRIMARY KEY (workspace, kind, subject)
+) STRICT;
+
+-- Keys of providers that people brought. The value is sealed and bound to its row, its owner and its hosts.
+CREATE TABLE provider_keys (
+    workspace TEXT NOT NULL REFERENCES workspaces (id),
+    id TEXT NOT NULL,
+    -- `workspace`, `person` or `agent`, and which.
+    kind TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    provider TEXT NOT NULL,
+    name TEXT NOT NULL,
+    hint TEXT NOT NULL,
+    hosts TEXT NOT NULL,
+    created_by TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    rotated_at INTEGER,
+    value BLOB NOT NULL,
+    PRIMARY KEY (workspace, id),
+    UNIQUE (workspace, kind, subject, provider, name)
+) STRICT;
+
 -- Contents of files that an agent wrote while it had read untrusted content.
 CREATE TABLE file_marks (
     workspace TEXT NOT NULL,

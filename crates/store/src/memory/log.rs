@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use adjutant_core::budget::spend_all;
 use adjutant_core::content::Hash;
 use adjutant_core::guard::rate::take_all;
 use adjutant_core::id::{RunId, WorkspaceId};
@@ -162,9 +163,13 @@ impl Commit {
         let written = {
             let mut state = lock(&shared.state);
             let taken = guard(&state, scope, &append)
-                .and_then(|()| take_all(&state.rates, &append.takings).map_err(StoreError::UsedUp));
-            taken.map(|rates| {
-                state.rates = rates;
+                .and_then(|()| spend_all(&state.purses, &append.spends).map_err(StoreError::Overspent))
+                .and_then(|purses| {
+                    let rates = take_all(&state.rates, &append.takings).map_err(StoreError::UsedUp)?;
+                    Ok((purses, rates))
+                });
+            taken.map(|(purses, rates)| {
+                (state.purses, state.rates) = (purses, rates);
                 write(&mut state, scope, head, append);
             })
         };
@@ -232,6 +237,9 @@ fn write(state: &mut State, scope: Scope, head: Head, append: Append) {
         if let Some(end) = row.ended {
             state.results.insert((row.run, row.call.clone()), end);
         }
+    }
+    for row in append.model_calls {
+        state.model_calls.entry((row.run, row.turn, row.attempt)).or_insert(row);
     }
     for row in append.calls {
         state.calls.insert((row.run, row.call.clone()), CallRow { ended: None, ..row });

@@ -4,6 +4,7 @@
 mod audit;
 mod hooks;
 mod log;
+mod money;
 mod queue;
 mod rules;
 mod runs;
@@ -13,6 +14,7 @@ mod tables;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use adjutant_core::budget::Purses;
 use adjutant_core::content::Hash;
 use adjutant_core::guard::rate::Kept;
 use adjutant_core::id::{AgentId, ApprovalId, CallId, ChatId, NodeId, NotebookId, RuleId, RunId, UserId, WorkspaceId};
@@ -21,8 +23,8 @@ use adjutant_core::time::Time;
 use tokio::sync::broadcast;
 
 use crate::row::{
-    AgentRow, ApprovalRow, AuditRow, CallEnd, CallRow, Change, ChatRow, IndexedFile, MarkRow, NotebookRow, RuleRow,
-    RunRow, UserRow, WorkspaceRow,
+    AgentRow, ApprovalRow, AuditRow, BudgetRow, CallEnd, CallRow, Change, ChatRow, IndexedFile, MarkRow, ModelCallRow,
+    NotebookRow, RuleRow, RunRow, UserRow, WorkspaceRow,
 };
 use crate::seal::Scope;
 
@@ -68,6 +70,9 @@ struct State {
     nodes: BTreeMap<NodeId, Time>,
     kv: BTreeMap<(WorkspaceId, AgentId, String), String>,
     rates: Kept,
+    purses: Purses,
+    model_calls: BTreeMap<(RunId, u32, u32), ModelCallRow>,
+    budgets: BTreeMap<(WorkspaceId, String, String), BudgetRow>,
     rules: BTreeMap<(WorkspaceId, RuleId), RuleRow>,
     marks: BTreeSet<(WorkspaceId, MarkRow)>,
     instance: BTreeMap<String, Vec<u8>>,

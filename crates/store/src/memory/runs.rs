@@ -4,7 +4,7 @@ use adjutant_core::id::{ApprovalId, RunId, UserId, WorkspaceId};
 
 use super::{Memory, State};
 use crate::StoreError;
-use crate::row::{ApprovalFilter, ApprovalRow, CallRow, RunFilter, RunRow};
+use crate::row::{ApprovalFilter, ApprovalRow, CallRow, ModelCallRow, RunFilter, RunRow};
 
 impl Memory {
     pub(crate) fn run(&self, workspace: WorkspaceId, run: RunId) -> Result<Option<RunRow>, StoreError> {
@@ -72,12 +72,15 @@ impl Memory {
         row: RunRow,
         approvals: Vec<ApprovalRow>,
         calls: Vec<CallRow>,
+        model_calls: Vec<ModelCallRow>,
     ) -> Result<(), StoreError> {
         let mut state = self.state();
         let run = row.id;
         state.approvals.retain(|_, old| old.run != run);
         state.calls.retain(|key, _| key.0 != run);
         state.results.retain(|key, _| key.0 != run);
+        state.model_calls.retain(|key, _| key.0 != run);
+        state.model_calls.extend(model_calls.into_iter().map(|row| ((row.run, row.turn, row.attempt), row)));
         let owned = state.runs.get(&run).map(|old| (old.owner, old.epoch));
         let (owner, epoch) = owned.unwrap_or((row.owner, row.epoch));
         state.runs.insert(run, RunRow { owner, epoch, ..row });

@@ -231,6 +231,8 @@ pub(crate) fn add(workspace: WorkspaceId, stream: StreamId, expected: Head, text
         audit: vec![],
         marks: vec![],
         takings: vec![],
+        model_calls: vec![],
+        spends: vec![],
     }
 }
 

@@ -54,7 +54,7 @@ stories! {
         let ended = Some(CallEnd { seq: 2, at: at(9), is_error: true });
         let calls = vec![CallRow { ended, ..run.call() }, CallRow { proposed_at: at(6), ..run.call() }];
         let approvals = vec![approval(&home, run.id, "rejected")];
-        world.store.rebuild_run(RunRow { owner: None, epoch: 9, ..row.clone() }, approvals.clone(), calls.clone()).await.unwrap();
+        world.store.rebuild_run(RunRow { owner: None, epoch: 9, ..row.clone() }, approvals.clone(), calls.clone(), vec![]).await.unwrap();
         assert_eq!(run.row(&world.store).await, row);
         assert_eq!((row.owner, row.epoch), (Some(node), claim.epoch));
         assert_eq!(world.store.calls(home.workspace, run.id).await.unwrap(), calls);

@@ -17,6 +17,7 @@ mod faults;
 mod group;
 mod inbox;
 mod log;
+mod money;
 mod nodes;
 mod open;
 mod queue;

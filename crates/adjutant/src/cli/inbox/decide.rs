@@ -236,6 +236,13 @@ pub(super) async fn respond(context: &Context, place: &Place, args: Respond) -> 
 
 pub(super) async fn edit(context: &Context, place: &Place, args: Edit) -> Result<Exit, Failure> {
     let item = item(place, &args.id).await?;
+    if item["kind"] == "budget"
+        && let Some(arguments) = &args.arguments
+    {
+        let arguments = Some(arguments.clone());
+        let order = Order { arguments, ..Order::new(item, Decision::Edit, args.message) };
+        return record_all(context, place, vec![order]).await;
+    }
     if item["arguments"].is_null() {
         let id = item["id"].as_str().unwrap_or_default();
         return Err(Failure::usage(format!("{id} has no arguments to edit. Nothing was recorded.")));

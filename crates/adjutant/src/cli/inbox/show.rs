@@ -57,7 +57,8 @@ fn lines(item: &Value, style: Style) -> Vec<String> {
         style.dim(&format!("asked {} by {} · run {}", word("created_at"), word("agent_id"), word("run_id"))),
     ];
     if waits && item["expires_at"].is_string() {
-        lines.push(style.dim(&format!("counts as no after {}", word("expires_at"))));
+        let over = if item["kind"] == "budget" { "goes on by itself at" } else { "counts as no after" };
+        lines.push(style.dim(&format!("{over} {}", word("expires_at"))));
     }
     if item["decision"].is_string() {
         lines.push(format!("decided: {} by {}", word("decision"), word("decided_by")));
@@ -79,8 +80,15 @@ fn lines(item: &Value, style: Style) -> Vec<String> {
         lines.extend([String::new(), style.dim(&one_line(&lasting))]);
     }
     if waits {
-        let (verb, outcomes) = if is_call { ("approve", "") } else { ("resolve", " happened|run|abandon") };
-        lines.extend([String::new(), format!("adjutant inbox {verb} {}{outcomes}", short(&word("id")))]);
+        let id = short(&word("id"));
+        let next = match (word("kind").as_str(), is_call) {
+            ("budget", _) => format!(
+                "adjutant inbox approve {id}    (or: inbox edit {id} --arguments '{{\"raise_usd\": 1}}', inbox reject {id})"
+            ),
+            (_, true) => format!("adjutant inbox approve {id}"),
+            (_, false) => format!("adjutant inbox resolve {id} happened|run|abandon"),
+        };
+        lines.extend([String::new(), next]);
     }
     lines
 }

@@ -81,7 +81,7 @@ fn lines(document: &Value, style: Style) -> Vec<String> {
             word("agent").to_owned(),
             word("status").to_owned(),
             row["steps"].to_string(),
-            MicroUsd(row["cost_microusd"].as_u64().unwrap_or_default()).to_string(),
+            wire::cost(MicroUsd(row["cost_microusd"].as_u64().unwrap_or_default()), row["cost_estimated"] == true),
             ago(word("created_at")),
             cut(&one_line(word("title")), TITLE),
         ]

@@ -103,6 +103,16 @@ fn story(report: &Value, agent: &str, style: Style) -> Vec<String> {
         word("chat_id"),
         cut(word("head_hash"), 13),
     )));
+    let tokens = &report["token_usage"];
+    lines.push(style.dim(&format!(
+        "{} · {} tokens in ({} cached) · {} out ({} reasoning)",
+        count(list("model_calls").len(), "model call", "model calls"),
+        tokens["input"],
+        tokens["cached"],
+        tokens["output"],
+        tokens["reasoning"],
+    )));
+    lines.extend(list("model_calls").iter().filter_map(|call| model_line(call, style)));
     lines.extend(list("actions").iter().map(|action| action_line(action, style)));
     if report["error"].is_object() {
         let part = |field: &str| report["error"][field].as_str().unwrap_or_default().to_owned();
@@ -122,10 +132,19 @@ fn story(report: &Value, agent: &str, style: Style) -> Vec<String> {
     lines
 }
 
+/// A model call that did not go as asked: it failed, and perhaps another model was asked instead.
+fn model_line(call: &Value, style: Style) -> Option<String> {
+    let word = |field: &str| clean(call[field].as_str().unwrap_or_default());
+    let next = call["fallback"].as_str().map(|next| format!(" → {}", clean(next))).unwrap_or_default();
+    let failed = call["model_served"].is_null();
+    failed.then(|| style.warn(&format!("↻ {}: {}{next}", word("model_asked"), word("outcome"))))
+}
+
 fn dollars(report: &Value) -> String {
-    let mut text = MicroUsd(report["cost_microusd"].as_u64().unwrap_or_default()).to_string();
+    let cost = report["cost_microusd"].as_u64().unwrap_or_default();
+    let mut text = MicroUsd(cost).to_string();
     if report["cost_estimated"] == true {
-        text.push_str(" (estimated)");
+        text.push_str(if cost == 0 { " (price not known)" } else { " (estimated)" });
     }
     text
 }

@@ -7,6 +7,7 @@ use axum::http::StatusCode;
 pub(in crate::http) enum Kind {
     Malformed,
     Unauthenticated,
+    BudgetExhausted,
     Forbidden,
     NotFound,
     MethodNotAllowed,
@@ -33,9 +34,10 @@ pub(in crate::http) enum Kind {
 }
 
 impl Kind {
-    pub(in crate::http) const ALL: [Self; 25] = [
+    pub(in crate::http) const ALL: [Self; 26] = [
         Self::Malformed,
         Self::Unauthenticated,
+        Self::BudgetExhausted,
         Self::Forbidden,
         Self::NotFound,
         Self::MethodNotAllowed,
@@ -66,6 +68,7 @@ impl Kind {
         match self {
             Self::Malformed => ("malformed", 400, "The request is no JSON, or no valid UTF-8."),
             Self::Unauthenticated => ("unauthenticated", 401, "Nobody is signed in, or no longer."),
+            Self::BudgetExhausted => ("budget_exhausted", 402, "The money of a day or a month is spent."),
             Self::Forbidden => ("forbidden", 403, "You may see it, but not do this with it."),
             Self::NotFound => ("not_found", 404, "It does not exist, or it belongs to somebody else."),
             Self::MethodNotAllowed => ("method_not_allowed", 405, "This address does not take this method."),

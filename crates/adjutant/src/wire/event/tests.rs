@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use adjutant_core::budget::{BudgetAsk, Raise};
 use adjutant_core::content::{Content, Hash};
 use adjutant_core::guard::filter::FilterPoint;
 use adjutant_core::guard::judge::{Decision as Guard, Verdict};
@@ -49,6 +50,9 @@ fn start() -> RunStarted {
         supersedes: None,
         user_message: Some(Content::from("tidy the notes")),
         model: "demo/guide".to_owned(),
+        fallbacks: Vec::new(),
+        strategy: None,
+        budget: None,
         temperature: None,
         system_prompt: Content::from("You are Guide."),
         tools: Content::from("[]"),
@@ -109,7 +113,35 @@ fn verdict(decision: Guard) -> Event {
 
 fn failed(retry_at: Option<Time>) -> Event {
     let (class, message) = ("rate_limited".to_owned(), "Too many requests.".to_owned());
-    ModelFailed { turn: 1, attempt: 1, class, message, retry_at }.into()
+    ModelFailed {
+        turn: 1,
+        attempt: 1,
+        class,
+        message,
+        retry_at,
+        model: String::new(),
+        next: None,
+        partial: false,
+        cost: None,
+    }
+    .into()
+}
+
+fn fallback() -> Event {
+    let Event::ModelFailed(body) = failed(Some(AT)) else { unreachable!() };
+    ModelFailed { model: "a/one".to_owned(), next: Some("b/two".to_owned()), ..body }.into()
+}
+
+fn no_money() -> Event {
+    let ask = BudgetAsk {
+        approval: approval(),
+        purse: "agent/x/month/2026-11".to_owned(),
+        limit: MicroUsd(20_000_000),
+        spent: MicroUsd(19_990_000),
+        needed: MicroUsd(40_000),
+        raise: MicroUsd(250_000),
+    };
+    Paused { reason: PauseReason::Budget, until: Some(AT), by: None, ask: Some(Box::new(ask)) }.into()
 }
 
 const USAGE: TokenUsage = TokenUsage { input: 10, output: 5, cached: 2, reasoning: 1, cache_write: 0 };
@@ -126,6 +158,7 @@ fn beginning() -> Vec<Event> {
         usage: USAGE,
         estimated: true,
         cost: Some(MicroUsd(1500)),
+        price_version: None,
         finish: FinishReason::ToolCalls,
         served_model: "demo/guide".to_owned(),
         ms: 3,
@@ -133,12 +166,23 @@ fn beginning() -> Vec<Event> {
     vec![
         start().into(),
         fork.into(),
-        ModelRequested { turn: 1, attempt: 1, model: "demo/guide".to_owned(), request: Hash::ZERO, dropped: 0 }.into(),
+        ModelRequested {
+            turn: 1,
+            attempt: 1,
+            model: "demo/guide".to_owned(),
+            request: Hash::ZERO,
+            dropped: 0,
+            reserved: None,
+            purses: Vec::new(),
+            key: None,
+        }
+        .into(),
         Thought { turn: 1, form: ThoughtForm::Text, text: Content::from("Let me look."), signature: None }.into(),
         Said { turn: 2, text: Content::from("Done.") }.into(),
         answered.into(),
         failed(Some(AT)),
         failed(None),
+        fallback(),
     ]
 }
 
@@ -213,8 +257,20 @@ fn ending() -> Vec<Event> {
         files_modified: vec!["/todo.md".to_owned()],
     };
     vec![
-        Paused { reason: PauseReason::Rate, until: Some(AT), by: None }.into(),
-        Resumed { by: user() }.into(),
+        Paused { reason: PauseReason::Rate, until: Some(AT), by: None, ask: None }.into(),
+        Resumed { by: user(), raised: None }.into(),
+        BudgetAlerted {
+            purse: "agent/x/month/2026-11".to_owned(),
+            at: MicroUsd(5_000_000),
+            spent: MicroUsd(5_100_000),
+        }
+        .into(),
+        no_money(),
+        Resumed {
+            by: user(),
+            raised: Some(Raise { purse: "agent/x/month/2026-11".to_owned(), amount: MicroUsd(250_000) }),
+        }
+        .into(),
         CancelAsked { by: user(), reason: reason.clone() }.into(),
         Cancelled { reason }.into(),
         Errored { code, message, retryable: false }.into(),

@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::{AgentConfig, Autonomy, Flow};
+use crate::budget::BudgetSpec;
 use crate::guard::filter::{self, FilterEntry};
 use crate::guard::scope::ScopeSpec;
 use crate::guard::words::{is_slug, parse_seconds, slug_of};
 use crate::limits;
+use crate::routing::{ModelChoice, Strategy, Wanted};
 use crate::tool::{Category, Level};
 
 /// An agent as a person writes it. Only the name is required; an unknown key is an error.
@@ -27,8 +29,12 @@ pub struct AgentSpec {
     pub category: Option<String>,
     /// Words in a message that speak for this agent when none is named.
     pub keywords: Option<BTreeSet<String>>,
-    /// `provider/model`, or `default`.
-    pub model: Option<String>,
+    /// A model, several in order, a strategy, or `default`.
+    pub model: Option<ModelChoice>,
+    /// Models that may stand in for it, in order.
+    pub fallback_models: Option<Vec<String>>,
+    /// How to choose a model where it is left open, and who stands in where nobody is named.
+    pub routing: Option<Strategy>,
     /// Sampling temperature; the provider's own when omitted.
     pub temperature: Option<f64>,
     /// Its instructions.
@@ -77,6 +83,8 @@ pub struct AgentSpec {
     pub content_filter: Option<Vec<FilterEntry>>,
     /// How long an approval waits, such as `24h`.
     pub approval_expires_in: Option<String>,
+    /// What it may spend.
+    pub budget: Option<BudgetSpec>,
     /// Whether it may run.
     pub is_active: Option<bool>,
     /// Free fields, never shown to a model.
@@ -102,21 +110,16 @@ impl AgentSpec {
         let mut problems = Problems::default();
         let limits = Limits::of(&self);
         let slug = self.slug.unwrap_or_else(|| slug_of(&self.name));
-        let named = !self.name.trim().is_empty() && self.name.chars().count() <= 100;
-        problems.check(named, "name", "give 1 to 100 characters");
-        problems.check(is_slug(&slug), "slug", "use 1 to 39 of a-z, 0-9, - and _, beginning with a letter or digit");
+        problems.names(&self.name, &slug);
         let scope = self.scope.unwrap_or_default();
-        problems.0.extend(scope.problems().into_iter().map(|bad| AgentProblem {
-            field: format!("scope.{}", bad.field),
-            detail: format!("`{}`: {}", bad.entry, bad.reason),
-        }));
+        problems.scope(&scope);
         let defaulted = self.tools.is_none() && self.toolsets.is_none();
         let toolsets = if defaulted { BTreeSet::from(["files".to_owned()]) } else { self.toolsets.unwrap_or_default() };
         limits.check(&mut problems);
         let content_filter = problems.filter(self.content_filter.unwrap_or_default());
         problems.check(self.temperature.is_none_or(|heat| (0.0..=2.0).contains(&heat)), "temperature", "use 0 to 2");
-        let model = self.model.unwrap_or_else(|| "default".to_owned());
-        problems.check(model == "default" || model.contains('/'), "model", "write provider/model, or default");
+        let wanted = problems.or_note(Wanted::of(self.model, self.fallback_models, self.routing));
+        let budget = problems.or_note(self.budget.unwrap_or_default().complete().map_err(|why| ("budget", why)));
         let mut config = AgentConfig {
             name: self.name,
             slug,
@@ -124,7 +127,9 @@ impl AgentSpec {
             emoji: self.emoji.unwrap_or_default(),
             category: self.category.unwrap_or_default(),
             keywords: self.keywords.unwrap_or_default(),
-            model,
+            model: wanted.as_ref().map(|wanted| wanted.model.clone()).unwrap_or_default(),
+            fallback_models: wanted.as_ref().map(|wanted| wanted.fallbacks.clone()).unwrap_or_default(),
+            routing: wanted.and_then(|wanted| wanted.strategy),
             temperature: self.temperature,
             system_prompt: self.system_prompt.unwrap_or_default(),
             scope,
@@ -149,6 +154,7 @@ impl AgentSpec {
             tool_limits: self.tool_limits.unwrap_or_default(),
             content_filter,
             approval_expires_secs: limits.expiry.unwrap_or_default(),
+            budget: budget.unwrap_or_default(),
             is_active: self.is_active.unwrap_or(true),
             metadata: self.metadata.unwrap_or_default(),
         };
@@ -219,6 +225,23 @@ const ALL_CATEGORIES: [Category; 9] = [
 struct Problems(Vec<AgentProblem>);
 
 impl Problems {
+    fn names(&mut self, name: &str, slug: &str) {
+        let named = !name.trim().is_empty() && name.chars().count() <= 100;
+        self.check(named, "name", "give 1 to 100 characters");
+        self.check(is_slug(slug), "slug", "use 1 to 39 of a-z, 0-9, - and _, beginning with a letter or digit");
+    }
+
+    fn scope(&mut self, scope: &ScopeSpec) {
+        self.0.extend(scope.problems().into_iter().map(|bad| AgentProblem {
+            field: format!("scope.{}", bad.field),
+            detail: format!("`{}`: {}", bad.entry, bad.reason),
+        }));
+    }
+
+    fn or_note<T>(&mut self, read: Result<T, (&str, &str)>) -> Option<T> {
+        read.map_err(|(field, detail)| self.check(false, field, detail)).ok()
+    }
+
     fn filter(&mut self, entries: Vec<FilterEntry>) -> Vec<FilterEntry> {
         let problems = filter::problems(&entries).into_iter();
         self.0.extend(problems.map(|(field, detail)| AgentProblem { field, detail }));

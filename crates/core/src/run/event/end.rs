@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::approval::Actor;
+use crate::budget::{BudgetAsk, Raise};
 use crate::content::Content;
 use crate::label::Labels;
 use crate::money::{MicroUsd, TokenUsage};
@@ -40,6 +41,9 @@ pub struct Paused {
     /// Who asked, if somebody did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Actor>,
+    /// What is asked for, where the money is used up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask: Option<Box<BudgetAsk>>,
 }
 
 impl Paused {
@@ -55,6 +59,20 @@ impl Paused {
 pub struct Resumed {
     /// Who said so.
     pub by: Actor,
+    /// The money they added.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raised: Option<Raise>,
+}
+
+/// Spending has reached an amount that somebody wanted to hear of.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BudgetAlerted {
+    /// The purse.
+    pub purse: String,
+    /// The amount.
+    pub at: MicroUsd,
+    /// What was spent then.
+    pub spent: MicroUsd,
 }
 
 /// Somebody asked to cancel.

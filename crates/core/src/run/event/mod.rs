@@ -9,7 +9,9 @@ mod start;
 
 pub use approval::{Actor, ApprovalAsked, ApprovalDecided, ApprovalKind, Decision, GrantScope, Risk};
 pub use call::{CallEnded, CallInDoubt, CallJudged, CallProposed, CallStarted, DoubtOutcome, InDoubtResolved};
-pub use end::{CancelAsked, Cancelled, EndStatus, Errored, LabelsRaised, PauseReason, Paused, Resumed, RunEnded};
+pub use end::{
+    BudgetAlerted, CancelAsked, Cancelled, EndStatus, Errored, LabelsRaised, PauseReason, Paused, Resumed, RunEnded,
+};
 pub use filter::ContentFiltered;
 pub use model::{ModelAnswered, ModelFailed, ModelRequested, Said, Thought, ThoughtForm};
 pub use start::{Base, Effects, RunLimits, RunStarted};
@@ -100,6 +102,8 @@ events! {
     LabelsRaised "labels_raised";
     /// A content filter changed, held back or labelled a text.
     ContentFiltered "content_filtered";
+    /// Spending has reached an amount that somebody wanted to hear of.
+    BudgetAlerted "budget_alerted";
     /// The run holds.
     Paused "paused";
     /// The run goes on.
@@ -160,7 +164,7 @@ impl Event {
     pub const fn class(&self) -> Class {
         match self {
             Self::RunStarted(_) | Self::InDoubtResolved(_) | Self::CancelAsked(_) => Class::Command,
-            Self::ApprovalDecided(ApprovalDecided { by, .. }) | Self::Resumed(Resumed { by }) => match by {
+            Self::ApprovalDecided(ApprovalDecided { by, .. }) | Self::Resumed(Resumed { by, .. }) => match by {
                 Actor::User(_) | Actor::Rule(_) => Class::Command,
                 // That a time has come is concluded, not asked for.
                 Actor::Clock => Class::Decision,
@@ -185,6 +189,7 @@ impl Event {
                 }
             }
             Self::ModelRequested(_)
+            | Self::BudgetAlerted(_)
             | Self::CallJudged(_)
             | Self::ApprovalAsked(_)
             | Self::CallStarted(_)
@@ -224,6 +229,7 @@ impl Event {
             | Self::CallInDoubt(_)
             | Self::LabelsRaised(_)
             | Self::ContentFiltered(_)
+            | Self::BudgetAlerted(_)
             | Self::Paused(_)
             | Self::Resumed(_)
             | Self::CancelAsked(_)

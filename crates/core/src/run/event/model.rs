@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::content::{Content, Hash};
+use crate::id::KeyId;
 use crate::message::FinishReason;
 use crate::money::{MicroUsd, TokenUsage};
 use crate::time::Time;
@@ -21,6 +22,15 @@ pub struct ModelRequested {
     /// Bytes of old content left out to fit the window.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub dropped: u64,
+    /// What it can cost at the most, put aside in `purses`; none where the price is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reserved: Option<MicroUsd>,
+    /// The purses it was put aside in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub purses: Vec<String>,
+    /// The stored key it is made with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<KeyId>,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
@@ -76,6 +86,9 @@ pub struct ModelAnswered {
     /// What it cost; none where the price is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<MicroUsd>,
+    /// The state of the prices that the cost was reckoned with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price_version: Option<String>,
     /// Why it stopped.
     pub finish: FinishReason,
     /// The model that answered.
@@ -98,4 +111,21 @@ pub struct ModelFailed {
     /// When the next attempt is due; none when there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_at: Option<Time>,
+    /// The model that was asked.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub model: String,
+    /// The model that the next attempt asks instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+    /// Whether a piece of the answer was shown before it failed.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub partial: bool,
+    /// What it is counted as: nobody can say what a lost answer cost, so it counts as all that was put aside for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<MicroUsd>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
 }

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::content::{Content, Hash};
 use crate::id::{AgentId, ChatId, NotebookId, RunId, UserId, WorkspaceId};
 use crate::label::Labels;
+use crate::money::MicroUsd;
+use crate::routing::Strategy;
 
 /// What a run is built on: another run's transcript up to an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,6 +65,15 @@ pub struct RunStarted {
     pub user_message: Option<Content>,
     /// The model, resolved.
     pub model: String,
+    /// Those that may stand in for it, in order, resolved.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallbacks: Vec<String>,
+    /// How the model was chosen, where the agent left it open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<Strategy>,
+    /// What the run may cost; none is no limit of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<MicroUsd>,
     /// Sampling temperature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,

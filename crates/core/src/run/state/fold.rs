@@ -37,6 +37,7 @@ impl State {
         // A hold that names its end is over with the first thing that is recorded after it.
         if self.pause.as_ref().is_some_and(|pause| pause.is_over(at)) {
             self.pause = None;
+            self.drop_budget_items(at);
         }
         self.seq = seq;
         self.updated_at = at;
@@ -70,9 +71,11 @@ impl State {
             Event::InDoubtResolved(body) => return self.resolved(body, at),
             Event::LabelsRaised(body) => self.labels = self.labels.join(body.labels),
             Event::ContentFiltered(body) => self.labels = self.labels.join(body.labels),
-            Event::Paused(body) => self.pause = Some(body.clone()),
-            Event::Resumed(_) => self.pause = None,
+            Event::BudgetAlerted(_) => {}
+            Event::Paused(body) => self.hold(body, at),
+            Event::Resumed(body) => self.resume(body, at),
             Event::CancelAsked(body) => {
+                self.refuse_budget_items(&body.by, at);
                 self.cancel.get_or_insert_with(|| body.clone());
             }
             Event::Cancelled(_) if self.cancel.is_none() => return Err("nobody asked to cancel"),
@@ -146,6 +149,7 @@ impl State {
         }
         self.asking = None;
         self.failures.push(body.clone());
+        self.cost += body.cost.unwrap_or_default();
         // What a lost answer had begun to say does not count.
         self.turns.truncate((body.turn as usize).saturating_sub(1));
         Ok(())
@@ -325,6 +329,7 @@ impl State {
         if self.calls().any(|call| call.ended.is_none()) {
             return Err("every call has its result before the run ends");
         }
+        self.drop_budget_items(at);
         self.end = Some((body.clone(), at));
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! The state of a run: the fold of its events. No clock, no chance, no input or output; it never decides.
 
 mod approval;
+mod budget;
 mod call;
 mod fold;
 mod permit;
@@ -9,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 pub use approval::Approval;
+pub use budget::{BudgetItem, Settled};
 pub use call::{Answered, Call, Doubt, Judged, Seen};
 pub use fold::Impossible;
 pub use permit::NoPermit;
@@ -43,6 +45,10 @@ pub struct State {
     pub failures: Vec<ModelFailed>,
     /// Its inbox items.
     pub approvals: BTreeMap<ApprovalId, Approval>,
+    /// What it asked for when its money was used up.
+    pub budget_items: BTreeMap<ApprovalId, BudgetItem>,
+    /// What people added to its own budget.
+    pub raised: MicroUsd,
     /// What it has seen.
     pub labels: Labels,
     /// Tokens so far.

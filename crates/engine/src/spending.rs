@@ -1,0 +1,304 @@
+//! Money of model calls: put aside before a call, settled after it, asked for when it runs out. Which purses there are and
+//! what may be spent from them is read here; whether it is there is decided in the append that announces the call.
+
+use adjutant_core::budget::{Budget, BudgetAsk, Change, Overspent, Owner, Period, RUN_PURSE, Spend, micros};
+use adjutant_core::guard::policy::AgentConfig;
+use adjutant_core::label::Labels;
+use adjutant_core::limits;
+use adjutant_core::message::ModelRequest;
+use adjutant_core::money::{MicroUsd, TokenUsage};
+use adjutant_core::routing::Wanted;
+use adjutant_core::run::event::{BudgetAlerted, Event, ModelRequested, PauseReason, Paused, RunLimits};
+use adjutant_core::run::state::State;
+use adjutant_core::time::Time;
+use adjutant_models::catalog::ModelFacts;
+use adjutant_models::chain::{Failed, Next, Reach, after};
+use adjutant_models::{ModelError, tokens};
+use adjutant_store::row::ModelCallRow;
+
+use crate::driver::Driver;
+use crate::engine::{CurrentAgent, Engine};
+use crate::error::EngineError;
+use crate::log::Flushed;
+use crate::projection::word;
+
+/// Bytes of a token that a window is filled with: fewer than most texts have, so that a full window still fits.
+const BYTES_PER_TOKEN: u64 = 3;
+
+/// Whether the money for a call is there, as far as the run itself can tell.
+pub(crate) enum Reserved {
+    /// It is put aside with the announcement, or the announcement is refused.
+    Fits(Reservation),
+    /// The run's own budget does not hold it.
+    TooMuch(Overspent),
+}
+
+/// Money to be put aside.
+#[derive(Default)]
+pub(crate) struct Reservation {
+    /// The most the call can cost; none where the price is not known, or there is none.
+    pub(crate) amount: Option<MicroUsd>,
+    /// From where.
+    pub(crate) spends: Vec<Spend>,
+}
+
+impl Reservation {
+    pub(crate) fn purses(&self) -> Vec<String> {
+        self.spends.iter().map(|spend| spend.purse.clone()).collect()
+    }
+}
+
+/// A purse that a run draws from, and the budget it belongs to.
+pub(crate) struct Drawn {
+    pub(crate) owner: Owner,
+    pub(crate) budget: Budget,
+}
+
+impl Driver {
+    /// What the next model call takes from which purses.
+    pub(crate) async fn reserve(&self, request: &ModelRequest, agent: &CurrentAgent) -> Result<Reserved, EngineError> {
+        let facts = self.engine.models().facts(&request.model);
+        let output = u64::from(request.max_tokens);
+        let most = facts.and_then(|facts| facts.prices.bound(tokens::bound(request), output));
+        let Some(amount) = most.filter(|most| *most > MicroUsd::ZERO) else {
+            return Ok(Reserved::Fits(Reservation::default()));
+        };
+        let state = self.state();
+        let Some(start) = &state.start else { return Ok(Reserved::Fits(Reservation::default())) };
+        if let Some(limit) = start.budget.map(|budget| budget + state.raised)
+            && state.cost + amount > limit
+        {
+            let over = Overspent { purse: RUN_PURSE.to_owned(), limit, spent: state.cost, needed: amount };
+            return Ok(Reserved::TooMuch(over));
+        }
+        let drawn = self.engine.drawn(start.workspace, agent, start.initiator).await?;
+        let now = self.now();
+        let spends = drawn.iter().flat_map(|drawn| {
+            Period::ALL.map(|period| Spend {
+                purse: drawn.owner.purse(period, &period.name(now, &start.time_zone)),
+                change: Change::Reserve { amount, limit: drawn.budget.of(period) },
+            })
+        });
+        Ok(Reserved::Fits(Reservation { amount: Some(amount), spends: spends.collect() }))
+    }
+
+    /// Holds the run and asks for more. A budget of a day or a month comes back by itself.
+    pub(crate) fn hold_for_money(&mut self, over: Overspent) -> Result<Flushed, EngineError> {
+        let Overspent { purse, limit, spent, needed } = over;
+        let zone = self.state().start.as_ref().map(|start| start.time_zone.clone()).unwrap_or_default();
+        let period = Period::ALL.into_iter().find(|period| purse.contains(&format!("/{}/", period.word())));
+        let until = period.map(|period| period.end(self.now(), &zone));
+        let raise = BudgetAsk::raise_for(limit, spent, needed);
+        let ask = BudgetAsk { approval: self.engine.env().id(), purse, limit, spent, needed, raise };
+        self.log.push(Paused { reason: PauseReason::Budget, until, by: None, ask: Some(Box::new(ask)) })?;
+        Ok(Flushed::Written)
+    }
+
+    /// Says that spending has reached an amount that somebody wanted to hear of, once for all runs.
+    pub(crate) async fn point_out(&mut self, asked: Option<ModelRequested>) -> Result<(), EngineError> {
+        let Some((asked, reserved)) = asked.and_then(|asked| Some((asked.clone(), asked.reserved?))) else {
+            return Ok(());
+        };
+        let agent = self.known_agent().await?;
+        let Some(start) = self.state().start.clone() else { return Ok(()) };
+        let answered = self.state().turns.last().and_then(|turn| turn.answered.as_ref());
+        let cost = answered.and_then(|answered| answered.cost).unwrap_or(reserved);
+        for drawn in self.engine.drawn(start.workspace, &agent, start.initiator).await? {
+            let mine = |purse: &&String| purse.starts_with(&drawn.owner.purse(Period::Month, ""));
+            let Some(purse) = asked.purses.iter().find(mine) else { continue };
+            let kept = self.engine.store().purse(purse).await?;
+            let spent = MicroUsd(kept.spent.0.saturating_sub(reserved.0)) + cost;
+            if let Some(at) = drawn.budget.alert(spent, kept.alerted) {
+                let alert = Spend { purse: purse.clone(), change: Change::Alert(at) };
+                self.log.push_spending(BudgetAlerted { purse: purse.clone(), at, spent }, None, vec![alert])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What follows a failed model call.
+    pub(crate) fn after_failure(&self, model: &str, error: &ModelError, partial: bool) -> Next {
+        let state = self.state();
+        let lineup: Vec<String> = state
+            .start
+            .iter()
+            .flat_map(|start| std::iter::once(start.model.clone()).chain(start.fallbacks.iter().cloned()))
+            .collect();
+        let private_and_untrusted = Labels::PRIVATE.join(Labels::UNTRUSTED);
+        let reach = if partial || state.failures.iter().any(|failure| failure.partial) {
+            Reach::Here
+        } else if state.labels.join(private_and_untrusted) == state.labels {
+            // Another company would be another way out for what somebody else may have asked for.
+            Reach::SameProvider
+        } else {
+            Reach::Anywhere
+        };
+        let number = state.failed_with(model).saturating_add(1);
+        after(&Failed { lineup: &lineup, model, number, error, reach }, self.engine.env().fraction())
+    }
+}
+
+impl Engine {
+    /// Whose money a run of an agent spends, and what they may spend.
+    ///
+    /// # Errors
+    /// Those of the store; a budget that cannot be read is one.
+    pub(crate) async fn drawn(
+        &self,
+        workspace: adjutant_core::id::WorkspaceId,
+        agent: &CurrentAgent,
+        person: adjutant_core::id::UserId,
+    ) -> Result<Vec<Drawn>, EngineError> {
+        let rows = self.store().budgets(workspace).await?;
+        let saved = |kind: &str, subject: String| -> Result<Budget, EngineError> {
+            let row = rows.iter().find(|row| row.kind == kind && row.subject == subject);
+            let read = |body: &String| serde_json::from_str(body);
+            row.map(|row| &row.body).map_or(Ok(Budget::default()), read).map_err(|bad| {
+                EngineError::Invalid(format!("the stored budget of {kind} `{subject}` cannot be read: {bad}"))
+            })
+        };
+        Ok(vec![
+            Drawn { owner: Owner::Agent(agent.id), budget: agent.config.budget.clone() },
+            Drawn { owner: Owner::Person(workspace, person), budget: saved("person", person.to_string())? },
+            Drawn { owner: Owner::Workspace(workspace), budget: saved("workspace", workspace.to_string())? },
+        ])
+    }
+
+    /// The models that a run asks for: the person's, the cheaper one once much was spent, or the agent's.
+    pub(crate) async fn wanted(
+        &self,
+        agent: &CurrentAgent,
+        asked: Option<&str>,
+        now: Time,
+        zone: &str,
+    ) -> Result<Wanted, EngineError> {
+        let config = &agent.config;
+        if let Some(name) = asked {
+            let wanted = Wanted::of(Some(name.into()), None, None);
+            return wanted.map_err(|(field, why)| EngineError::Invalid(format!("{field}: {why}")));
+        }
+        if let (Some(soft), Some(cheaper)) = (config.budget.soft_usd, &config.budget.cheaper_model) {
+            let purse = Owner::Agent(agent.id).purse(Period::Month, &Period::Month.name(now, zone));
+            if self.store().purse(&purse).await?.spent >= micros(soft) {
+                return Ok(Wanted { model: cheaper.clone(), fallbacks: Vec::new(), strategy: None });
+            }
+        }
+        let (fallbacks, strategy) = (config.fallback_models.clone(), config.routing);
+        Ok(Wanted { model: config.model.clone(), fallbacks, strategy })
+    }
+
+    /// Tells whoever starts a run at once that a budget is used up, instead of letting it hold at its first call.
+    pub(crate) async fn check_budgets(
+        &self,
+        workspace: adjutant_core::id::WorkspaceId,
+        agent: &CurrentAgent,
+        person: adjutant_core::id::UserId,
+        now: Time,
+        zone: &str,
+    ) -> Result<(), EngineError> {
+        for drawn in self.drawn(workspace, agent, person).await? {
+            for period in Period::ALL {
+                let Some(limit) = drawn.budget.of(period) else { continue };
+                let purse = self.store().purse(&drawn.owner.purse(period, &period.name(now, zone))).await?;
+                if purse.spent > MicroUsd::ZERO && purse.spent >= limit + purse.raised {
+                    let (whose, until) = (drawn.owner.word(), period.end(now, zone));
+                    let (spent, limit) = (purse.spent, limit + purse.raised);
+                    return Err(EngineError::BudgetExhausted { whose, period: period.word(), spent, limit, until });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a failed call counts as: nothing where the provider did not answer at all, otherwise all that was put aside.
+pub(crate) fn of_failure(error: &ModelError, partial: bool, reserved: Option<MicroUsd>) -> Option<MicroUsd> {
+    let reserved = reserved?;
+    let answered = match error {
+        ModelError::Timeout { .. }
+        | ModelError::Truncated { .. }
+        | ModelError::Network { .. }
+        | ModelError::Unknown { .. }
+        | ModelError::Diverged { .. } => true,
+        ModelError::RateLimited { .. }
+        | ModelError::Overloaded { .. }
+        | ModelError::Unauthorized { .. }
+        | ModelError::NoCredit { .. }
+        | ModelError::UnknownModel { .. }
+        | ModelError::ContextOverflow { .. }
+        | ModelError::BadRequest { .. }
+        | ModelError::Policy { .. }
+        | ModelError::Broken { .. } => false,
+    };
+    Some(if answered || partial { reserved } else { MicroUsd::ZERO })
+}
+
+/// What an event changes in purses, and the model call that is over with it. Follows from the log alone, so that a fact that
+/// is written again after a lost race settles what it should.
+pub(crate) fn of_event(state: &State, event: &Event, at: Time) -> (Vec<Spend>, Option<ModelCallRow>) {
+    if let Event::Resumed(body) = event {
+        let raise = body.raised.iter().filter(|raise| raise.purse != RUN_PURSE);
+        let spends = raise.map(|raise| Spend { purse: raise.purse.clone(), change: Change::Raise(raise.amount) });
+        return (spends.collect(), None);
+    }
+    let Some(row) = model_call(state, event, at) else { return (Vec::new(), None) };
+    let asking = state.asking.as_ref();
+    let reserved = asking.and_then(|asking| asking.reserved).unwrap_or_default();
+    // What cannot be priced is counted as all that was put aside for it.
+    let cost = row.cost.unwrap_or(reserved);
+    let purses = asking.map(|asking| asking.purses.clone()).unwrap_or_default();
+    let settle = |purse| Spend { purse, change: Change::Settle { reserved, cost } };
+    (purses.into_iter().map(settle).collect(), Some(row))
+}
+
+/// The model call that is over with an event.
+pub(crate) fn model_call(state: &State, event: &Event, at: Time) -> Option<ModelCallRow> {
+    let (start, asking) = (state.start.as_ref()?, state.asking.as_ref()?);
+    let row = |outcome: String| ModelCallRow {
+        workspace: start.workspace,
+        run: start.run,
+        turn: asking.turn,
+        attempt: asking.attempt,
+        agent: start.agent,
+        person: start.initiator,
+        key: asking.key,
+        model: asking.model.clone(),
+        served: None,
+        at,
+        outcome,
+        usage: TokenUsage::default(),
+        estimated: false,
+        cost: None,
+        price_version: None,
+        ms: 0,
+    };
+    match event {
+        Event::ModelAnswered(body) => Some(ModelCallRow {
+            served: Some(body.served_model.clone()),
+            usage: body.usage,
+            estimated: body.estimated,
+            cost: body.cost,
+            price_version: body.price_version.clone(),
+            ms: body.ms,
+            ..row(word(&body.finish))
+        }),
+        Event::ModelFailed(body) => {
+            Some(ModelCallRow { cost: body.cost.or(Some(MicroUsd::ZERO)), ..row(body.class.clone()) })
+        }
+        _ => None,
+    }
+}
+
+/// The limits of a run: the agent's, and those of its model where they are known.
+pub(crate) fn run_limits(config: &AgentConfig, facts: Option<&ModelFacts>) -> RunLimits {
+    let asked = config.max_tokens_per_request;
+    let longest = facts.and_then(|facts| facts.longest_output).and_then(|most| u32::try_from(most).ok());
+    let output_tokens = longest.map_or(asked, |most| most.min(asked));
+    let room = facts.and_then(|facts| facts.window).map(|window| window.saturating_sub(u64::from(output_tokens)));
+    RunLimits {
+        turns: config.max_turns,
+        tool_calls: config.max_tool_calls,
+        output_tokens,
+        context_bytes: room.map_or(limits::CONTEXT_BYTES, |room| (room * BYTES_PER_TOKEN).min(limits::CONTEXT_BYTES)),
+    }
+}

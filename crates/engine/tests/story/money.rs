@@ -1,0 +1,267 @@
+//! Models that stand in for each other, and budgets that hold.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use adjutant_core::budget::{Budget, BudgetSpec};
+use adjutant_core::guard::policy::AgentSpec;
+use adjutant_core::message::{FinishReason, ModelAnswer, ModelRequest};
+use adjutant_core::money::{MicroUsd, TokenUsage};
+use adjutant_core::routing::ModelChoice;
+use adjutant_core::run::event::{Decision, Event, PauseReason};
+use adjutant_core::run::status::Status;
+use adjutant_engine::models::catalog::{ModelFacts, PriceTier, Prices, Rate};
+use adjutant_engine::models::{DeltaSink, Model, ModelError, tokens};
+use adjutant_engine::{Agent, EngineError, ModelSource, StartRun};
+use adjutant_store::row::{BudgetRow, UsageFilter};
+use async_trait::async_trait;
+use futures::future::join_all;
+
+use super::{Clock, Stage, ask};
+
+/// Models by name: each fails so often with what it is given, then answers. A token costs a dollar, so that one call costs
+/// at most what the agent may write, and its question.
+#[derive(Default)]
+struct Shelf {
+    failures: Mutex<BTreeMap<String, Vec<ModelError>>>,
+    shown: &'static str,
+    /// Whether each call costs all that it can.
+    greedy: bool,
+    asked: Mutex<Vec<String>>,
+    calls: AtomicUsize,
+}
+
+impl Shelf {
+    fn new(failures: &[(&str, &[ModelError])]) -> Arc<Self> {
+        let failures = failures.iter().map(|(name, errors)| ((*name).to_owned(), errors.to_vec())).collect();
+        Arc::new(Self { failures: Mutex::new(failures), ..Self::default() })
+    }
+
+    fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+struct OnShelf(Arc<Shelf>);
+
+impl ModelSource for OnShelf {
+    fn model(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
+        if name.starts_with("gone/") {
+            return Err(ModelError::UnknownModel { model: name.to_owned(), hint: String::new() });
+        }
+        Ok(Arc::new(Book(Arc::clone(&self.0))))
+    }
+
+    fn facts(&self, name: &str) -> Option<ModelFacts> {
+        let (provider, model) = name.split_once('/')?;
+        if provider == "unpriced" {
+            return None;
+        }
+        let rate = Some(Rate(1_000_000));
+        let base = PriceTier { input: rate, output: rate, ..PriceTier::default() };
+        let prices = Prices { base, over: Vec::new() };
+        Some(ModelFacts { prices, version: "v7".to_owned(), ..ModelFacts::free(provider, model) })
+    }
+}
+
+struct Book(Arc<Shelf>);
+
+impl Book {
+    fn usage(&self, request: &ModelRequest) -> TokenUsage {
+        let (input, output) = match self.0.greedy {
+            true => (tokens::bound(request), u64::from(request.max_tokens)),
+            false => (100, 10),
+        };
+        TokenUsage { input, output, ..TokenUsage::default() }
+    }
+}
+
+#[async_trait]
+impl Model for Book {
+    async fn answer(&self, request: &ModelRequest, deltas: &DeltaSink) -> Result<ModelAnswer, ModelError> {
+        self.0.calls.fetch_add(1, Ordering::SeqCst);
+        self.0.asked.lock().unwrap().push(request.model.clone());
+        deltas.text(self.0.shown);
+        if let Some(error) = self.0.failures.lock().unwrap().get_mut(&request.model).and_then(Vec::pop) {
+            return Err(error);
+        }
+        Ok(ModelAnswer {
+            thinking: Vec::new(),
+            text: format!("from {}", request.model),
+            calls: Vec::new(),
+            usage: Some(self.usage(request)),
+            finish: FinishReason::Stop,
+            served_model: request.model.clone(),
+        })
+    }
+}
+
+async fn agent(stage: &Stage, shelf: &Arc<Shelf>, clock: &Clock, change: impl FnOnce(&mut AgentSpec)) -> Agent {
+    let source: Arc<dyn ModelSource> = Arc::new(OnShelf(Arc::clone(shelf)));
+    let builder = stage.bare().models(source, "a/one").env(clock.env()).toolsets([]);
+    builder.configure(|spec| spec.max_tokens_per_request = Some(100)).configure(change).build().await.unwrap()
+}
+
+fn in_order(models: &[&str]) -> impl FnOnce(&mut AgentSpec) {
+    let models = models.iter().map(|name| (*name).to_owned()).collect();
+    move |spec| spec.model = Some(ModelChoice::InOrder(models))
+}
+
+fn budget(json: &str) -> BudgetSpec {
+    serde_json::from_str(json).unwrap()
+}
+
+async fn failures(agent: &Agent, run: adjutant_core::id::RunId) -> Vec<(String, Option<String>)> {
+    let recorded = agent.engine().recorded(agent.workspace(), run, 0, None).await.unwrap();
+    let failed = recorded.into_iter().filter_map(|item| match item.event {
+        Event::ModelFailed(body) => Some((body.model, body.next)),
+        _ => None,
+    });
+    failed.collect()
+}
+
+#[tokio::test]
+async fn another_model_stands_in_and_every_attempt_is_in_the_record() {
+    let (stage, clock) = (Stage::new(&[]), Clock::new());
+    let gone = ModelError::RateLimited { retry_after: Some(std::time::Duration::from_secs(900)), status: Some(429) };
+    let shelf = Shelf::new(&[("a/one", &[gone])]);
+    let agent = agent(&stage, &shelf, &clock, in_order(&["a/one", "gone/away", "b/two"])).await;
+    let report = agent.run("go").await.unwrap();
+    assert_eq!((report.status, report.result.as_str()), (Status::Completed, "from b/two"));
+    assert_eq!(shelf.asked(), ["a/one", "b/two"], "what is not here cannot stand in");
+    assert_eq!(failures(&agent, report.id).await, [("a/one".to_owned(), Some("b/two".to_owned()))]);
+    let [first, second] = &report.model_calls[..] else { panic!("{:#?}", report.model_calls) };
+    assert_eq!(
+        (first.model_asked.as_str(), first.cost_microusd, first.fallback.as_deref()),
+        ("a/one", Some(0), Some("b/two"))
+    );
+    assert_eq!((second.model_asked.as_str(), second.cost_microusd), ("b/two", Some(110)));
+    assert_eq!((second.price_version.as_deref(), second.model_served.as_deref()), (Some("v7"), Some("b/two")));
+    assert_eq!((report.cost_microusd, report.cost_estimated), (110, false));
+    let rows = agent.engine().store().model_calls(agent.workspace(), &UsageFilter::default(), 0, 9).await.unwrap();
+    let rows: Vec<_> = rows.iter().map(|row| (row.model.as_str(), row.outcome.as_str(), row.cost)).collect();
+    assert_eq!(rows, [("a/one", "rate_limited", Some(MicroUsd(0))), ("b/two", "stop", Some(MicroUsd(110)))]);
+    let replay = agent.engine().replay(agent.workspace(), report.id).await.unwrap();
+    assert!(replay.divergences.is_empty(), "{replay:#?}");
+}
+
+#[tokio::test]
+async fn no_other_model_is_asked_once_a_piece_of_an_answer_was_shown() {
+    let (stage, clock) = (Stage::new(&[]), Clock::new());
+    let refused = ModelError::RateLimited { retry_after: Some(std::time::Duration::from_secs(900)), status: Some(429) };
+    let failures_of_one = BTreeMap::from([("a/one".to_owned(), vec![refused])]);
+    let shelf = Arc::new(Shelf { failures: Mutex::new(failures_of_one), shown: "so far", ..Shelf::default() });
+    let agent = agent(&stage, &shelf, &clock, in_order(&["a/one", "b/two"])).await;
+    let report = agent.run("go").await.unwrap();
+    assert_eq!(failures(&agent, report.id).await, [("a/one".to_owned(), None)]);
+    assert!(shelf.asked().iter().all(|model| model == "a/one"), "{:?}", shelf.asked());
+}
+
+#[tokio::test]
+async fn a_price_that_is_not_known_stays_unknown() {
+    let (stage, clock) = (Stage::new(&[]), Clock::new());
+    let shelf = Shelf::new(&[]);
+    let agent = agent(&stage, &shelf, &clock, in_order(&["unpriced/x"])).await;
+    let report = agent.run("go").await.unwrap();
+    assert_eq!((report.model_calls[0].cost_microusd, report.cost_estimated), (None, true));
+}
+
+#[tokio::test]
+async fn a_run_without_money_holds_asks_and_goes_on_from_the_same_event() {
+    let (stage, clock) = (Stage::new(&[]), Clock::new());
+    let shelf = Shelf::new(&[]);
+    let agent = agent(&stage, &shelf, &clock, |spec| spec.budget = Some(budget(r#"{"run_usd":0.0001}"#))).await;
+    let held = agent.run("go").await.unwrap();
+    assert_eq!((held.status, shelf.calls.load(Ordering::SeqCst)), (Status::Paused, 0));
+    let state = agent.engine().run_state(agent.workspace(), held.id).await.unwrap();
+    let pause = state.pause.clone().unwrap();
+    let ask = pause.ask.clone().unwrap();
+    assert_eq!((pause.reason, pause.until, ask.raise), (PauseReason::Budget, None, MicroUsd(250_000)));
+    assert_eq!(held.pending_approvals, [ask.approval]);
+    let rows = agent.engine().store().approvals(agent.workspace(), &Default::default(), 9).await.unwrap();
+    assert_eq!((rows[0].kind.as_str(), rows[0].status.as_str()), ("budget", "pending"));
+    assert!(rows[0].card.contains("+$0.25 and continue?"), "{}", rows[0].card);
+    let again = agent.resume(held.id).await.unwrap();
+    assert_eq!(again.status, Status::Paused, "asking again changes nothing");
+    agent.decide(ask.approval, Decision::Approve).await.unwrap();
+    let done = agent.resume(held.id).await.unwrap();
+    assert_eq!((done.status, done.cost_microusd), (Status::Completed, 110));
+    assert!(matches!(agent.decide(ask.approval, Decision::Approve).await, Err(EngineError::Refused(_))));
+    let rows = agent.engine().store().approvals(agent.workspace(), &Default::default(), 9).await.unwrap();
+    assert_eq!(rows[0].status, "approved");
+    agent.engine().rebuild_run(agent.workspace(), held.id).await.unwrap();
+    let rebuilt = agent.engine().store().approvals(agent.workspace(), &Default::default(), 9).await.unwrap();
+    assert_eq!(rebuilt, rows);
+}
+
+#[tokio::test]
+async fn of_sixty_four_runs_on_a_budget_of_ten_calls_ten_call_and_the_others_hold_and_can_go_on() {
+    let (stage, clock) = (Stage::new(&[]), Clock::new());
+    let shelf = Arc::new(Shelf { greedy: true, ..Shelf::default() });
+    let agent = agent(&stage, &shelf, &clock, |_| {}).await;
+    let (engine, workspace) = (agent.engine(), agent.workspace());
+    // One call first, to know what each costs: they are all alike.
+    let each = agent.run("go").await.unwrap().cost_microusd;
+    let row = BudgetRow {
+        workspace,
+        kind: "workspace".to_owned(),
+        subject: workspace.to_string(),
+        body: serde_json::to_string(&Budget { day_usd: Some(each as f64 * 11.0 / 1e6), ..Budget::default() }).unwrap(),
+        saved_at: engine.env().now(),
+    };
+    engine.store().save_budget(&row).await.unwrap();
+    let mut runs = Vec::new();
+    for _ in 0..64 {
+        runs.push(engine.start_run(workspace, ask(&agent)).await.unwrap());
+    }
+    let reports = join_all(runs.iter().map(|run| agent.resume(*run))).await;
+    let reports: Vec<_> = reports.into_iter().map(Result::unwrap).collect();
+    let done = reports.iter().filter(|report| report.status == Status::Completed).count();
+    let held: Vec<_> = reports.iter().filter(|report| report.status == Status::Paused).collect();
+    assert_eq!((done, held.len(), shelf.calls.load(Ordering::SeqCst)), (10, 54, 11));
+    let spent = engine.store().usage(workspace, &UsageFilter::default()).await.unwrap();
+    assert_eq!(spent.iter().map(|row| row.cost.0).sum::<u64>(), each * 11);
+    let refused = engine.start_run(workspace, ask(&agent)).await.unwrap_err();
+    assert!(matches!(refused, EngineError::BudgetExhausted { whose: "workspace", period: "day", .. }), "{refused}");
+    agent.decide(held[0].pending_approvals[0], Decision::Approve).await.unwrap();
+    assert_eq!(agent.resume(held[0].id).await.unwrap().status, Status::Completed);
+    agent.decide(held[1].pending_approvals[0], Decision::Reject).await.unwrap();
+    assert_eq!(agent.resume(held[1].id).await.unwrap().status, Status::Cancelled);
+    clock.forward(24 * 3600);
+    assert_eq!(agent.resume(held[2].id).await.unwrap().status, Status::Completed, "another day, another budget");
+}
+
+#[tokio::test]
+async fn each_amount_is_pointed_out_once_and_over_the_soft_limit_runs_are_cheaper() {
+    let (stage, clock) = (Stage::new(&[]), Clock::new());
+    let shelf = Shelf::new(&[]);
+    let json = r#"{"alert_at_usd":[0.0002,0.0003],"soft_usd":0.0004,"cheaper_model":"b/cheap"}"#;
+    let agent = agent(&stage, &shelf, &clock, |spec| spec.budget = Some(budget(json))).await;
+    let mut alerts = Vec::new();
+    let mut models = Vec::new();
+    for _ in 0..5 {
+        let report = agent.run("go").await.unwrap();
+        models.push(report.provenance.model.clone());
+        for item in agent.engine().recorded(agent.workspace(), report.id, 0, None).await.unwrap() {
+            if let Event::BudgetAlerted(body) = item.event {
+                alerts.push((models.len(), body.at.0, body.spent.0));
+            }
+        }
+    }
+    assert_eq!(alerts, [(2, 200, 220), (3, 300, 330)]);
+    assert_eq!(models, ["a/one", "a/one", "a/one", "a/one", "b/cheap"]);
+}
+
+#[tokio::test]
+async fn a_run_may_be_given_less_than_its_agent_allows_and_never_more() {
+    let (stage, clock) = (Stage::new(&[]), Clock::new());
+    let shelf = Shelf::new(&[]);
+    let agent = agent(&stage, &shelf, &clock, |_| {}).await;
+    for (max_cost, status, limit) in [(1, Status::Paused, 1), (9_000_000, Status::Completed, 500_000)] {
+        let ask = StartRun { max_cost: Some(MicroUsd(max_cost)), ..ask(&agent) };
+        let run = agent.engine().start_run(agent.workspace(), ask).await.unwrap();
+        let report = agent.resume(run).await.unwrap();
+        assert_eq!((report.status, report.budget_microusd), (status, Some(limit)));
+    }
+}

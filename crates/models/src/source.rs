@@ -1,0 +1,231 @@
+//! Where models come from: by name, with what is known about them. Anything that finds a model by its name is a source, a
+//! plain function too.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use adjutant_core::routing::{DEFAULT, Strategy, Wanted};
+
+use crate::catalog::ModelFacts;
+use crate::router::{Candidate, Choice, Needs, choose};
+use crate::{Model, ModelError};
+
+/// Models that a strategy names to stand in, where nobody else did.
+const CHOSEN_STAND_INS: usize = 3;
+
+/// A model that can be used here, and how it has been.
+#[derive(Debug, Clone)]
+pub struct Offer {
+    /// `provider/model`, the provider by its name here.
+    pub name: String,
+    /// What is known about it.
+    pub facts: ModelFacts,
+    /// How long it took lately until the first piece of an answer.
+    pub first_piece: Option<Duration>,
+    /// How long its provider is still left alone.
+    pub resting: Option<Duration>,
+}
+
+/// Finds models.
+///
+/// To implement one: `model` is enough. Without `facts` no price is known, and without `offers` no strategy has a choice.
+pub trait ModelSource: Send + Sync {
+    /// The model of this name.
+    ///
+    /// # Errors
+    /// `UnknownModel` when there is none.
+    fn model(&self, name: &str) -> Result<Arc<dyn Model>, ModelError>;
+
+    /// What is known about a model of this name.
+    fn facts(&self, name: &str) -> Option<ModelFacts> {
+        let _ = name;
+        None
+    }
+
+    /// The models that can be used here, as far as they are known.
+    fn offers(&self) -> Vec<Offer> {
+        Vec::new()
+    }
+}
+
+impl<F> ModelSource for F
+where
+    F: Fn(&str) -> Result<Arc<dyn Model>, ModelError> + Send + Sync,
+{
+    fn model(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
+        self(name)
+    }
+}
+
+/// The models of a run: the one to ask, and those that may stand in for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lineup {
+    /// The one to ask.
+    pub model: String,
+    /// Those that may stand in for it, in order.
+    pub fallbacks: Vec<String>,
+    /// Why it was chosen, where it was left open.
+    pub choice: Option<Choice>,
+}
+
+/// Chooses the models of a run.
+///
+/// # Errors
+/// When a model is not known, may mean several, or none can do what is needed.
+pub fn lineup(
+    source: &dyn ModelSource,
+    wanted: &Wanted,
+    default_model: &str,
+    needs: &Needs,
+) -> Result<Lineup, ModelError> {
+    let offers = source.offers();
+    let open = wanted.model == DEFAULT;
+    let choice = match wanted.strategy {
+        Some(strategy) if !offers.is_empty() => match chosen(&offers, needs, strategy) {
+            Ok(choice) => Some(choice),
+            // Nobody else fits; a model that was named is used all the same.
+            Err(_) if !open => None,
+            Err(none) => return Err(unknown(strategy.word(), format!(", {none}"))),
+        },
+        Some(_) | None => None,
+    };
+    let model = match &choice {
+        Some(choice) if open => choice.model.clone(),
+        Some(_) | None if open => named(source, &offers, default_model)?,
+        Some(_) | None => named(source, &offers, &wanted.model)?,
+    };
+    let mut fallbacks: Vec<String> = if wanted.fallbacks.is_empty() {
+        choice.iter().flat_map(|choice| stand_ins(choice, &model)).collect()
+    } else {
+        // One that is not here cannot stand in; the others can.
+        wanted.fallbacks.iter().filter_map(|name| named(source, &offers, name).ok()).collect()
+    };
+    let mut seen = vec![model.clone()];
+    fallbacks.retain(|name| {
+        let new = !seen.contains(name);
+        seen.push(name.clone());
+        new
+    });
+    Ok(Lineup { model, fallbacks, choice: choice.filter(|_| open) })
+}
+
+/// What a strategy would choose now, with its reasons.
+///
+/// # Errors
+/// When no model can do what is needed.
+pub fn chosen(offers: &[Offer], needs: &Needs, strategy: Strategy) -> Result<Choice, crate::router::NoChoice> {
+    let candidates: Vec<_> = offers.iter().map(Candidate::of).collect();
+    choose(&candidates, needs, strategy)
+}
+
+/// The best of other providers, one of each.
+fn stand_ins(choice: &Choice, model: &str) -> Vec<String> {
+    let provider = |name: &str| name.split('/').next().unwrap_or_default().to_owned();
+    let mut used = vec![provider(model)];
+    let mut found = Vec::new();
+    for ranked in &choice.ranked {
+        let whose = provider(&ranked.model);
+        if !used.contains(&whose) {
+            used.push(whose);
+            found.push(ranked.model.clone());
+        }
+    }
+    found.truncate(CHOSEN_STAND_INS);
+    found
+}
+
+/// The whole name of a model: as it is, or found by its bare name among those that are known here.
+fn named(source: &dyn ModelSource, offers: &[Offer], name: &str) -> Result<String, ModelError> {
+    let missing = match source.model(name) {
+        Ok(_) => return Ok(name.to_owned()),
+        Err(missing) => missing,
+    };
+    let is_meant = |offer: &&Offer| {
+        let own = &offer.facts.model;
+        own == name || own.rsplit_once('/').is_some_and(|(_, short)| short == name)
+    };
+    let found: Vec<_> = offers.iter().filter(is_meant).map(|offer| offer.name.clone()).collect();
+    match &found[..] {
+        [] => Err(missing),
+        [one] => Ok(one.clone()),
+        several => Err(unknown(name, format!(": it may be {}", several.join(", ")))),
+    }
+}
+
+fn unknown(model: &str, hint: String) -> ModelError {
+    ModelError::UnknownModel { model: model.to_owned(), hint }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::Catalog;
+    use crate::demo::Demo;
+
+    /// Knows these names of the catalog, and the demo.
+    struct Shelf(&'static [(&'static str, &'static str)]);
+
+    impl ModelSource for Shelf {
+        fn model(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
+            let known = name == "demo/guide" || self.0.iter().any(|(here, _)| *here == name);
+            if known { Ok(Arc::new(Demo::default())) } else { Err(unknown(name, String::new())) }
+        }
+
+        fn offers(&self) -> Vec<Offer> {
+            let offer = |(name, known): &(&str, &str)| Offer {
+                name: (*name).to_owned(),
+                facts: Catalog::built_in().find(known, |_| true).unwrap().clone(),
+                first_piece: None,
+                resting: None,
+            };
+            self.0.iter().map(offer).collect()
+        }
+    }
+
+    const SHELF: Shelf = Shelf(&[
+        ("anthropic/claude-opus-4-8", "anthropic/claude-opus-4-8"),
+        ("work/gpt-5.4-mini", "openai/gpt-5.4-mini"),
+        ("play/gpt-5.4-mini", "openai/gpt-5.4-mini"),
+        ("deepseek/deepseek-chat", "deepseek/deepseek-chat"),
+    ]);
+
+    fn wanted(model: &str, fallbacks: &[&str], strategy: Option<Strategy>) -> Wanted {
+        let fallbacks = fallbacks.iter().map(|name| (*name).to_owned()).collect();
+        Wanted { model: model.to_owned(), fallbacks, strategy }
+    }
+
+    fn lined_up(wanted: &Wanted) -> Result<Vec<String>, String> {
+        let found = lineup(&SHELF, wanted, "demo/guide", &Needs::default()).map_err(|error| error.to_string())?;
+        Ok(std::iter::once(found.model).chain(found.fallbacks).collect())
+    }
+
+    #[test]
+    fn a_bare_name_is_enough_where_it_means_one_model() {
+        assert_eq!(lined_up(&wanted("deepseek-chat", &[], None)).unwrap(), ["deepseek/deepseek-chat"]);
+        assert_eq!(
+            lined_up(&wanted("gpt-5.4-mini", &[], None)).unwrap_err(),
+            "model `gpt-5.4-mini` is not known: it may be work/gpt-5.4-mini, play/gpt-5.4-mini"
+        );
+        assert_eq!(lined_up(&wanted("default", &[], None)).unwrap(), ["demo/guide"]);
+    }
+
+    #[test]
+    fn those_that_stand_in_are_the_ones_that_are_here_each_once() {
+        let named = wanted("deepseek-chat", &["nowhere/x", "deepseek/deepseek-chat", "work/gpt-5.4-mini"], None);
+        assert_eq!(lined_up(&named).unwrap(), ["deepseek/deepseek-chat", "work/gpt-5.4-mini"]);
+    }
+
+    #[test]
+    fn a_strategy_chooses_and_names_others_of_other_providers() {
+        let cheap = lined_up(&wanted("default", &[], Some(Strategy::Cheapest))).unwrap();
+        assert_eq!(cheap[0], "deepseek/deepseek-chat");
+        assert_eq!(cheap.len(), 4, "one of each of the other providers: {cheap:?}");
+        let smart = lined_up(&wanted("work/gpt-5.4-mini", &[], Some(Strategy::Smartest))).unwrap();
+        assert_eq!(smart[..2], ["work/gpt-5.4-mini", "anthropic/claude-opus-4-8"]);
+        let none =
+            lineup(&Shelf(&[]), &wanted("default", &[], Some(Strategy::Cheapest)), "demo/guide", &Needs::default());
+        assert_eq!(none.unwrap().model, "demo/guide", "where there is nothing to choose from");
+        let images = Needs { images: true, structured: true, input: 90_000_000, ..Needs::default() };
+        assert!(lineup(&SHELF, &wanted("default", &[], Some(Strategy::Cheapest)), "demo/guide", &images).is_err());
+    }
+}

@@ -1,0 +1,100 @@
+//! Model calls, purses and budgets in memory. Keys are kept in databases only.
+
+use adjutant_core::budget::Purse;
+use adjutant_core::id::WorkspaceId;
+use adjutant_core::money::MicroUsd;
+use adjutant_core::time::Time;
+
+use super::Memory;
+use crate::StoreError;
+use crate::provider_keys::OpenKey;
+use crate::row::{BudgetRow, ModelCallRow, ProviderKeyRow, UsageFilter, UsageRow};
+
+const QUARTER_MS: i64 = 15 * 60 * 1000;
+
+impl Memory {
+    pub(crate) fn purse(&self, key: &str) -> Result<Purse, StoreError> {
+        Ok(self.state().purses.get(key).copied().unwrap_or_default())
+    }
+
+    pub(crate) fn save_budget(&self, row: &BudgetRow) -> Result<(), StoreError> {
+        let mut state = self.state();
+        if !state.workspaces.contains_key(&row.workspace) {
+            return Err(StoreError::NotFound);
+        }
+        state.budgets.insert((row.workspace, row.kind.clone(), row.subject.clone()), row.clone());
+        Ok(())
+    }
+
+    pub(crate) fn budgets(&self, workspace: WorkspaceId) -> Result<Vec<BudgetRow>, StoreError> {
+        Ok(self.state().budgets.values().filter(|row| row.workspace == workspace).cloned().collect())
+    }
+
+    pub(crate) fn remove_budget(&self, workspace: WorkspaceId, kind: &str, subject: &str) -> Result<bool, StoreError> {
+        Ok(self.state().budgets.remove(&(workspace, kind.to_owned(), subject.to_owned())).is_some())
+    }
+
+    pub(crate) fn model_calls(
+        &self,
+        workspace: WorkspaceId,
+        filter: &UsageFilter,
+        skip: u64,
+        limit: u32,
+    ) -> Result<Vec<ModelCallRow>, StoreError> {
+        let state = self.state();
+        let wanted = |row: &&ModelCallRow| row.workspace == workspace && matches(filter, row);
+        let mut rows: Vec<_> = state.model_calls.values().filter(wanted).cloned().collect();
+        rows.sort_by_key(|row| (row.at, row.run, row.turn, row.attempt));
+        let skip = usize::try_from(skip).unwrap_or(usize::MAX);
+        Ok(rows.into_iter().skip(skip).take(limit as usize).collect())
+    }
+
+    pub(crate) fn usage(&self, workspace: WorkspaceId, filter: &UsageFilter) -> Result<Vec<UsageRow>, StoreError> {
+        let mut sums: std::collections::BTreeMap<_, UsageRow> = std::collections::BTreeMap::new();
+        for call in self.model_calls(workspace, filter, 0, u32::MAX)? {
+            let at = Time::from_millis(call.at.millis().div_euclid(QUARTER_MS) * QUARTER_MS);
+            let (agent, person, key, model) = (call.agent, call.person, call.key, call.model);
+            let place = (at, agent.to_string(), person.to_string(), model.clone(), key.map(|key| key.to_string()));
+            let sum = sums.entry(place).or_insert_with(|| UsageRow {
+                agent,
+                person,
+                key,
+                model,
+                at,
+                calls: 0,
+                failed: 0,
+                unpriced: 0,
+                estimated: 0,
+                usage: adjutant_core::money::TokenUsage::default(),
+                cost: MicroUsd::ZERO,
+            });
+            sum.calls += 1;
+            sum.failed += u64::from(call.served.is_none());
+            sum.unpriced += u64::from(call.cost.is_none());
+            sum.estimated += u64::from(call.estimated);
+            sum.usage += call.usage;
+            sum.cost += call.cost.unwrap_or_default();
+        }
+        Ok(sums.into_values().collect())
+    }
+
+    pub(crate) fn no_provider_keys(&self) -> Result<Vec<ProviderKeyRow>, StoreError> {
+        drop(self.state());
+        Ok(Vec::new())
+    }
+
+    pub(crate) fn no_provider_key(&self) -> Result<Option<OpenKey>, StoreError> {
+        drop(self.state());
+        Ok(None)
+    }
+}
+
+fn matches(filter: &UsageFilter, row: &ModelCallRow) -> bool {
+    filter.from.is_none_or(|from| row.at >= from)
+        && filter.to.is_none_or(|to| row.at < to)
+        && filter.run.is_none_or(|run| row.run == run)
+        && filter.agent.is_none_or(|agent| row.agent == agent)
+        && filter.person.is_none_or(|person| row.person == person)
+        && filter.key.is_none_or(|key| row.key == Some(key))
+        && filter.model.as_ref().is_none_or(|model| row.model == *model)
+}

@@ -1,0 +1,139 @@
+//! Model calls: what was read and written, by whom, and what it cost. Sums are made by the database, groups by others.
+
+use adjutant_core::id::WorkspaceId;
+use adjutant_core::money::{MicroUsd, TokenUsage};
+use adjutant_core::time::Time;
+
+use crate::row::{ModelCallRow, UsageFilter, UsageRow};
+use crate::runs::Wanted;
+use crate::value::{Args, Row, args};
+use crate::{Store, StoreError};
+
+/// A quarter of an hour: every time zone's day begins on one.
+const QUARTER_MS: i64 = 15 * 60 * 1000;
+const COLUMNS: &str = "run, turn, attempt, agent, person, key, model, served, at, outcome, tokens_input, tokens_output, \
+                       tokens_cached, tokens_reasoning, tokens_cache_write, estimated, cost, price_version, ms";
+
+impl Store {
+    /// Sums of model calls that are alike, oldest first.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn usage(&self, workspace: WorkspaceId, filter: &UsageFilter) -> Result<Vec<UsageRow>, StoreError> {
+        let sql = sql!(self, memory => memory.usage(workspace, filter));
+        let (wanted, args) = conditions(workspace, filter).done();
+        let sum = |column: &str| format!("CAST(COALESCE(SUM({column}), 0) AS BIGINT)");
+        let sums = [
+            "CASE WHEN served IS NULL THEN 1 ELSE 0 END",
+            "CASE WHEN cost IS NULL THEN 1 ELSE 0 END",
+            "estimated",
+            "tokens_input",
+            "tokens_output",
+            "tokens_cached",
+            "tokens_reasoning",
+            "tokens_cache_write",
+            "cost",
+        ];
+        let sums = sums.map(sum).join(", ");
+        let text = format!(
+            "SELECT agent, person, key, model, at / {QUARTER_MS} AS quarter, COUNT(*), {sums} FROM model_calls \
+             WHERE {wanted} GROUP BY agent, person, key, model, at / {QUARTER_MS} ORDER BY quarter, agent, person, model, key"
+        );
+        sql.db.read(text, args).await?.into_iter().map(read_sum).collect()
+    }
+
+    /// Model calls, oldest first, `skip` of them left out.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn model_calls(
+        &self,
+        workspace: WorkspaceId,
+        filter: &UsageFilter,
+        skip: u64,
+        limit: u32,
+    ) -> Result<Vec<ModelCallRow>, StoreError> {
+        let sql = sql!(self, memory => memory.model_calls(workspace, filter, skip, limit));
+        let (wanted, args) = conditions(workspace, filter).done();
+        let text = format!(
+            "SELECT {COLUMNS} FROM model_calls WHERE {wanted} ORDER BY at, run, turn, attempt LIMIT {limit} OFFSET {skip}"
+        );
+        sql.db.read(text, args).await?.into_iter().map(|row| read(workspace, row)).collect()
+    }
+}
+
+fn conditions(workspace: WorkspaceId, filter: &UsageFilter) -> Wanted {
+    let mut wanted = Wanted::new(workspace);
+    wanted.also("at >=", filter.from);
+    wanted.also("at <", filter.to);
+    wanted.equal("run", filter.run);
+    wanted.equal("agent", filter.agent);
+    wanted.equal("person", filter.person);
+    wanted.equal("key", filter.key);
+    wanted.equal("model", filter.model.as_deref());
+    wanted
+}
+
+fn tokens(row: &mut Row) -> Result<TokenUsage, StoreError> {
+    Ok(TokenUsage {
+        input: row.take()?,
+        output: row.take()?,
+        cached: row.take()?,
+        reasoning: row.take()?,
+        cache_write: row.take()?,
+    })
+}
+
+fn read_sum(mut row: Row) -> Result<UsageRow, StoreError> {
+    let (agent, person, key, model) = (row.take()?, row.take()?, row.take()?, row.take()?);
+    let at = Time::from_millis(row.take::<i64>()?.saturating_mul(QUARTER_MS));
+    let (calls, failed, unpriced, estimated) = (row.take()?, row.take()?, row.take()?, row.take()?);
+    let (usage, cost) = (tokens(&mut row)?, MicroUsd(row.take()?));
+    Ok(UsageRow { agent, person, key, model, at, calls, failed, unpriced, estimated, usage, cost })
+}
+
+fn read(workspace: WorkspaceId, mut row: Row) -> Result<ModelCallRow, StoreError> {
+    Ok(ModelCallRow {
+        workspace,
+        run: row.take()?,
+        turn: row.take()?,
+        attempt: row.take()?,
+        agent: row.take()?,
+        person: row.take()?,
+        key: row.take()?,
+        model: row.take()?,
+        served: row.take()?,
+        at: row.take()?,
+        outcome: row.take()?,
+        usage: tokens(&mut row)?,
+        estimated: row.take()?,
+        cost: row.take::<Option<u64>>()?.map(MicroUsd),
+        price_version: row.take()?,
+        ms: row.take()?,
+    })
+}
+
+pub(crate) fn row_args(row: &ModelCallRow) -> Args {
+    args![
+        row.workspace,
+        row.run,
+        row.turn,
+        row.attempt,
+        row.agent,
+        row.person,
+        row.key,
+        &row.model,
+        &row.served,
+        row.at,
+        &row.outcome,
+        row.usage.input,
+        row.usage.output,
+        row.usage.cached,
+        row.usage.reasoning,
+        row.usage.cache_write,
+        row.estimated,
+        row.cost.map(|cost| cost.0),
+        &row.price_version,
+        row.ms,
+    ]
+}

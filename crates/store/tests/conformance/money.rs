@@ -1,0 +1,196 @@
+//! Money: what many spend at once is what one after another could, and what was spent is found again.
+
+use adjutant_core::budget::{Change, Spend};
+use adjutant_core::id::{KeyId, UserId};
+use adjutant_core::money::{MicroUsd, TokenUsage};
+use adjutant_store::StoreError;
+use adjutant_store::row::{Append, BudgetRow, ModelCallRow, ProviderKeyRow, UsageFilter};
+use futures::future::join_all;
+
+use crate::fixture::*;
+use crate::world::World;
+
+fn reserve(purse: &str, amount: u64, limit: u64) -> Spend {
+    let change = Change::Reserve { amount: MicroUsd(amount), limit: Some(MicroUsd(limit)) };
+    Spend { purse: purse.into(), change }
+}
+
+fn settle(purse: &str, reserved: u64, cost: u64) -> Spend {
+    let change = Change::Settle { reserved: MicroUsd(reserved), cost: MicroUsd(cost) };
+    Spend { purse: purse.into(), change }
+}
+
+fn person() -> UserId {
+    UserId::new(at(1), [3; 10])
+}
+
+fn spends(run: &Run, spends: Vec<Spend>) -> Append {
+    Append { spends, ..run.say(&["model requested"]) }
+}
+
+fn call(home: &Home, run: &Run, turn: u32, model: &str, cost: Option<u64>) -> ModelCallRow {
+    ModelCallRow {
+        workspace: home.workspace,
+        run: run.id,
+        turn,
+        attempt: 1,
+        agent: home.agent,
+        person: person(),
+        key: None,
+        model: model.into(),
+        served: cost.map(|_| model.to_owned()),
+        at: at(i64::from(turn) * 20 * 60 * 1000),
+        outcome: "stop".into(),
+        usage: TokenUsage { input: 100, output: 10, cached: 5, reasoning: 2, cache_write: 1 },
+        estimated: false,
+        cost: cost.map(MicroUsd),
+        price_version: cost.map(|_| "2026-07-01".to_owned()),
+        ms: 12,
+    }
+}
+
+stories! {
+    async fn of_sixty_four_runs_at_once_exactly_as_many_spend_as_the_budget_holds(world: &World) {
+        let home = Home::new(&world.store).await;
+        let mut runs = Vec::new();
+        for _ in 0..64 {
+            runs.push(home.started(&world.store).await);
+        }
+        let appends = runs.iter().map(|run| world.store.append(spends(run, vec![reserve("agent/a/day/x", 100, 1000)])));
+        let answers = join_all(appends).await;
+        assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 10);
+        for answer in answers.iter().filter_map(|answer| answer.as_ref().err()) {
+            let StoreError::Overspent(refused) = answer else { panic!("{answer}") };
+            assert_eq!((refused[0].purse.as_str(), refused[0].limit, refused[0].needed), ("agent/a/day/x", MicroUsd(1000), MicroUsd(100)));
+        }
+        assert_eq!(world.store.purse("agent/a/day/x").await.unwrap().spent, MicroUsd(1000));
+        for (run, answer) in runs.iter().zip(&answers) {
+            assert_eq!(run.texts(&world.store).await.len() == 2, answer.is_ok(), "what was refused left nothing in its log");
+        }
+    }
+
+    async fn what_a_call_did_not_cost_is_there_for_the_next_and_a_raise_makes_room(world: &World) {
+        let home = Home::new(&world.store).await;
+        let (mut one, mut two) = (home.started(&world.store).await, home.started(&world.store).await);
+        let store = &world.store;
+        one.head = store.append(spends(&one, vec![reserve("a", 80, 100), reserve("b", 80, 1000)])).await.unwrap();
+        assert!(matches!(store.append(spends(&two, vec![reserve("b", 80, 1000), reserve("a", 80, 100)])).await, Err(StoreError::Overspent(_))));
+        assert_eq!(store.purse("b").await.unwrap().spent, MicroUsd(80), "nothing of it was reserved");
+        one.head = store.append(spends(&one, vec![settle("a", 80, 20), settle("b", 80, 20)])).await.unwrap();
+        two.head = store.append(spends(&two, vec![reserve("a", 80, 100)])).await.unwrap();
+        assert!(store.append(spends(&one, vec![reserve("a", 1, 100)])).await.is_err());
+        let raise = Spend { purse: "a".into(), change: Change::Raise(MicroUsd(1)) };
+        one.head = store.append(spends(&one, vec![raise])).await.unwrap();
+        one.head = store.append(spends(&one, vec![reserve("a", 1, 100)])).await.unwrap();
+        let alert = |at| vec![Spend { purse: "a".into(), change: Change::Alert(MicroUsd(at)) }];
+        store.append(spends(&two, alert(50))).await.unwrap();
+        assert!(store.append(spends(&one, alert(50))).await.is_err(), "it is pointed out once");
+        let purse = store.purse("a").await.unwrap();
+        assert_eq!((purse.spent, purse.raised, purse.alerted), (MicroUsd(101), MicroUsd(1), MicroUsd(50)));
+        assert_eq!(store.purse("never").await.unwrap(), adjutant_core::budget::Purse::default());
+    }
+
+    async fn who_loses_a_race_spends_nothing(world: &World) {
+        let home = Home::new(&world.store).await;
+        let run = home.started(&world.store).await;
+        let append = spends(&run, vec![reserve("a", 10, 100)]);
+        let late = append.clone();
+        world.store.append(append).await.unwrap();
+        assert!(is_stale(&world.store.append(late).await));
+        assert_eq!(world.store.purse("a").await.unwrap().spent, MicroUsd(10));
+    }
+
+    async fn model_calls_are_summed_by_what_they_have_in_common(world: &World) {
+        let home = Home::new(&world.store).await;
+        let other = Home::new(&world.store).await;
+        let store = &world.store;
+        let mut run = home.started(store).await;
+        let rows = [call(&home, &run, 1, "a/x", Some(7)), call(&home, &run, 2, "a/x", Some(5)), call(&home, &run, 2, "b/y", None)];
+        let rows = [rows[0].clone(), rows[1].clone(), ModelCallRow { attempt: 2, ..rows[2].clone() }];
+        run.head = store.append(Append { model_calls: rows[..2].to_vec(), ..run.say(&["one", "two"]) }).await.unwrap();
+        run.head = store.append(Append { model_calls: rows[2..].to_vec(), ..run.say(&["three"]) }).await.unwrap();
+        assert_eq!(store.model_calls(home.workspace, &UsageFilter::default(), 0, 10).await.unwrap(), rows);
+        assert_eq!(store.model_calls(home.workspace, &UsageFilter::default(), 1, 1).await.unwrap(), rows[1..2]);
+        let sums = store.usage(home.workspace, &UsageFilter::default()).await.unwrap();
+        let seen: Vec<_> = sums.iter().map(|sum| (sum.model.as_str(), sum.at, sum.calls, sum.failed, sum.unpriced, sum.cost.0)).collect();
+        let quarter = |minutes: i64| at(minutes * 60 * 1000);
+        assert_eq!(seen, [("a/x", quarter(15), 1, 0, 0, 7), ("a/x", quarter(30), 1, 0, 0, 5), ("b/y", quarter(30), 1, 1, 1, 0)]);
+        assert_eq!(sums[0].usage, TokenUsage { input: 100, output: 10, cached: 5, reasoning: 2, cache_write: 1 });
+        let workspace = home.workspace;
+        let only = |filter: UsageFilter| async move { store.usage(workspace, &filter).await.unwrap().len() };
+        assert_eq!(only(UsageFilter { model: Some("b/y".into()), ..UsageFilter::default() }).await, 1);
+        assert_eq!(only(UsageFilter { from: Some(at(30 * 60 * 1000)), ..UsageFilter::default() }).await, 2);
+        assert_eq!(only(UsageFilter { to: Some(at(30 * 60 * 1000)), run: Some(run.id), ..UsageFilter::default() }).await, 1);
+        assert_eq!(only(UsageFilter { agent: Some(agent_id()), ..UsageFilter::default() }).await, 0);
+        assert_eq!(store.usage(other.workspace, &UsageFilter::default()).await.unwrap(), [], "another tenant's");
+    }
+
+    async fn a_budget_takes_the_place_of_the_one_before(world: &World) {
+        let home = Home::new(&world.store).await;
+        let store = &world.store;
+        let row = |body: &str| BudgetRow { workspace: home.workspace, kind: "person".into(), subject: person().to_string(), body: body.into(), saved_at: at(1) };
+        store.save_budget(&row("{}")).await.unwrap();
+        store.save_budget(&row("[]")).await.unwrap();
+        assert_eq!(store.budgets(home.workspace).await.unwrap(), [row("[]")]);
+        assert!(matches!(store.save_budget(&BudgetRow { workspace: workspace_id(), ..row("{}") }).await, Err(StoreError::NotFound)));
+        assert!(store.remove_budget(home.workspace, "person", &person().to_string()).await.unwrap());
+        assert!(!store.remove_budget(home.workspace, "person", &person().to_string()).await.unwrap());
+        assert_eq!(store.budgets(home.workspace).await.unwrap(), []);
+    }
+}
+
+const CANARY: &[u8] = b"sk-canary-0123456789-do-not-leak";
+
+fn key(home: &Home, number: u8) -> ProviderKeyRow {
+    ProviderKeyRow {
+        id: KeyId::new(at(1), [number; 10]),
+        workspace: home.workspace,
+        kind: "workspace".into(),
+        subject: home.workspace.to_string(),
+        provider: "openai".into(),
+        name: format!("key {number}"),
+        hint: "leak".into(),
+        hosts: vec!["api.openai.com".into()],
+        created_by: person(),
+        created_at: at(1),
+        rotated_at: None,
+    }
+}
+
+database_stories! {
+    async fn a_key_comes_back_only_where_it_was_put(world: &World) {
+        let home = Home::new(&world.store).await;
+        let other = Home::new(&world.store).await;
+        let store = &world.store;
+        let row = key(&home, 1);
+        store.add_provider_key(&row, CANARY).await.unwrap();
+        assert!(matches!(store.add_provider_key(&ProviderKeyRow { id: KeyId::new(at(2), [9; 10]), ..row.clone() }, CANARY).await, Err(StoreError::Conflict(_))), "its name is taken");
+        assert_eq!(store.provider_keys(home.workspace).await.unwrap(), std::slice::from_ref(&row));
+        let (found, value) = store.provider_key(home.workspace, row.id).await.unwrap().unwrap();
+        assert_eq!((found, value.as_slice()), (row.clone(), CANARY));
+        assert!(store.provider_key(other.workspace, row.id).await.unwrap().is_none());
+        assert!(store.rotate_provider_key(home.workspace, row.id, b"another", "ther", at(5)).await.unwrap());
+        let (found, value) = store.provider_key(home.workspace, row.id).await.unwrap().unwrap();
+        assert_eq!((found.hint.as_str(), found.rotated_at, value.as_slice()), ("ther", Some(at(5)), b"another".as_slice()));
+        assert!(!store.rotate_provider_key(other.workspace, row.id, b"x", "x", at(5)).await.unwrap());
+        assert!(!store.remove_provider_key(other.workspace, row.id).await.unwrap());
+        assert!(store.remove_provider_key(home.workspace, row.id).await.unwrap());
+        assert!(store.provider_key(home.workspace, row.id).await.unwrap().is_none());
+    }
+
+    async fn a_key_moved_to_another_row_or_host_does_not_open(world: &World) {
+        let home = Home::new(&world.store).await;
+        let store = &world.store;
+        let (one, two, three) = (key(&home, 1), key(&home, 2), key(&home, 3));
+        store.add_provider_key(&one, CANARY).await.unwrap();
+        store.add_provider_key(&two, b"harmless").await.unwrap();
+        store.add_provider_key(&three, CANARY).await.unwrap();
+        world.execute(&format!("UPDATE provider_keys SET value = (SELECT value FROM provider_keys WHERE id = '{}') WHERE id = '{}'", one.id, two.id)).await;
+        assert!(matches!(store.provider_key(home.workspace, two.id).await, Err(StoreError::Corrupt(_))));
+        assert!(store.provider_key(home.workspace, one.id).await.unwrap().is_some());
+        world.execute(&format!("UPDATE provider_keys SET hosts = 'evil.example' WHERE id = '{}'", one.id)).await;
+        assert!(matches!(store.provider_key(home.workspace, one.id).await, Err(StoreError::Corrupt(_))), "it is bound to its hosts");
+        world.execute(&format!("UPDATE provider_keys SET subject = 'somebody' WHERE id = '{}'", three.id)).await;
+        assert!(store.provider_key(home.workspace, three.id).await.is_err(), "it is bound to its owner");
+    }
+}
