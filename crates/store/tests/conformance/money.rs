@@ -113,7 +113,8 @@ stories! {
         assert_eq!(store.model_calls(home.workspace, &UsageFilter::default(), 1, 1).await.unwrap(), rows[1..2]);
         let sums = store.usage(home.workspace, &UsageFilter::default()).await.unwrap();
         let seen: Vec<_> = sums.iter().map(|sum| (sum.model.as_str(), sum.at, sum.calls, sum.failed, sum.unpriced, sum.cost.0)).collect();
-        let quarter = |minutes: i64| at(minutes * 60 * 1000);
+        // The clock here begins 100 seconds before a quarter of an hour.
+        let quarter = |minutes: i64| at(minutes * 60 * 1000 + 100_000);
         assert_eq!(seen, [("a/x", quarter(15), 1, 0, 0, 7), ("a/x", quarter(30), 1, 0, 0, 5), ("b/y", quarter(30), 1, 1, 1, 0)]);
         assert_eq!(sums[0].usage, TokenUsage { input: 100, output: 10, cached: 5, reasoning: 2, cache_write: 1 });
         let workspace = home.workspace;
