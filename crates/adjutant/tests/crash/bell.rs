@@ -26,7 +26,8 @@ fn rings(house: &House) -> usize {
         let (key, rung) = line.split_once(' ').unwrap_or_else(|| panic!("half a ring: {text}"));
         assert!(key.len() >= 32 && rung == RUNG, "{text}");
     }
-    assert!(text.ends_with('\n'), "half a ring: {text}");
+    // A process killed between making the file and writing to it has not rung.
+    assert!(text.is_empty() || text.ends_with('\n'), "half a ring: {text}");
     text.lines().count()
 }
 
