@@ -15,6 +15,7 @@ pub(crate) mod rules;
 mod runs;
 mod start;
 mod templates;
+mod told;
 mod undo;
 
 pub use access::{
@@ -29,6 +30,7 @@ pub use reach::{Can, ReachReport, Wish};
 pub use report::{ActionReport, ModelCallReport, RunReport};
 pub use rules::NewRule;
 pub use runs::RunRef;
-pub use start::{EffectivePrompt, Fork, StartRun};
+pub use start::{Fork, StartRun};
 pub use templates::{Resync, ResyncChange, Resynced, templates};
+pub use told::EffectivePrompt;
 pub use undo::{UndoMode, UndoOutcome, UndoReport, UndoneFile};

@@ -1,12 +1,8 @@
 //! Starting runs: from a message, from an edit, from a fork. Everything a request will need is recorded in the first event.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use adjutant_core::content::Content;
-use adjutant_core::guard::judge::is_shown;
-use adjutant_core::guard::meta;
-use adjutant_core::guard::policy::AgentConfig;
 use adjutant_core::id::{AgentId, ChatId, NotebookId, RunId, UserId, WorkspaceId};
 use adjutant_core::label::Labels;
 use adjutant_core::limits;
@@ -16,7 +12,6 @@ use adjutant_core::run::event::{Base, ContentFiltered, Effects, Event, RunStarte
 use adjutant_core::run::state::State;
 use adjutant_core::run::status::Status;
 use adjutant_core::time::Time;
-use adjutant_core::tool::ToolDefinitions;
 use adjutant_models::lineup;
 use adjutant_models::router::Needs;
 use adjutant_store::StoreError;
@@ -24,7 +19,7 @@ use adjutant_store::row::{Append, ChatRow, RunChange, RunRow, Tip, Writer};
 
 use crate::audit::run_rows;
 use crate::base::state_at;
-use crate::engine::{CurrentAgent, Engine, ShownTools};
+use crate::engine::{CurrentAgent, Engine};
 use crate::error::EngineError;
 use crate::log::blocks_of;
 use crate::projection::{self, preview};
@@ -64,15 +59,6 @@ pub struct Fork {
     pub model: Option<String>,
     /// Whether effects are real.
     pub effects: Effects,
-}
-
-/// What a run of an agent would be told.
-#[derive(Debug, Clone, PartialEq)]
-pub struct EffectivePrompt {
-    /// The instructions, with what was added to them.
-    pub system_prompt: String,
-    /// The tools it would see.
-    pub tools: Vec<adjutant_core::tool::ToolDefinition>,
 }
 
 /// What the first event is made from.
@@ -357,37 +343,6 @@ impl Engine {
         };
         self.store().append(append).await?;
         Ok(run)
-    }
-
-    /// What a run of the agent would be told now: its instructions, what was added to them, and its tools.
-    ///
-    /// # Errors
-    /// When the workspace cannot be read.
-    pub async fn effective_prompt(
-        &self,
-        workspace: WorkspaceId,
-        config: &AgentConfig,
-    ) -> Result<EffectivePrompt, EngineError> {
-        let zone = self.store().workspace(workspace).await?.map_or_else(|| "UTC".to_owned(), |row| row.time_zone);
-        let tools = self.shown_tools(config)?.definitions.to_vec();
-        Ok(EffectivePrompt { system_prompt: prompt::compose(config, &tools, self.env().now(), &zone), tools })
-    }
-
-    /// The tools that an agent's model is shown.
-    pub(crate) fn shown_tools(&self, config: &AgentConfig) -> Result<ShownTools, EngineError> {
-        let finds = config.grants_tool(meta::USE_TOOL, "meta");
-        let definitions: ToolDefinitions = self
-            .tools()
-            .iter()
-            .map(|tool| tool.spec())
-            .filter(|spec| is_shown(config, spec))
-            // An agent with `use_tool` reads a few definitions and finds the others, unless it was given them by name.
-            .filter(|spec| !finds || *spec.toolset == *"meta" || config.tools.contains(spec.name()))
-            .map(|spec| spec.definition.clone())
-            .collect();
-        let text = serde_json::to_string(&definitions).map_err(|bad| EngineError::Invalid(bad.to_string()))?;
-        let (definitions, text) = (Arc::new(definitions), Content::new(text));
-        Ok(ShownTools { definitions, text })
     }
 }
 
