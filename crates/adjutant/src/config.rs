@@ -20,6 +20,10 @@ use crate::failure::Failure;
 const DEFAULT_LISTEN: &str = "127.0.0.1:7878";
 const DEFAULT_MODEL: &str = "demo/guide";
 const DEFAULT_CALLS: &str = "600";
+/// Requests worked on at the same time. More would only wait for the database.
+const DEFAULT_REQUESTS: &str = "512";
+/// Streams, and requests that wait for a run, open at the same time.
+const DEFAULT_STREAMS: &str = "8192";
 
 /// The variables of the process, read once. They hold secrets, so there is no way to print them.
 #[derive(Clone, Default)]
@@ -184,6 +188,10 @@ pub(crate) struct Config {
     pub(crate) durability: Setting<Durability>,
     pub(crate) log: Option<Setting<String>>,
     pub(crate) user_calls_per_minute: Setting<u32>,
+    /// Requests worked on at the same time.
+    pub(crate) max_requests: Setting<usize>,
+    /// Streams open at the same time.
+    pub(crate) max_streams: Setting<usize>,
     pub(crate) key: Setting<KeySource>,
     pub(crate) providers: Vec<Provider>,
 }
@@ -219,13 +227,13 @@ impl Config {
         let public_url =
             reader.optional("public_url", "http://NAME or https://NAME, with a port if need be", PublicUrl::parse);
         let log = reader.pick("log", flags.log.clone());
-        let calls = reader.parsed("user_calls_per_minute", None, DEFAULT_CALLS, "a number from 1", |text| {
-            text.parse().ok().filter(|calls| *calls > 0)
-        });
+        let calls = number(&mut reader, "user_calls_per_minute", DEFAULT_CALLS);
+        let requests = number(&mut reader, "max_requests", DEFAULT_REQUESTS);
+        let streams = number(&mut reader, "max_streams", DEFAULT_STREAMS);
         let key = reader.key();
         let providers = reader.providers();
         let problems = reader.problems;
-        match (listen, database, default_model, encrypt, durability, calls, key) {
+        match (listen, database, default_model, encrypt, durability, calls, requests.zip(streams), key) {
             (
                 Some(listen),
                 Some(database),
@@ -233,6 +241,7 @@ impl Config {
                 Some(encrypt),
                 Some(durability),
                 Some(user_calls_per_minute),
+                Some((max_requests, max_streams)),
                 Some(key),
             ) if problems.is_empty() => {
                 let file = (!file.path.as_os_str().is_empty()).then_some(file.path);
@@ -247,6 +256,8 @@ impl Config {
                     durability,
                     log,
                     user_calls_per_minute,
+                    max_requests,
+                    max_streams,
                     key,
                     providers,
                 })
@@ -273,6 +284,9 @@ impl Config {
         lines.push(("log".to_owned(), level, log.map_or(Origin::Default, |log| log.origin.clone())));
         let calls = &self.user_calls_per_minute;
         lines.push(("user_calls_per_minute".to_owned(), calls.value.to_string(), calls.origin.clone()));
+        for (name, most) in [("max_requests", &self.max_requests), ("max_streams", &self.max_streams)] {
+            lines.push((name.to_owned(), most.value.to_string(), most.origin.clone()));
+        }
         lines.push(("master key".to_owned(), self.key.value.to_string(), self.key.origin.clone()));
         lines.extend(
             self.providers.iter().map(|provider| {
@@ -281,6 +295,15 @@ impl Config {
         );
         lines
     }
+}
+
+/// A number from 1.
+fn number<T: std::str::FromStr + PartialOrd + Default>(
+    reader: &mut Reader<'_>,
+    name: &'static str,
+    usual: &str,
+) -> Option<Setting<T>> {
+    reader.parsed(name, None, usual, "a number from 1", |text| text.parse().ok().filter(|most| *most > T::default()))
 }
 
 /// Where the instance keeps its files.

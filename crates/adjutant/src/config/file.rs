@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 use crate::suggest;
 
 /// The keys that stand at the top.
-pub(crate) const KEYS: [&str; 9] = [
+pub(crate) const KEYS: [&str; 11] = [
     "listen",
     "public_url",
     "data",
@@ -20,9 +20,11 @@ pub(crate) const KEYS: [&str; 9] = [
     "durability",
     "log",
     "user_calls_per_minute",
+    "max_requests",
+    "max_streams",
 ];
 /// Those of them that may be written as numbers.
-const NUMBERS: [&str; 1] = ["user_calls_per_minute"];
+const NUMBERS: [&str; 3] = ["user_calls_per_minute", "max_requests", "max_streams"];
 const PROVIDERS: &str = "providers";
 const PROVIDER_KEYS: [&str; 10] = [
     "kind",

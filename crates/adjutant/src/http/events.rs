@@ -27,7 +27,7 @@ use super::news::{About, Inbox, Notice, Whose, event};
 use super::problem::Problem;
 use super::runs::find_run;
 use super::server::Server;
-use super::stream::{BEAT, CLOSING, FIRST, HEARTBEAT, Manner, RECHECK, Reader, every, respond, seat};
+use super::stream::{CLOSING, FIRST, Manner, RECHECK, Reader, every, respond, seat};
 
 /// Runs that one stream follows event by event.
 const RUNS: usize = 16;
@@ -127,7 +127,6 @@ async fn events(
         runs,
         ready: VecDeque::from([Bytes::from_static(FIRST.as_bytes())]),
         over: false,
-        beat: every(HEARTBEAT),
         recheck: every(RECHECK),
     };
     watcher.reread("opened");
@@ -152,7 +151,6 @@ struct Watcher {
     runs: SelectAll<Frames>,
     ready: VecDeque<Bytes>,
     over: bool,
-    beat: Interval,
     recheck: Interval,
     closing: watch::Receiver<bool>,
 }
@@ -179,7 +177,6 @@ impl Watcher {
                 },
                 Some(bytes) = self.runs.next() => self.ready.push_back(bytes),
                 _ = self.recheck.tick() => self.look_at_rights().await,
-                _ = self.beat.tick() => self.ready.push_back(Bytes::from_static(BEAT.as_bytes())),
                 _ = self.closing.changed() => {}
             }
         }

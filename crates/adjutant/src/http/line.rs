@@ -28,6 +28,8 @@ pub(super) struct Lines(Arc<Mutex<HashMap<RunId, broadcast::Sender<Frame>>>>);
 pub(super) struct Frame {
     /// Its number; none for a live piece.
     pub(super) seq: Option<u64>,
+    /// The number of the last event before it. Whoever has read the log beyond that has no use for a live piece.
+    pub(super) after: u64,
     /// Whether nothing comes after it.
     pub(super) last: bool,
     pub(super) bytes: Bytes,
@@ -48,7 +50,8 @@ impl Lines {
         }
         let (line, receiver) = broadcast::channel(FEED_BACKLOG);
         lines.insert(run, line.clone());
-        let carrier = Carrier { lines: self.clone(), engine: engine.clone(), workspace, run, line, spoken: None };
+        let carrier =
+            Carrier { lines: self.clone(), engine: engine.clone(), workspace, run, line, after: head, spoken: None };
         tokio::spawn(carrier.carry(engine.follow(workspace, run, head)));
         receiver
     }
@@ -65,6 +68,8 @@ struct Carrier {
     workspace: WorkspaceId,
     run: RunId,
     line: broadcast::Sender<Frame>,
+    /// The last event that came by.
+    after: u64,
     /// The turn whose live text was shown as an answer.
     spoken: Option<u32>,
 }
@@ -124,8 +129,9 @@ impl Carrier {
                 {
                     // What looked like the answer was said on the way to a call.
                     self.spoken = None;
-                    self.send(live_frame("turn_reset", &json!({"run_id": self.run, "turn": turn})));
+                    self.send(self.live_frame("turn_reset", &json!({"run_id": self.run, "turn": turn})));
                 }
+                self.after = recorded.seq;
                 if let Some(frame) = frame(&self.engine, self.workspace, self.run, &recorded).await? {
                     self.send(frame);
                 }
@@ -139,17 +145,18 @@ impl Carrier {
             Delta::Text(text) => ("answer_delta", text),
             Delta::Thinking(text) => ("thinking_delta", text),
         };
-        live_frame(name, &json!({"run_id": self.run, "turn": piece.turn, "delta": text}))
+        self.live_frame(name, &json!({"run_id": self.run, "turn": piece.turn, "delta": text}))
+    }
+
+    fn live_frame(&self, name: &str, data: &Value) -> Frame {
+        let bytes = Bytes::from(format!("event: {name}\ndata: {data}\n\n"));
+        Frame { seq: None, after: self.after, last: false, bytes }
     }
 
     fn send(&self, frame: Frame) {
         // Nobody on the line is no error: it is looked at from time to time.
         let _ = self.line.send(frame);
     }
-}
-
-fn live_frame(name: &str, data: &Value) -> Frame {
-    Frame { seq: None, last: false, bytes: Bytes::from(format!("event: {name}\ndata: {data}\n\n")) }
 }
 
 /// A durable event as it goes out; none when it is nobody's business but ours.
@@ -163,6 +170,7 @@ pub(super) async fn frame(
     let last = matches!(recorded.event, Event::RunEnded(_));
     Ok(wire::event(run, recorded, &texts).map(|event| Frame {
         seq: Some(event.id),
+        after: event.id.saturating_sub(1),
         last,
         bytes: Bytes::from(format!("id: {}\nevent: {}\ndata: {}\n\n", event.id, event.event, event.data)),
     }))

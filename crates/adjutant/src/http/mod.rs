@@ -38,6 +38,7 @@ mod stream;
 mod tag;
 mod templates;
 mod tools;
+mod turn;
 mod ui;
 mod workspaces;
 
@@ -83,9 +84,11 @@ pub(crate) fn router(server: Server) -> Router {
 fn parts(server: Server) -> (Router<Server>, utoipa::openapi::OpenApi) {
     let closed = closed()
         .route_layer(middleware::from_fn_with_state(server.clone(), once::once))
+        .route_layer(middleware::from_fn_with_state(server.clone(), turn::take))
         .route_layer(middleware::from_fn_with_state(server.clone(), door::require));
     let older = compat::root()
         .route_layer(middleware::from_fn_with_state(server.clone(), once::once))
+        .route_layer(middleware::from_fn_with_state(server.clone(), turn::take))
         .route_layer(middleware::from_fn_with_state(server, door::require));
     let (router, document) =
         OpenApiRouter::with_openapi(openapi::base()).nest(API, session::open().merge(closed)).split_for_parts();

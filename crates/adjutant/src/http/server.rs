@@ -14,6 +14,7 @@ use tokio::sync::{Semaphore, watch};
 use super::line::Lines;
 use super::metrics::Metrics;
 use super::news::News;
+use super::turn::Turns;
 use crate::agent_file::Problem as AgentFileProblem;
 use crate::config::Config;
 
@@ -21,10 +22,8 @@ use crate::config::Config;
 const BELIEVED: Duration = Duration::from_millis(400);
 /// Callers remembered at the most.
 const REMEMBERED: usize = 10_000;
-/// Requests answered at the same time.
-const REQUESTS: usize = 512;
-/// Streams and waiting requests open at the same time.
-const STREAMS: usize = 8_192;
+/// Requests inside for each that is worked on: the others wait for their turn.
+const INSIDE: usize = 8;
 
 /// What every handler can reach. Cheap to clone.
 #[derive(Clone)]
@@ -38,7 +37,11 @@ pub(crate) struct Inner {
     pub(super) lines: Lines,
     pub(super) news: News,
     pub(super) metrics: Metrics,
+    /// Requests that are inside, worked on or waiting.
     pub(super) requests: Arc<Semaphore>,
+    /// Requests that are worked on.
+    pub(super) turns: Turns,
+    /// Streams, and requests that wait for a run.
     pub(super) streams: Arc<Semaphore>,
     /// Turns true when the server is told to stop.
     pub(super) closing: watch::Receiver<bool>,
@@ -89,6 +92,8 @@ impl Server {
         local: &Secret,
         closing: watch::Receiver<bool>,
     ) -> Self {
+        let (requests, streams) = (about.config.max_requests.value, about.config.max_streams.value);
+        let inside = requests.saturating_mul(INSIDE).saturating_add(streams);
         Self(Arc::new(Inner {
             lines: Lines::default(),
             news: News::default(),
@@ -97,8 +102,9 @@ impl Server {
             place,
             about,
             metrics: Metrics::default(),
-            requests: Arc::new(Semaphore::new(REQUESTS)),
-            streams: Arc::new(Semaphore::new(STREAMS)),
+            requests: Arc::new(Semaphore::new(inside)),
+            turns: Turns::new(requests, requests),
+            streams: Arc::new(Semaphore::new(streams)),
             closing,
             local: local.hash(),
             known: Mutex::default(),

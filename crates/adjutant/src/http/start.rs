@@ -128,6 +128,7 @@ fn check_metadata(metadata: &BTreeMap<String, String>) -> Result<(), Problem> {
 pub(super) async fn wait_for(server: &Server, access: Access, run: RunId, most: Duration) -> Result<(), Problem> {
     let _seat =
         server.streams.clone().try_acquire_owned().map_err(|_| overloaded("Too many requests wait already."))?;
+    super::turn::give_back();
     let rests = |status: &str| match Status::parse(status) {
         Some(status) => status.is_end() || matches!(status, Status::WaitingApproval | Status::InDoubt | Status::Paused),
         None => true,

@@ -28,7 +28,7 @@ use super::problem::Problem;
 use super::server::{Credential, Server};
 
 /// A comment this often keeps proxies from cutting a silent stream.
-pub(super) const HEARTBEAT: Duration = Duration::from_secs(15);
+const HEARTBEAT: Duration = Duration::from_secs(15);
 /// How often it is looked whether the reader may still read.
 pub(super) const RECHECK: Duration = Duration::from_secs(1);
 /// Events read from the log at a time.
@@ -37,7 +37,7 @@ const PAGE: u64 = 256;
 const TOGETHER: usize = 64;
 
 pub(super) const FIRST: &str = "retry: 2000\n\n";
-pub(super) const BEAT: &str = ": still here\n\n";
+const BEAT: &str = ": still here\n\n";
 pub(super) const CLOSING: &str = "retry: 1000\n: the server stops; come back with Last-Event-ID\n\n";
 const TOO_SLOW: &str = ": you are too slow; come back with Last-Event-ID\n\n";
 
@@ -82,7 +82,7 @@ pub(super) fn respond(
     frames: impl Stream<Item = Bytes> + Send + 'static,
 ) -> Response {
     let counted = Arc::clone(&server.metrics.streams).enter();
-    let body = Body::from_stream(frames.map(move |bytes| {
+    let body = Body::from_stream(beating(frames).map(move |bytes| {
         let _held = (&seat, &counted);
         Ok::<_, Infallible>(bytes)
     }));
@@ -92,6 +92,17 @@ pub(super) fn respond(
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
     response
+}
+
+/// A stream that says that it is still there whenever it has been silent for a while.
+fn beating(frames: impl Stream<Item = Bytes> + Send + 'static) -> impl Stream<Item = Bytes> + Send + 'static {
+    futures::stream::unfold(Box::pin(frames), |mut frames| async move {
+        match tokio::time::timeout(HEARTBEAT, frames.next()).await {
+            Ok(Some(bytes)) => Some((bytes, frames)),
+            Ok(None) => None,
+            Err(_) => Some((Bytes::from_static(BEAT.as_bytes()), frames)),
+        }
+    })
 }
 
 /// The number of the last event a reader has: the header of a browser that comes back, or `?after=`.
@@ -129,7 +140,6 @@ pub(super) struct Reader {
     receiver: broadcast::Receiver<Frame>,
     ready: VecDeque<Bytes>,
     over: bool,
-    beat: Interval,
     recheck: Interval,
     closing: watch::Receiver<bool>,
 }
@@ -162,7 +172,6 @@ impl Reader {
             receiver,
             ready: VecDeque::new(),
             over: false,
-            beat: every(HEARTBEAT),
             recheck: every(RECHECK),
             closing: server.closing.clone(),
         }))
@@ -206,11 +215,6 @@ impl Reader {
                     Err(RecvError::Closed) => self.over = true,
                 },
                 _ = self.recheck.tick() => self.over |= !self.may_read().await,
-                _ = self.beat.tick() => {
-                    if self.manner == Manner::Alone {
-                        self.ready.push_back(Bytes::from_static(BEAT.as_bytes()));
-                    }
-                }
                 _ = self.closing.changed() => {}
             }
         }
@@ -248,7 +252,7 @@ impl Reader {
         let mut next = Some(first);
         for _ in 0..TOGETHER {
             let Some(frame) = next.take() else { break };
-            if frame.seq.is_none_or(|seq| seq > self.after) {
+            if frame.seq.map_or(frame.after >= self.after, |seq| seq > self.after) {
                 self.after = frame.seq.unwrap_or(self.after);
                 self.head = self.head.max(self.after);
                 self.over |= frame.last;
@@ -280,5 +284,26 @@ impl Reader {
             Err(EngineError::Store(_)) => true,
             Err(_) => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_stream_beats_and_goes_on_where_it_was() {
+        let (tell, told) = tokio::sync::mpsc::unbounded_channel();
+        let frames = futures::stream::unfold(told, |mut told: tokio::sync::mpsc::UnboundedReceiver<Bytes>| async {
+            told.recv().await.map(|bytes| (bytes, told))
+        });
+        let mut stream = Box::pin(beating(frames));
+        for _ in 0..3 {
+            assert_eq!(stream.next().await.unwrap(), BEAT);
+        }
+        tell.send(Bytes::from_static(b"news")).unwrap();
+        assert_eq!(stream.next().await.unwrap(), "news");
+        drop(tell);
+        assert_eq!(stream.next().await, None);
     }
 }

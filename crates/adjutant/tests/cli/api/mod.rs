@@ -12,5 +12,6 @@ mod frame;
 mod halt;
 mod inbox;
 mod once;
+mod overload;
 mod runs;
 mod walk;

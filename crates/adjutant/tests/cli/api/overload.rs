@@ -1,0 +1,44 @@
+//! A server that is full: it says so at once, says when to come back, and does nothing of what it refused.
+
+use serde_json::json;
+
+use super::client::{OWNER, Server};
+use crate::house::{House, text};
+
+const SLOW: &str = "- delay_ms: 600000\n  text: too late\n";
+
+fn small(house: House, limit: (&str, &str)) -> Server {
+    Server::start_with(house, &[("ADJUTANT_BOOTSTRAP_TOKEN", OWNER), limit])
+}
+
+#[test]
+fn a_full_server_refuses_one_more_stream_and_says_when_to_come_back() {
+    let server = small(House::new(), ("ADJUTANT_MAX_STREAMS", "1"));
+    let owner = server.owner();
+    let mut first = owner.follow("GET", "/api/v1/events", None);
+    assert_eq!(first.next().unwrap().name, "reread");
+    let refused = owner.get("/api/v1/events");
+    refused.refuses(503, "overloaded");
+    assert_eq!(refused.headers["retry-after"], "1");
+    // Whoever asks how it is gets an answer, and so does everything that needs no stream.
+    server.nobody().get("/readyz").expect(200);
+    owner.get("/api/v1/me").expect(200);
+}
+
+#[test]
+fn a_request_that_waits_for_a_run_takes_no_turn_from_others() {
+    let house = House::new();
+    house.script(SLOW);
+    let server = small(house, ("ADJUTANT_MAX_REQUESTS", "1"));
+    let owner = server.owner();
+    let run = owner.post("/api/v1/runs", json!({"agent_id": "guide", "input": "hello"})).expect(202);
+    let path = format!("/api/v1/runs/{}", text(&run["id"]));
+    let waiting = std::thread::spawn({
+        let (owner, path) = (owner.clone(), path.clone());
+        move || owner.get(&format!("{path}?wait=60")).expect(200)
+    });
+    // The one turn there is serves others while somebody waits: else this would be answered after the minute.
+    owner.get("/api/v1/me").expect(200);
+    owner.post(&format!("{path}/cancel"), json!({})).expect(200);
+    assert_eq!(waiting.join().unwrap()["status"], "CANCELLED");
+}
