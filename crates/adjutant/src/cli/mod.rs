@@ -10,6 +10,7 @@ mod config;
 mod doctor;
 mod editor;
 mod find;
+mod halt;
 mod inbox;
 mod interrupt;
 mod openapi;
@@ -93,6 +94,8 @@ enum Command {
     Agents(agents::Args),
     /// Search the record, export it, check that it is whole
     Audit(audit::Args),
+    /// Stop everything, or one workspace, and let it go on
+    Halt(halt::Args),
     /// Judge test cases of policy offline, one JSON line a case
     Check(check::Args),
     /// Judge an agent's past calls again under a draft of it
@@ -195,6 +198,7 @@ pub(crate) async fn execute(cli: Cli, env: Environment) -> Result<Exit, Failure>
         Command::Rules(args) => rules::execute(&context, args).await,
         Command::Agents(args) => agents::execute(&context, args).await,
         Command::Audit(args) => audit::execute(&context, args).await,
+        Command::Halt(args) => halt::execute(&context, args).await,
         Command::Check(args) => check::execute(&context, &args),
         Command::Backtest(args) => backtest::execute(&context, args).await,
         Command::Tokens(command) => people::tokens(&context, command).await,

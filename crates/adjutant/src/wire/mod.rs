@@ -9,6 +9,6 @@ mod texts;
 
 pub(crate) use csv::{AUDIT_COLUMNS, audit_row};
 pub(crate) use event::{WireEvent, actor, event};
-pub(crate) use reach::{can, reach, verbs};
+pub(crate) use reach::{can, reach};
 pub(crate) use row::{agent, approval, cost, run};
 pub(crate) use texts::Texts;

@@ -13,21 +13,21 @@ pub(crate) fn can(can: &Can) -> Value {
     })
 }
 
-/// The verbs in the order a person reads them, with what they count.
-pub(crate) fn verbs(survey: &Survey) -> [(&'static str, &Verb, &'static str, &'static str); 5] {
+/// The verbs in the order a person reads them.
+const fn verbs(survey: &Survey) -> [(&'static str, &Verb); 5] {
     [
-        ("read", &survey.read, "file", "files"),
-        ("list", &survey.list, "folder", "folders"),
-        ("write", &survey.write, "file", "files"),
-        ("create", &survey.create, "folder", "folders"),
-        ("delete", &survey.delete, "file", "files"),
+        ("read", &survey.read),
+        ("list", &survey.list),
+        ("write", &survey.write),
+        ("create", &survey.create),
+        ("delete", &survey.delete),
     ]
 }
 
 /// How much of a notebook an agent reaches.
 pub(crate) fn reach(report: &ReachReport) -> Value {
     let survey = &report.survey;
-    let verb = |(name, found, _, _): (&str, &Verb, &str, &str)| {
+    let verb = |(name, found): (&str, &Verb)| {
         let verdict = report.verdicts.get(name).map(can);
         (name.to_owned(), json!({"count": found.count, "samples": found.samples, "first": verdict}))
     };

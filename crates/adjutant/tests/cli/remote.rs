@@ -169,3 +169,49 @@ fn whoever_watches_the_inbox_sees_what_comes() {
     signal("INT", child.id());
     assert_eq!(child.wait().unwrap().code(), Some(130));
 }
+
+#[test]
+fn what_an_agent_may_do_and_what_happened_comes_out_the_same_at_the_server() {
+    let house = House::new();
+    house.asked();
+    std::fs::write(house.path().join("draft.md"), "---\nname: Guide\ntools: read_file\n---\nBe careful.\n").unwrap();
+    let draft = house.path().join("draft.md");
+    let draft = draft.to_str().unwrap();
+    let commands: [&[&str]; 6] = [
+        &["agents", "can", "guide", "write", "/todo.md"],
+        &["agents", "reach", "guide"],
+        &["agents", "templates"],
+        &["agents", "resync", "--dry-run"],
+        &["backtest", "--agent", "guide", "--draft", draft],
+        &["audit", "search", "tool:write_file"],
+    ];
+    let alone: Vec<_> = commands.iter().map(|command| house.adjutant(command)).collect();
+    let server = Server::start(house);
+    for (command, alone) in commands.iter().zip(alone) {
+        let there = server.house.adjutant(command);
+        assert_eq!((there.code, &there.out), (alone.code, &alone.out), "{command:?} {there}");
+        assert_eq!(alone.code, Some(0), "{command:?} {alone}");
+    }
+    let verified = server.house.document(&["audit", "verify"]);
+    assert_eq!(verified["valid"], true);
+    let exported = server.house.adjutant(&["audit", "export", "kind:run_started"]);
+    assert!(exported.code == Some(0) && exported.out.contains("\"run_started\""), "{exported}");
+    assert_eq!(server.house.adjutant(&["audit", "export", "--whole"]).code, Some(1));
+}
+
+#[test]
+fn the_stop_switch_is_turned_with_and_without_a_server() {
+    let house = House::new();
+    assert_eq!(house.document(&["halt", "on", "--reason", "over night"])["is_halted"], true);
+    let refused = house.adjutant(&["run", "hello"]);
+    assert!(refused.code == Some(1) && refused.err.contains("over night"), "{refused}");
+    let server = Server::start(house);
+    let house = &server.house;
+    assert_eq!(house.document(&["halt"])["reason"], "over night");
+    assert_eq!(house.document(&["halt", "off"])["is_halted"], false);
+    assert_eq!(house.adjutant(&["run", "hello"]).code, Some(0));
+    assert_eq!(house.document(&["halt", "on", "--workspace", "home"])["is_halted"], true);
+    assert_eq!(house.document(&["halt"])["is_halted"], false);
+    assert_eq!(house.adjutant(&["run", "hello"]).code, Some(1));
+    assert_eq!(house.adjutant(&["halt", "show", "--workspace", "nowhere"]).code, Some(1));
+}

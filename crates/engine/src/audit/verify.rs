@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, HashMap};
 use adjutant_core::audit::{AuditEvent, DayRecord, StreamHead};
 use adjutant_core::content::Hash;
 use adjutant_core::run::chain::{Entry, Head, StreamId};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::day::is_signed;
 
 /// What a check of all logs found.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditVerified {
     /// Runs whose logs were walked.
     pub runs: u64,
@@ -32,7 +32,7 @@ pub struct AuditVerified {
 }
 
 /// Something that does not fit.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditProblem {
     /// The log.
     pub stream: StreamId,

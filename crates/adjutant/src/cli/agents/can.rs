@@ -3,12 +3,12 @@
 use adjutant_core::guard::judge::Decision;
 use adjutant_core::guard::scope::Action;
 use adjutant_engine::Wish;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::cli::Context;
+use crate::cli::place::Place;
 use crate::cli::terminal::clean;
 use crate::failure::{Exit, Failure};
-use crate::instance::Instance;
 use crate::wire;
 
 #[derive(Debug, clap::Args)]
@@ -26,26 +26,42 @@ pub(super) struct Args {
     notebook: Option<String>,
 }
 
-pub(super) async fn execute(context: &Context, instance: &Instance, args: &Args) -> Result<Exit, Failure> {
+pub(super) async fn execute(context: &Context, place: &Place, args: &Args) -> Result<Exit, Failure> {
     let wish = wish(&args.action, &args.target)?;
-    let row = instance.engine.find_agent(instance.home.workspace, &args.agent).await?;
-    let agent = instance.engine.current_agent(instance.home.workspace, row.id).await?;
-    let notebook = super::reach::notebook(instance, args.notebook.as_deref()).await?;
-    let can = instance.engine.can(instance.home.workspace, &agent, notebook, &wish).await?;
-    context.print(&wire::can(&can), || {
+    let document = match place {
+        Place::Here(instance) => {
+            let row = instance.engine.find_agent(instance.home.workspace, &args.agent).await?;
+            let agent = instance.engine.current_agent(instance.home.workspace, row.id).await?;
+            let notebook = super::reach::notebook(instance, args.notebook.as_deref()).await?;
+            wire::can(&instance.engine.can(instance.home.workspace, &agent, notebook, &wish).await?)
+        }
+        Place::There(remote) => {
+            let mut body = match &wish {
+                Wish::Path { action, path } => json!({"action": action, "path": path}),
+                Wish::Call { tool, arguments } => json!({"tool": tool, "arguments": arguments}),
+            };
+            if let Some(notebook) = &args.notebook {
+                body["notebook_id"] = json!(notebook);
+            }
+            remote.post(&["agents", &args.agent, "can"], &body).await?
+        }
+    };
+    let denied = document["verdict"] == Decision::Deny.word();
+    context.print(&document, || {
         let style = context.terminal.out;
-        let verdict = &can.verdict;
-        let word = match verdict.decision {
-            Decision::Allow => style.good("yes"),
-            Decision::Ask => style.bold("yes, after asking"),
-            Decision::Deny => style.bad("no"),
+        let field = |name: &str| document[name].as_str().map(clean);
+        let word = match document["verdict"].as_str() {
+            Some("allow") => style.good("yes"),
+            Some("ask") => style.bold("yes, after asking"),
+            Some(_) | None => style.bad("no"),
         };
-        let mut lines = vec![format!("{word}: {}", clean(&verdict.reason)), format!("rule   {}", clean(&verdict.rule))];
-        lines.extend(can.tool.as_ref().map(|tool| format!("tool   {tool}")));
-        lines.extend(verdict.smallest_grant.as_ref().map(|grant| format!("grant  {}", clean(grant))));
+        let (reason, rule) = (field("reason").unwrap_or_default(), field("rule").unwrap_or_default());
+        let mut lines = vec![format!("{word}: {reason}"), format!("rule   {rule}")];
+        lines.extend(field("tool").map(|tool| format!("tool   {tool}")));
+        lines.extend(field("smallest_grant").map(|grant| format!("grant  {grant}")));
         lines
     });
-    Ok(if can.verdict.decision == Decision::Deny { Exit::Rejected } else { Exit::Done })
+    Ok(if denied { Exit::Rejected } else { Exit::Done })
 }
 
 fn wish(action: &str, target: &str) -> Result<Wish, Failure> {

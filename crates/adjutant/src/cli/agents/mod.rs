@@ -3,6 +3,7 @@
 mod can;
 mod import;
 mod reach;
+mod templates;
 mod validate;
 
 use adjutant_core::guard::policy::AgentConfig;
@@ -37,6 +38,14 @@ enum Command {
     Can(can::Args),
     /// Say how much of a notebook an agent reaches, and what lies just outside
     Reach(reach::Args),
+    /// List the agents that come with Adjutant
+    Templates,
+    /// Make the agents that come with Adjutant as their templates are
+    Resync {
+        /// Only say what would change
+        #[arg(long)]
+        dry_run: bool,
+    },
     /// Check agent files; nothing is loaded
     Validate(validate::Args),
     /// Copy agent files into the data directory, after showing what each could touch
@@ -51,14 +60,17 @@ pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failu
         Command::Show { name } => Looking::One(name),
         Command::Can(args) => Looking::Can(args),
         Command::Reach(args) => Looking::Reach(args),
+        Command::Templates => Looking::Templates,
+        Command::Resync { dry_run } => Looking::Resync { dry_run },
     };
     let place = Place::find(context, "agents", Work::Looks).await?;
-    let exit = match (looking, &place) {
-        (Looking::All, place) => ls(context, place).await,
-        (Looking::One(name), place) => show(context, place, &name).await,
-        (Looking::Can(args), Place::Here(instance)) => can::execute(context, instance, &args).await,
-        (Looking::Reach(args), Place::Here(instance)) => reach::execute(context, instance, &args).await,
-        (Looking::Can(_) | Looking::Reach(_), Place::There(remote)) => Err(remote.only_here()),
+    let exit = match looking {
+        Looking::All => ls(context, &place).await,
+        Looking::One(name) => show(context, &place, &name).await,
+        Looking::Can(args) => can::execute(context, &place, &args).await,
+        Looking::Reach(args) => reach::execute(context, &place, &args).await,
+        Looking::Templates => templates::ls(context, &place).await,
+        Looking::Resync { dry_run } => templates::resync(context, &place, dry_run).await,
     };
     place.close().await;
     exit
@@ -70,6 +82,8 @@ enum Looking {
     One(String),
     Can(can::Args),
     Reach(reach::Args),
+    Templates,
+    Resync { dry_run: bool },
 }
 
 fn config_of(row: &AgentRow) -> Result<AgentConfig, Failure> {

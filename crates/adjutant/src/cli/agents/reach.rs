@@ -1,11 +1,10 @@
 //! `agents reach`: how much of a notebook an agent reaches, by verb, and what lies just outside.
 
-use adjutant_core::guard::judge::Decision;
-use adjutant_core::guard::survey::Verb;
 use adjutant_core::id::NotebookId;
-use adjutant_engine::ReachReport;
+use serde_json::{Value, json};
 
 use crate::cli::Context;
+use crate::cli::place::Place;
 use crate::cli::terminal::{clean, table};
 use crate::cli::words::count;
 use crate::failure::{Exit, Failure};
@@ -21,12 +20,23 @@ pub(super) struct Args {
     notebook: Option<String>,
 }
 
-pub(super) async fn execute(context: &Context, instance: &Instance, args: &Args) -> Result<Exit, Failure> {
-    let row = instance.engine.find_agent(instance.home.workspace, &args.agent).await?;
-    let agent = instance.engine.current_agent(instance.home.workspace, row.id).await?;
-    let notebook = notebook(instance, args.notebook.as_deref()).await?;
-    let report = instance.engine.reach(instance.home.workspace, &agent, notebook).await?;
-    context.print(&wire::reach(&report), || lines(context, &report));
+pub(super) async fn execute(context: &Context, place: &Place, args: &Args) -> Result<Exit, Failure> {
+    let document = match place {
+        Place::Here(instance) => {
+            let row = instance.engine.find_agent(instance.home.workspace, &args.agent).await?;
+            let agent = instance.engine.current_agent(instance.home.workspace, row.id).await?;
+            let notebook = notebook(instance, args.notebook.as_deref()).await?;
+            wire::reach(&instance.engine.reach(instance.home.workspace, &agent, notebook).await?)
+        }
+        Place::There(remote) => {
+            let mut draft = remote.get(&["agents", &args.agent], &[]).await?;
+            if let Some(notebook) = &args.notebook {
+                draft["notebook_id"] = json!(notebook);
+            }
+            remote.post(&["scope", "preview"], &draft).await?
+        }
+    };
+    context.print(&document, || lines(context, &document));
     Ok(Exit::Done)
 }
 
@@ -38,31 +48,50 @@ pub(super) async fn notebook(instance: &Instance, name: Option<&str>) -> Result<
     found.map(|row| Some(row.id)).ok_or_else(|| Failure::not_found(format!("There is no notebook `{name}`.")))
 }
 
-fn lines(context: &Context, report: &ReachReport) -> Vec<String> {
+/// The verbs in the order a person reads them, with what they count.
+const VERBS: [(&str, &str, &str); 5] = [
+    ("read", "file", "files"),
+    ("list", "folder", "folders"),
+    ("write", "file", "files"),
+    ("create", "folder", "folders"),
+    ("delete", "file", "files"),
+];
+
+fn number(value: &Value) -> usize {
+    value.as_u64().and_then(|number| usize::try_from(number).ok()).unwrap_or_default()
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+fn lines(context: &Context, document: &Value) -> Vec<String> {
     let style = context.terminal.out;
-    let Some(notebook) = &report.notebook else {
+    let Some(notebook) = document["notebook"].as_str() else {
         return vec!["The agent's scope admits no notebook: it reaches no file.".to_owned()];
     };
-    let survey = &report.survey;
-    let more = if report.cut { ", and more that were not looked at" } else { "" };
-    let entries = count(survey.entries, "entry", "entries");
+    let more = if document["cut"] == true { ", and more that were not looked at" } else { "" };
+    let entries = count(number(&document["entries"]), "entry", "entries");
     let mut lines = vec![format!("{}: {entries}{more}", style.bold(&clean(notebook)))];
-    let row = |(name, found, one, many): (&'static str, &Verb, &str, &str)| {
-        let asks = match report.verdicts.get(name).map(|can| can.verdict.decision) {
-            Some(Decision::Allow) => "free",
-            Some(Decision::Ask) => "asks",
-            Some(Decision::Deny) => "no tool does it",
+    let row = |(name, one, many): (&str, &str, &str)| {
+        let found = &document["reach"][name];
+        let asks = match found["first"]["verdict"].as_str() {
+            Some("allow") => "free",
+            Some("ask") => "asks",
+            Some(_) => "no tool does it",
             None => "",
         };
-        let samples = found.samples.iter().map(|path| clean(path)).collect::<Vec<_>>().join("  ");
-        vec![name.to_owned(), count(found.count, one, many), asks.to_owned(), samples]
+        let samples = list(&found["samples"]).iter().filter_map(Value::as_str).map(clean).collect::<Vec<_>>();
+        vec![name.to_owned(), count(number(&found["count"]), one, many), asks.to_owned(), samples.join("  ")]
     };
-    lines.extend(table(&["VERB", "REACHES", "FIRST", "SAMPLES"], &wire::verbs(survey).map(row), style));
-    if !survey.just_outside.is_empty() {
-        lines.push(format!("just outside: {}", count(survey.outside, "thing", "things")));
-        lines.extend(survey.just_outside.iter().map(|thing| {
-            let grant = thing.smallest_grant.as_ref().map(|grant| format!("  → {}", clean(grant))).unwrap_or_default();
-            format!("  {}  {}{grant}", clean(&thing.path), style.dim(thing.rule))
+    lines.extend(table(&["VERB", "REACHES", "FIRST", "SAMPLES"], &VERBS.map(row), style));
+    let outside = &document["just_outside"];
+    if !list(&outside["samples"]).is_empty() {
+        lines.push(format!("just outside: {}", count(number(&outside["count"]), "thing", "things")));
+        lines.extend(list(&outside["samples"]).iter().map(|thing| {
+            let text = |field: &str| thing[field].as_str().map(clean).unwrap_or_default();
+            let grant = thing["smallest_grant"].as_str().map(|grant| format!("  → {}", clean(grant)));
+            format!("  {}  {}{}", text("path"), style.dim(&text("rule")), grant.unwrap_or_default())
         }));
     }
     lines

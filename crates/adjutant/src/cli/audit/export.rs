@@ -11,6 +11,7 @@ use adjutant_engine::{AuditLog, LogsOf, PageOf, RunBodies};
 use super::search;
 use crate::cli::Context;
 use crate::cli::output::tell;
+use crate::cli::remote::Remote;
 use crate::failure::{Exit, Failure};
 use crate::instance::Instance;
 use crate::wire;
@@ -77,6 +78,30 @@ pub(super) async fn execute(context: &Context, instance: &Instance, args: Args) 
         }
     }
     out.flush().map_err(|error| unwritten(&error))?;
+    done(context, &args);
+    Ok(Exit::Done)
+}
+
+/// What a search finds, written at a server. Every log at once is only for whoever holds the data directory.
+pub(super) async fn at(context: &Context, remote: &Remote, args: Args) -> Result<Exit, Failure> {
+    if args.whole {
+        return Err(remote.only_here());
+    }
+    let (workspace, words) = (remote.first_workspace().await?, search::text(&args.words));
+    let format = match args.format {
+        Format::Jsonl => "jsonl",
+        Format::Csv => "csv",
+    };
+    let mut query = vec![("workspace_id", workspace.as_str()), ("q", &words), ("format", format)];
+    query.extend(args.raw.then_some(("raw", "true")));
+    let text = remote.text(&["audit", "export"], &query).await?;
+    let mut out = open(args.output.as_deref())?;
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| unwritten(&error))?;
+    done(context, &args);
+    Ok(Exit::Done)
+}
+
+fn done(context: &Context, args: &Args) {
     if let Some(path) = &args.output {
         let check = if args.whole {
             format!("; check it with: adjutant audit verify {}", path.display())
@@ -85,7 +110,6 @@ pub(super) async fn execute(context: &Context, instance: &Instance, args: Args) 
         };
         tell(&context.terminal.err.good(&format!("✔ the audit is in {}{check}", path.display())));
     }
-    Ok(Exit::Done)
 }
 
 /// A new file that only this person can read, or standard output.

@@ -8,6 +8,7 @@ mod verify;
 pub(super) use self::verify::check;
 
 use super::Context;
+use super::place::{Place, Work};
 use crate::failure::{Exit, Failure};
 
 #[derive(Debug, clap::Args)]
@@ -32,13 +33,16 @@ pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failu
     if let Command::Verify(verify::Args { file: Some(path), key }) = args.command {
         return verify::file(context, &path, key);
     }
-    let instance = context.open("audit").await?;
-    let exit = match args.command {
-        Command::Search(args) => search::execute(context, &instance, args).await,
-        Command::Export(args) => export::execute(context, &instance, args).await,
-        Command::Verify(_) => verify::database(context, &instance).await,
-        Command::Erase(args) => erase::execute(context, &instance, args).await,
+    let place = Place::find(context, "audit", Work::Looks).await?;
+    let exit = match (args.command, &place) {
+        (Command::Search(args), _) => search::execute(context, &place, args).await,
+        (Command::Export(args), Place::Here(instance)) => export::execute(context, instance, args).await,
+        (Command::Export(args), Place::There(remote)) => export::at(context, remote, args).await,
+        (Command::Verify(_), Place::Here(instance)) => verify::database(context, instance).await,
+        (Command::Verify(_), Place::There(remote)) => verify::at(context, remote).await,
+        (Command::Erase(args), Place::Here(instance)) => erase::execute(context, instance, args).await,
+        (Command::Erase(_), Place::There(remote)) => Err(remote.only_here()),
     };
-    instance.close().await;
+    place.close().await;
     exit
 }

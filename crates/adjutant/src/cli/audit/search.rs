@@ -1,10 +1,12 @@
 //! `audit search`: who did what, newest first.
 
 use adjutant_core::audit::filter::{self, Wanted};
-use adjutant_engine::{AuditEntry, LogsOf, PageOf, Redaction};
+use adjutant_engine::{LogsOf, PageOf, Redaction};
+use serde_json::Value;
 
 use crate::cli::Context;
 use crate::cli::find;
+use crate::cli::place::Place;
 use crate::cli::terminal::{cut, one_line, table};
 use crate::cli::words::short;
 use crate::failure::{Exit, Failure, sentence};
@@ -12,6 +14,8 @@ use crate::instance::Instance;
 
 /// Characters of an entry's words in the list.
 const WORDS: usize = 60;
+/// Entries that a server gives at a time.
+const MOST_THERE: u16 = 200;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -29,14 +33,18 @@ pub(super) struct Args {
     raw: bool,
 }
 
-/// Reads the words of a search. A word that the shell took out of its quotes is still one text.
-pub(super) async fn wanted(instance: &Instance, words: &[String]) -> Result<Wanted, Failure> {
+/// The words of a search as one text. A word that the shell took out of its quotes is still one.
+pub(super) fn text(words: &[String]) -> String {
     let quoted = |word: &String| match word.split_once(':') {
         None if word.contains(char::is_whitespace) && !word.contains('"') => format!("\"{word}\""),
         None | Some(_) => word.clone(),
     };
-    let text = words.iter().map(quoted).collect::<Vec<_>>().join(" ");
-    let mut wanted = filter::parse(&text, instance.engine.env().now()).map_err(|why| {
+    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+/// Reads the words of a search.
+pub(super) async fn wanted(instance: &Instance, words: &[String]) -> Result<Wanted, Failure> {
+    let mut wanted = filter::parse(&text(words), instance.engine.env().now()).map_err(|why| {
         Failure::usage(sentence(&why)).hint("adjutant audit search agent:guide verdict:deny since:7d")
     })?;
     if let Some(run) = &wanted.run {
@@ -49,24 +57,38 @@ pub(super) fn redaction(raw: bool) -> Redaction {
     if raw { Redaction::Raw } else { Redaction::On }
 }
 
-pub(super) async fn execute(context: &Context, instance: &Instance, args: Args) -> Result<Exit, Failure> {
-    let wanted = wanted(instance, &args.words).await?;
-    let page = PageOf {
-        limit: usize::from(args.limit),
-        cursor: args.cursor,
-        redaction: redaction(args.raw),
-        logs: LogsOf::AndInstance,
+pub(super) async fn execute(context: &Context, place: &Place, args: Args) -> Result<Exit, Failure> {
+    let found = match place {
+        Place::Here(instance) => {
+            let wanted = wanted(instance, &args.words).await?;
+            let page = PageOf {
+                limit: usize::from(args.limit),
+                cursor: args.cursor,
+                redaction: redaction(args.raw),
+                logs: LogsOf::AndInstance,
+            };
+            let found = instance.engine.search_audit(instance.home.workspace, &wanted, &page).await?;
+            serde_json::to_value(&found).unwrap_or_default()
+        }
+        Place::There(remote) => {
+            let (workspace, words) = (remote.first_workspace().await?, text(&args.words));
+            let limit = args.limit.min(MOST_THERE).to_string();
+            let mut query = vec![("workspace_id", workspace.as_str()), ("q", &words), ("limit", &limit)];
+            query.extend(args.cursor.as_deref().map(|cursor| ("cursor", cursor)));
+            query.extend(args.raw.then_some(("raw", "true")));
+            remote.get(&["audit"], &query).await?
+        }
     };
-    let found = instance.engine.search_audit(instance.home.workspace, &wanted, &page).await?;
     let style = context.terminal.out;
-    context.print(&serde_json::to_value(&found).unwrap_or_default(), || {
-        let mut lines = if found.data.is_empty() {
+    context.print(&found, || {
+        let data = found["data"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let mut lines = if data.is_empty() {
             vec!["Nothing found.".to_owned()]
         } else {
-            let rows: Vec<_> = found.data.iter().map(row).collect();
+            let rows: Vec<_> = data.iter().map(row).collect();
             table(&["TIME", "WHO", "WHAT", "VERDICT", "ABOUT", "ENTRY"], &rows, style)
         };
-        if let Some(cursor) = &found.next_cursor {
+        if let Some(cursor) = found["next_cursor"].as_str() {
             lines.push(style.dim(&format!("There may be more: --cursor {cursor}")));
         }
         lines
@@ -74,21 +96,22 @@ pub(super) async fn execute(context: &Context, instance: &Instance, args: Args) 
     Ok(Exit::Done)
 }
 
-fn row(entry: &AuditEntry) -> Vec<String> {
-    let who = entry.by.clone().or_else(|| entry.agent.clone()).unwrap_or_else(|| "adjutant".to_owned());
-    let verdict = match (&entry.verdict, entry.is_error) {
+fn row(entry: &Value) -> Vec<String> {
+    let text = |field: &str| entry[field].as_str();
+    let who = text("by").or_else(|| text("agent")).unwrap_or("adjutant");
+    let verdict = match (text("verdict"), entry["is_error"] == true) {
         (Some(verdict), true) => format!("{verdict} ✖"),
-        (Some(verdict), false) => verdict.clone(),
+        (Some(verdict), false) => verdict.to_owned(),
         (None, true) => "✖".to_owned(),
         (None, false) => String::new(),
     };
-    let time: String = entry.time.to_string().chars().take(19).collect();
+    let time: String = text("time").unwrap_or_default().chars().take(19).collect();
     vec![
         time.replace('T', " "),
-        one_line(&who),
-        entry.kind.clone(),
+        one_line(who),
+        one_line(text("kind").unwrap_or_default()),
         verdict,
-        cut(&one_line(&entry.summary), WORDS),
-        format!("{} {}", short(&entry.stream), entry.seq),
+        cut(&one_line(text("summary").unwrap_or_default()), WORDS),
+        format!("{} {}", short(&text("stream").unwrap_or_default()), entry["seq"]),
     ]
 }

@@ -13,6 +13,7 @@ use adjutant_engine::{
 use serde_json::{Value, json};
 
 use crate::cli::Context;
+use crate::cli::remote::Remote;
 use crate::cli::terminal::one_line;
 use crate::cli::words::count;
 use crate::failure::{Exit, Failure};
@@ -128,6 +129,12 @@ pub(super) async fn database(context: &Context, instance: &Instance) -> Result<E
         instance.engine.close_days().await?;
     }
     Ok(told(context, &json!({}), &verified))
+}
+
+/// The same at a server, for its owner.
+pub(super) async fn at(context: &Context, remote: &Remote) -> Result<Exit, Failure> {
+    let found: AuditVerified = remote.read(remote.get(&["audit", "verify"], &[]).await?)?;
+    Ok(told(context, &json!({}), &found))
 }
 
 /// Says what a check of all logs found.

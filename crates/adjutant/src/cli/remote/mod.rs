@@ -76,6 +76,23 @@ impl Remote {
         self.ask(Method::POST, path, &[], Some(body)).await
     }
 
+    /// Asks for something to be done, with more behind the `?`.
+    pub(super) async fn post_with(
+        &self,
+        path: &[&str],
+        query: &[(&str, &str)],
+        body: &Value,
+    ) -> Result<Value, Failure> {
+        self.ask(Method::POST, path, query, Some(body)).await
+    }
+
+    /// The workspace that is meant when none is named: the first one.
+    pub(super) async fn first_workspace(&self) -> Result<String, Failure> {
+        let page = self.get(&["workspaces"], &[]).await?;
+        let first = page["data"][0]["id"].as_str().map(str::to_owned);
+        first.ok_or_else(|| Failure::not_found("You are in no workspace of this server."))
+    }
+
     /// Asks for something to be changed.
     pub(super) async fn patch(&self, path: &[&str], body: &Value) -> Result<Value, Failure> {
         self.ask(Method::PATCH, path, &[], Some(body)).await
@@ -92,8 +109,8 @@ impl Remote {
     }
 
     /// Asks for a text.
-    pub(super) async fn text(&self, path: &[&str]) -> Result<String, Failure> {
-        let answer = self.request(Method::GET, path, &[])?.timeout(PATIENCE).send().await;
+    pub(super) async fn text(&self, path: &[&str], query: &[(&str, &str)]) -> Result<String, Failure> {
+        let answer = self.request(Method::GET, path, query)?.timeout(PATIENCE).send().await;
         let answer = self.good(answer.map_err(|error| self.unreachable(&error))?).await?;
         answer.text().await.map_err(|error| self.unreachable(&error))
     }

@@ -28,7 +28,7 @@ pub(super) async fn execute(context: &Context, place: &Place, args: Args) -> Res
         }
         Place::There(remote) => {
             let run = remote.run_id(&args.run).await?;
-            let text = remote.text(&["runs", &run, "export"]).await?;
+            let text = remote.text(&["runs", &run, "export"], &[]).await?;
             (run, text.lines().map(str::to_owned).collect())
         }
     };
