@@ -205,13 +205,8 @@ impl Config {
         let file = read_file(flags, env)?;
         let mut reader = Reader { env, file: &file, problems: Vec::new() };
         let data = data_directory(&mut reader, flags, env)?;
-        let listen = reader.parsed(
-            "listen",
-            flags.listen.clone(),
-            DEFAULT_LISTEN,
-            "an address such as 127.0.0.1:7878",
-            |text| text.parse().ok(),
-        );
+        let (flag, wanted) = (flags.listen.clone(), "an address such as 127.0.0.1:7878");
+        let listen = reader.parsed("listen", flag, DEFAULT_LISTEN, wanted, |text| text.parse().ok());
         let database = reader.parsed(
             "database_url",
             flags.database_url.clone(),
