@@ -39,6 +39,7 @@ const SCREENS: [string, string, number, Scheme][] = [
   ['/agents/guide?tab=limits', 'Without asking', 390, 'light'],
   ['/agents/new', 'Instructions', 1440, 'dark'],
   ['/files/welcome?path=/todo.md', 'Preview', 1024, 'dark'],
+  ['/files/welcome?path=/todo.md&view=edit', 'Saved', 390, 'light'],
   ['/rules', 'No standing rules', 390, 'dark'],
   ['/agents/guide?tab=told', 'What it is told', 1024, 'dark'],
   ['/audit', 'Check the chains', 1440, 'light'],

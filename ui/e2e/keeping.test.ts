@@ -1,4 +1,5 @@
 // What people keep: files they write themselves, tokens for programs, runs they go on from elsewhere, agents they try on the past.
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { begin, listen, order, setUp, tidy, type Story } from './story'
 
@@ -12,6 +13,13 @@ beforeAll(async () => {
 })
 afterAll(() => story?.end())
 
+/** Writes over the whole text of the file that is open, once its editor has come. */
+async function write(page: Page, text: string): Promise<void> {
+  await page.locator('.cm-content').click()
+  await page.keyboard.press('Control+a')
+  await page.keyboard.insertText(text)
+}
+
 it('makes a file, saves it, and keeps who did so', async () => {
   const { page, server } = story
   await page.goto(`${server.url}/files/welcome`)
@@ -20,13 +28,14 @@ it('makes a file, saves it, and keeps who did so', async () => {
   await page.getByRole('button', { name: 'Make the file' }).click()
   await page.getByRole('heading', { name: '/notes/plan.md' }).waitFor()
   await page.getByRole('tab', { name: 'Edit' }).click()
-  await page.getByRole('textbox', { name: 'Text of /notes/plan.md' }).fill('# Plan\n\nWater the tomatoes.\n')
+  await write(page, '# Plan\n\nWater the tomatoes: $a^2$.\n')
   await page.getByText('Not saved yet').waitFor()
   await page.keyboard.press('Control+s')
   await page.getByText('Saved.', { exact: true }).waitFor()
 
   await page.getByRole('tab', { name: 'Preview' }).click()
   await page.getByRole('heading', { name: 'Plan', exact: true }).waitFor()
+  await page.locator('math msup').waitFor()
   await page.getByRole('tab', { name: 'History' }).click()
   await page.getByRole('listitem').filter({ hasText: 'dana changed' }).waitFor()
 })
@@ -51,12 +60,12 @@ it('does not save over what somebody else saved meanwhile', async () => {
   await page.goto(address)
   await page.getByRole('tab', { name: 'Edit' }).click()
   const mine = page.getByRole('textbox', { name: 'Text of /notes/plan.md' })
-  await mine.fill('mine')
+  await write(page, 'mine')
 
   const other = await story.browser.context.newPage()
   await other.goto(address)
   await other.getByRole('tab', { name: 'Edit' }).click()
-  await other.getByRole('textbox', { name: 'Text of /notes/plan.md' }).fill('theirs')
+  await write(other, 'theirs')
   await other.getByRole('button', { name: 'Save' }).click()
   await other.getByText('Saved.', { exact: true }).waitFor()
   await other.close()
@@ -65,7 +74,7 @@ it('does not save over what somebody else saved meanwhile', async () => {
   await page.getByRole('button', { name: 'Save' }).click()
   const question = page.getByRole('alert', { name: 'It changed meanwhile' })
   await question.getByText('theirs').waitFor()
-  expect(await mine.inputValue()).toBe('mine')
+  expect(await mine.innerText()).toBe('mine')
   await question.getByRole('button', { name: 'Save mine over it' }).click()
   await page.getByText('Saved.', { exact: true }).waitFor()
   await page.getByRole('tab', { name: 'History' }).click()

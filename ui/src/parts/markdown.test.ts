@@ -58,3 +58,22 @@ describe('the sanitiser', () => {
     expect(after).toHaveLength(2)
   })
 })
+
+it('takes formulas for code to be set, and money for money', () => {
+  expect(render('It is $a^2$ here.')).toContain('<code class="language-maths">a^2</code>')
+  expect(render('$$\\sum_i x_i$$')).toContain('<pre><code class="language-maths">\\sum_i x_i</code></pre>')
+  expect(render('From $5 to $10, or US$ 3 and $4.')).not.toContain('maths')
+})
+
+it('sets a formula without links, styles or anything that runs', async () => {
+  const { mathsOf } = await import('./maths')
+  const set = mathsOf('\\frac{a}{b}', true)
+  expect(set).toContain('<mfrac>')
+  expect(set).not.toContain('style')
+  for (const hostile of ['\\href{javascript:alert(1)}{x}', '\\text{<img src=x onerror=alert(1)>}', '\\includegraphics{https://evil.example/x.png}']) {
+    const box = document.createElement('div')
+    box.innerHTML = mathsOf(hostile, false) ?? ''
+    expect(box.querySelectorAll('img, a, script, [href], [src], [onerror], [style]')).toHaveLength(0)
+  }
+  expect(mathsOf('\\frac{', false)).toBeNull()
+})

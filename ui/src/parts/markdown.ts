@@ -1,6 +1,6 @@
 // From a model's text to markup. The only place that makes HTML from text, and the only sanitiser.
 import DOMPurify, { type Config } from 'dompurify'
-import { marked, type Token, type TokensList } from 'marked'
+import { Marked, Renderer, type Token, type TokenizerAndRendererExtension, type TokensList } from 'marked'
 
 const ALLOWED: Config = {
   ALLOWED_TAGS: [
@@ -19,11 +19,33 @@ const LONGEST = 200_000
 
 const escape = (text: string): string => text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)
 
-const renderer = new marked.Renderer()
+const renderer = new Renderer()
 // Markup of a model is text. An image would be fetched from wherever the model says, so it becomes a link.
 renderer.html = ({ text }) => escape(text)
 renderer.checkbox = ({ checked }) => (checked ? '☑ ' : '☐ ')
 renderer.image = ({ href, text }) => `<a href="${escape(href)}">${escape(text || href)}</a>`
+
+// A formula is code until `maths` has set it. A lone dollar is money: one that opens a formula stands right before it, and
+// the one that closes it right after it, and a number alone is a price.
+const INLINE = /^(?:\$\$([^$]+?)\$\$|\\\(([^\n]+?)\\\)|\$(?![\s$]|\d[\d.,]*\s)((?:\\.|[^$\n\\])*?[^\s\\$])\$(?!\d))/
+const BLOCK = /^(?:\$\$([\s\S]+?)\$\$|\\\[([\s\S]+?)\\\])[ \t]*(?:\n|$)/
+function maths(name: string, level: 'block' | 'inline', form: RegExp, wrap: (code: string) => string): TokenizerAndRendererExtension {
+  return {
+    name,
+    level,
+    start: (text) => text.match(level === 'block' ? /^(?:\$\$|\\\[)/m : /\$|\\\(/)?.index,
+    tokenizer(text) {
+      const found = form.exec(text)
+      if (!found) return undefined
+      return { type: name, raw: found[0], text: (found[1] ?? found[2] ?? found[3] ?? '').trim() }
+    },
+    renderer: (token) => wrap(`<code class="language-${MATHS}">${escape(String(token['text']))}</code>`),
+  }
+}
+/** The language of a formula that waits to be set. */
+export const MATHS = 'maths'
+const extensions = [maths('maths-block', 'block', BLOCK, (code) => `<pre>${code}</pre>`), maths('maths', 'inline', INLINE, (code) => code)]
+const marked = new Marked({ gfm: true, renderer, extensions })
 
 let hasHook = false
 function hook(): void {
@@ -42,7 +64,7 @@ function hook(): void {
 /** Clean markup of one piece of Markdown. */
 export function render(text: string): string {
   if (text.length > LONGEST) return `<pre><code>${escape(text)}</code></pre>`
-  return purify(marked.parse(text, { async: false, gfm: true, renderer }))
+  return purify(marked.parse(text, { async: false }))
 }
 
 function purify(markup: string): string {
@@ -50,11 +72,17 @@ function purify(markup: string): string {
   return DOMPurify.sanitize(markup, ALLOWED)
 }
 
+/** Clean markup of a formula that was set: its signs and their places, no links, no styles. */
+export function purifyMaths(markup: string): string {
+  hook()
+  return DOMPurify.sanitize(markup, { USE_PROFILES: { mathMl: true }, FORBID_ATTR: ['style', 'href', 'xlink:href'], ALLOW_DATA_ATTR: false })
+}
+
 /** The same in pieces, so that a text that grows at its end redraws only its last piece. */
 export function renderBlocks(text: string): string[] {
   if (text.length > LONGEST) return [render(text)]
-  const tokens = marked.lexer(text, { gfm: true })
-  return tokens.filter((token) => token.type !== 'space').map((token) => purify(marked.parser(listOf(token, tokens), { gfm: true, renderer })))
+  const tokens = marked.lexer(text)
+  return tokens.filter((token) => token.type !== 'space').map((token) => purify(marked.parser(listOf(token, tokens))))
 }
 
 function listOf(token: Token, all: TokensList): TokensList {

@@ -12,7 +12,8 @@ const GO_WITHIN_MS = 1_200
 
 /** Whether a key goes into something that is being filled in. */
 export function isTyping(event: KeyboardEvent): boolean {
-  const target = event.target as HTMLElement | null
+  // An editor with its own root hides what is inside; the path of the event does not.
+  const target = (event.composedPath()[0] ?? event.target) as HTMLElement | null
   return !!target && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
 }
 
