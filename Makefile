@@ -23,7 +23,7 @@ run: ui ## build the server and the page, start it and open the browser
 test: ## everything a change must pass; installs what is missing (about 25 minutes from nothing)
 	@scripts/test
 
-test-long: ## the slow rest: ignored tests in release, the API fuzzed, mutants of the core
+test-long: ## the slow rest: ignored tests in release, the API fuzzed, every screen measured, mutants of the core
 	@scripts/test-long
 
 check: check-fmt check-clippy check-tidy check-deny check-ui ## formatting, lints, house rules, licences, types

@@ -11,6 +11,7 @@ interface Finding {
   nodes: { html: string }[]
 }
 type Scheme = 'light' | 'dark'
+type Screen = [place: string, text: string, width: number, scheme: Scheme]
 
 let story: Story
 let axe: string
@@ -26,7 +27,7 @@ beforeAll(async () => {
 afterAll(() => story?.end())
 
 /** A first visit in each width and scheme would take minutes; each screen has its own pair, the long tests try them all. */
-const SCREENS: [string, string, number, Scheme][] = [
+const SCREENS: Screen[] = [
   ['/chat', 'What should be done', 1440, 'light'],
   ['/inbox', 'Approve', 1024, 'dark'],
   ['/runs', 'tidy the welcome notes', 390, 'light'],
@@ -52,6 +53,10 @@ const SCREENS: [string, string, number, Scheme][] = [
   ['/settings/about', 'The HTTP API', 1024, 'light'],
 ]
 
+const WIDTHS = [390, 1024, 1440]
+const SCHEMES: Scheme[] = ['light', 'dark']
+const VISITS = process.env['ADJUTANT_LONG'] ? SCREENS.flatMap(([place, text]) => WIDTHS.flatMap((width) => SCHEMES.map((scheme): Screen => [place, text, width, scheme]))) : SCREENS
+
 async function findings(page: Page): Promise<string[]> {
   // A script tag would be refused by the content policy; what the test itself evaluates is not.
   await page.evaluate(axe)
@@ -70,7 +75,7 @@ async function visit(place: string, text: string, width: number, scheme: Scheme)
   return page
 }
 
-it.each(SCREENS)('%s has no serious finding', async (place, text, width, scheme) => {
+it.each(VISITS)('%s (%s, %i px, %s) has no serious finding', async (place, text, width, scheme) => {
   const page = await visit(place, text, width, scheme)
   expect(await findings(page)).toEqual([])
   const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)

@@ -9,7 +9,7 @@ export interface Browser {
   close(): Promise<void>
 }
 
-export async function startBrowser(): Promise<Browser> {
+export async function startBrowser(more: string[] = []): Promise<Browser> {
   const executablePath = process.env['ADJUTANT_TEST_CHROMIUM']
   if (!executablePath) throw new Error('ADJUTANT_TEST_CHROMIUM must name the browser; `make test` sets it')
 
@@ -26,6 +26,7 @@ export async function startBrowser(): Promise<Browser> {
       '--disable-background-networking',
       '--disable-component-update',
       '--disable-sync',
+      ...more,
     ],
   })
   return {

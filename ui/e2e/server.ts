@@ -104,7 +104,7 @@ function ready(child: ChildProcess): Promise<{ url: string; setUpLink: string }>
   })
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1')
   await once(probe, 'listening')
   const address = probe.address()

@@ -14,9 +14,9 @@ export interface Story {
   end(): Promise<void>
 }
 
-export async function begin(start: Start = {}): Promise<Story> {
+export async function begin(start: Start = {}, browserArguments: string[] = []): Promise<Story> {
   const server = await startServer(start)
-  const browser = await startBrowser()
+  const browser = await startBrowser(browserArguments)
   const page = await browser.context.newPage()
   const wrong: string[] = []
   listen(page, server.url, wrong)

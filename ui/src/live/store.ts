@@ -1,17 +1,17 @@
 // What changes on the server, told by one stream: what waits for somebody, and a beat for each kind of list to read itself again.
 import { defineStore } from 'pinia'
-import { computed, ref } from 'vue'
-import { addressOf, get } from '../api/client'
+import { computed, ref, shallowRef } from 'vue'
+import { addressOf, get, type Query } from '../api/client'
 import { follow } from '../api/stream'
 import type { Approval, Page, WireEvent } from '../api/types'
 
 /** Many changes in a row make one reading. */
 const GATHER_MS = 120
-const MOST = 200
+const EACH = 200
 const AGAIN_MS = 3_000
 
 export const useLive = defineStore('live', () => {
-  const pending = ref<Approval[]>([])
+  const pending = shallowRef<Approval[]>([])
   const isLoaded = ref(false)
   const hasMore = ref(false)
   const runsBeat = ref(0)
@@ -21,11 +21,25 @@ export const useLive = defineStore('live', () => {
   let timer: ReturnType<typeof setTimeout> | undefined
   const due = new Set<string>()
 
+  /** How many somebody has asked to see. */
+  let wanted = EACH
+
   async function refresh(): Promise<void> {
-    const page = await get<Page<Approval>>('/approvals', { query: { status: 'pending', limit: MOST } })
-    pending.value = page.data
-    hasMore.value = page.has_more
+    const found: Approval[] = []
+    let cursor: string | null = null
+    do {
+      const query: Query = { status: 'pending', limit: EACH, ...(cursor && { cursor }) }
+      const page: Page<Approval> = await get<Page<Approval>>('/approvals', { query })
+      found.push(...page.data)
+      cursor = page.next_cursor
+    } while (cursor !== null && found.length < wanted)
+    pending.value = found
+    hasMore.value = cursor !== null
     isLoaded.value = true
+  }
+  async function more(): Promise<void> {
+    wanted = pending.value.length + EACH
+    await refresh()
   }
 
   function beat(): void {
@@ -59,5 +73,7 @@ export const useLive = defineStore('live', () => {
   }
 
   const count = computed(() => pending.value.length)
-  return { pending, isLoaded, hasMore, runsBeat, chatsBeat, settingsBeat, count, refresh, start, stop }
+  /** The number as a badge shows it. */
+  const countText = computed(() => `${count.value}${hasMore.value ? '+' : ''}`)
+  return { pending, isLoaded, hasMore, runsBeat, chatsBeat, settingsBeat, count, countText, refresh, more, start, stop }
 })

@@ -80,9 +80,22 @@ export function purifyMaths(markup: string): string {
 
 /** The same in pieces, so that a text that grows at its end redraws only its last piece. */
 export function renderBlocks(text: string): string[] {
-  if (text.length > LONGEST) return [render(text)]
+  if (text.length > LONGEST) return piecesOf(text).map((piece) => `<pre class="language-plain"><code class="dressed">${escape(piece)}</code></pre>`)
   const tokens = marked.lexer(text)
   return tokens.filter((token) => token.type !== 'space').map((token) => purify(marked.parser(listOf(token, tokens))))
+}
+
+/** A text in pieces of about this many characters, cut at ends of lines where there are any. */
+const PIECE = 8_000
+function piecesOf(text: string): string[] {
+  const pieces: string[] = []
+  for (let from = 0; from < text.length; ) {
+    const line = text.lastIndexOf('\n', from + PIECE)
+    const to = line > from ? line + 1 : Math.min(from + PIECE, text.length)
+    pieces.push(text.slice(from, to))
+    from = to
+  }
+  return pieces
 }
 
 function listOf(token: Token, all: TokensList): TokensList {
