@@ -51,9 +51,10 @@ pub use log::Recorded;
 pub use projection::{Card, RunSummary};
 pub use replay::{Divergence, Replay};
 pub use service::{
-    ActionReport, Caller, Can, Choice, ChosenBy, EffectivePrompt, EraseReport, EraseWhat, Fork, Halt, HaltOf, Home,
-    Invited, Meant, Membership, ModelCallReport, NewRule, NoteAuthor, NoteChange, NoteHistory, NotePlace, NotesFound,
-    Password, ReachReport, Resync, ResyncChange, Resynced, Right, Rights, Role, RunRef, RunReport, SavedNote, Secret,
-    SignIn, StartRun, TokenAsk, UndoMode, UndoOutcome, UndoReport, UndoneFile, UnknownWord, Via, Wish, templates,
+    ActionReport, BudgetReport, Caller, Can, Choice, ChosenBy, EffectivePrompt, EraseReport, EraseWhat, Forecast, Fork,
+    GroupBy, Halt, HaltOf, Home, Interval, Invited, Meant, Membership, ModelCallReport, NewRule, NoteAuthor,
+    NoteChange, NoteHistory, NotePlace, NotesFound, Password, ReachReport, Repriced, Resync, ResyncChange, Resynced,
+    Right, Rights, Role, RunRef, RunReport, SavedNote, Secret, SignIn, Spent, StartRun, TokenAsk, UndoMode,
+    UndoOutcome, UndoReport, UndoneFile, UnknownWord, UsageLine, Via, Wish, templates,
 };
 pub use worker::{Attendance, Worker};

@@ -21,6 +21,7 @@ use crate::engine::{CurrentAgent, Engine};
 use crate::error::EngineError;
 use crate::log::Flushed;
 use crate::projection::word;
+use crate::service::budgets;
 
 /// Bytes of a token that a window is filled with: fewer than most texts have, so that a full window still fits.
 const BYTES_PER_TOKEN: u64 = 3;
@@ -150,17 +151,11 @@ impl Engine {
         person: adjutant_core::id::UserId,
     ) -> Result<Vec<Drawn>, EngineError> {
         let rows = self.store().budgets(workspace).await?;
-        let saved = |kind: &str, subject: String| -> Result<Budget, EngineError> {
-            let row = rows.iter().find(|row| row.kind == kind && row.subject == subject);
-            let read = |body: &String| serde_json::from_str(body);
-            row.map(|row| &row.body).map_or(Ok(Budget::default()), read).map_err(|bad| {
-                EngineError::Invalid(format!("the stored budget of {kind} `{subject}` cannot be read: {bad}"))
-            })
-        };
+        let saved = |owner| Ok::<_, EngineError>(Drawn { owner, budget: budgets::read(&rows, owner)? });
         Ok(vec![
             Drawn { owner: Owner::Agent(agent.id), budget: agent.config.budget.clone() },
-            Drawn { owner: Owner::Person(workspace, person), budget: saved("person", person.to_string())? },
-            Drawn { owner: Owner::Workspace(workspace), budget: saved("workspace", workspace.to_string())? },
+            saved(Owner::Person(workspace, person))?,
+            saved(Owner::Workspace(workspace))?,
         ])
     }
 

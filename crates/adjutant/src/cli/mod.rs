@@ -3,6 +3,7 @@
 mod agents;
 mod audit;
 mod backtest;
+mod budgets;
 mod check;
 mod clean_log;
 mod completions;
@@ -27,6 +28,7 @@ mod serve;
 mod session;
 mod steps;
 mod terminal;
+mod usage;
 mod version;
 mod words;
 
@@ -92,6 +94,10 @@ enum Command {
     Rules(rules::Args),
     /// See, check and import agents
     Agents(agents::Args),
+    /// See what was spent
+    Usage(usage::Args),
+    /// See and set what may be spent
+    Budgets(budgets::Args),
     /// Search the record, export it, check that it is whole
     Audit(audit::Args),
     /// Stop everything, or one workspace, and let it go on
@@ -197,6 +203,8 @@ pub(crate) async fn execute(cli: Cli, env: Environment) -> Result<Exit, Failure>
         Command::Inbox(args) => inbox::execute(&context, args).await,
         Command::Rules(args) => rules::execute(&context, args).await,
         Command::Agents(args) => agents::execute(&context, args).await,
+        Command::Usage(args) => usage::execute(&context, args).await,
+        Command::Budgets(args) => budgets::execute(&context, args).await,
         Command::Audit(args) => audit::execute(&context, args).await,
         Command::Halt(args) => halt::execute(&context, args).await,
         Command::Check(args) => check::execute(&context, &args),

@@ -6,6 +6,7 @@ mod agents;
 mod approvals;
 mod ask;
 mod audit;
+mod budgets;
 mod chats;
 mod compat;
 mod docs;
@@ -40,6 +41,7 @@ mod templates;
 mod tools;
 mod turn;
 mod ui;
+mod usage;
 mod workspaces;
 
 use axum::extract::DefaultBodyLimit;
@@ -116,6 +118,8 @@ fn closed() -> OpenApiRouter<Server> {
         .merge(templates::router())
         .merge(audit::router())
         .merge(halt::router())
+        .merge(usage::router())
+        .merge(budgets::router())
         .merge(about::router())
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn audit_row(entry: &AuditEntry) -> String {
 }
 
 /// A cell that no spreadsheet takes for a formula, and that stays one cell.
-fn safe(cell: &str) -> String {
+pub(super) fn safe(cell: &str) -> String {
     let cell: String = cell.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
     let formula = cell.trim_start().starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠', '|', '%']);
     let cell = if formula { format!("\'{cell}") } else { cell };

@@ -3,12 +3,16 @@
 
 mod csv;
 mod event;
+mod money;
 mod reach;
 mod row;
 mod texts;
 
 pub(crate) use csv::{AUDIT_COLUMNS, audit_row};
 pub(crate) use event::{WireEvent, actor, event};
+pub(crate) use money::{
+    BudgetLine, BudgetList, Estimate, Limits, RepricedSum, SpentOf, UsageList, UsageRow, budget, usage, usage_csv,
+};
 pub(crate) use reach::{can, reach};
 pub(crate) use row::{agent, approval, cost, run};
 pub(crate) use texts::Texts;

@@ -144,6 +144,14 @@ impl House {
         std::fs::write(folder.join("config.toml"), text).unwrap();
     }
 
+    /// A configuration with one scripted provider named `test` that always says the same and costs a dollar for a million
+    /// tokens.
+    pub(crate) fn priced(&self) {
+        std::fs::write(self.path().join("script.yaml"), "- text: Done.\n").unwrap();
+        let provider = "[providers.test]\nkind = \"scripted\"\nscript = \"../../script.yaml\"\ninput_usd = \"1\"\noutput_usd = \"1\"\n";
+        self.configure(&format!("default_model = \"test/script\"\n{provider}"));
+    }
+
     /// A configuration with one scripted provider named `test`.
     pub(crate) fn script(&self, script: &str) {
         std::fs::write(self.path().join("script.yaml"), script).unwrap();

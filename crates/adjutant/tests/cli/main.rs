@@ -9,6 +9,7 @@ mod api;
 mod audit;
 mod check;
 mod house;
+mod money;
 mod programs;
 mod remote;
 mod rules;

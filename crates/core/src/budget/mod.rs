@@ -6,7 +6,7 @@ mod purse;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-pub use period::Period;
+pub use period::{Period, moment};
 pub use purse::{Change, Overspent, Purse, Purses, Spend, spend_all};
 
 use crate::id::{AgentId, ApprovalId, KeyId, UserId, WorkspaceId};

@@ -68,6 +68,16 @@ impl Period {
     }
 }
 
+/// A moment as somebody writes it: a time, or a day, which is the moment it begins on the wall.
+#[must_use]
+pub fn moment(text: &str, zone: &str) -> Option<Time> {
+    text.parse().ok().or_else(|| {
+        let day: jiff::civil::Date = text.parse().ok()?;
+        let begin = day.to_zoned(ZONES.get(zone).unwrap_or(TimeZone::UTC)).ok()?;
+        Some(Time::from_millis(begin.timestamp().as_millisecond()))
+    })
+}
+
 /// The moment on the wall; UTC where the zone is not known.
 fn zoned(at: Time, zone: &str) -> jiff::Zoned {
     let zone = ZONES.get(zone).unwrap_or(TimeZone::UTC);
@@ -95,5 +105,12 @@ mod tests {
         assert_eq!(Period::Month.end(late, "Europe/Berlin"), at("2026-12-31T23:00:00Z"));
         assert_eq!(Period::Month.start(late, "UTC"), at("2026-11-01T00:00:00Z"));
         assert_eq!(Period::Day.start(late, "nowhere"), at("2026-11-30T00:00:00Z"));
+    }
+
+    #[test]
+    fn a_day_is_the_moment_it_begins_on_the_wall() {
+        assert_eq!(moment("2026-12-01", "Europe/Berlin"), Some(at("2026-11-30T23:00:00Z")));
+        assert_eq!(moment("2026-12-01T00:00:00Z", "Europe/Berlin"), Some(at("2026-12-01T00:00:00Z")));
+        assert_eq!(moment("the first", "UTC"), None);
     }
 }

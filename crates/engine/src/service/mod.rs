@@ -3,6 +3,7 @@
 mod access;
 mod agents;
 mod approvals;
+pub(crate) mod budgets;
 mod chats;
 mod choose;
 mod erase;
@@ -17,10 +18,12 @@ mod start;
 mod templates;
 mod told;
 mod undo;
+mod usage;
 
 pub use access::{
     Caller, Invited, Membership, Password, Right, Rights, Role, Secret, SignIn, TokenAsk, UnknownWord, Via,
 };
+pub use budgets::{BudgetReport, Spent};
 pub use choose::{Choice, ChosenBy};
 pub use erase::{EraseReport, EraseWhat};
 pub use halt::{Halt, HaltOf};
@@ -34,3 +37,4 @@ pub use start::{Fork, StartRun};
 pub use templates::{Resync, ResyncChange, Resynced, templates};
 pub use told::EffectivePrompt;
 pub use undo::{UndoMode, UndoOutcome, UndoReport, UndoneFile};
+pub use usage::{Forecast, GroupBy, Interval, Repriced, UsageLine};

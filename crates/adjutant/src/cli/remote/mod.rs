@@ -86,11 +86,24 @@ impl Remote {
         self.ask(Method::POST, path, query, Some(body)).await
     }
 
+    /// The workspace that is named, or else the first.
+    pub(super) async fn meant_workspace(&self, named: Option<&str>) -> Result<String, Failure> {
+        match named {
+            Some(name) => Ok(name.to_owned()),
+            None => self.first_workspace().await,
+        }
+    }
+
     /// The workspace that is meant when none is named: the first one.
     pub(super) async fn first_workspace(&self) -> Result<String, Failure> {
         let page = self.get(&["workspaces"], &[]).await?;
         let first = page["data"][0]["id"].as_str().map(str::to_owned);
         first.ok_or_else(|| Failure::not_found("You are in no workspace of this server."))
+    }
+
+    /// Asks for something to be put in place of what was there.
+    pub(super) async fn put(&self, path: &[&str], body: &Value) -> Result<Value, Failure> {
+        self.ask(Method::PUT, path, &[], Some(body)).await
     }
 
     /// Asks for something to be changed.

@@ -11,6 +11,7 @@ mod files;
 mod frame;
 mod halt;
 mod inbox;
+mod money;
 mod once;
 mod overload;
 mod runs;

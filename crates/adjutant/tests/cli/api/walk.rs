@@ -78,6 +78,9 @@ impl Things {
             ("post", "/workspaces/{workspace}/notebooks") => json!({"slug": "walked"}),
             ("patch", "/users/{user}") => json!({"is_active": false}),
             ("post", "/rules") => json!({"tool": "read_file", "decision": "deny"}),
+            ("put", "/workspaces/{workspace}/budget" | "/workspaces/{workspace}/members/{user}/budget") => {
+                json!({"day_usd": 5})
+            }
             ("post", "/tokens") => json!({"name": "walked", "workspace_id": "home"}),
             ("put", "/me/password") => json!({"old_password": "not the password", "password": "a new long one"}),
             ("put", "/notebooks/{notebook}/files/{path}") => json!("walked"),
@@ -132,7 +135,10 @@ fn nobody_gets_nowhere() {
 }
 
 /// Lists and searches over all that is theirs: they answer, with nothing of others.
-const THEIR_OWN: [(&str, &str); 23] = [
+const THEIR_OWN: [(&str, &str); 26] = [
+    ("get", "/usage"),
+    ("get", "/usage/reprice"),
+    ("get", "/budgets"),
     ("get", "/agents/templates"),
     ("post", "/agents/resync"),
     ("post", "/scope/preview"),
@@ -171,7 +177,12 @@ const OWNERS: [(&str, &str); 8] = [
 ];
 
 /// What only an admin of the workspace may do.
-const ADMINS: [(&str, &str); 19] = [
+const ADMINS: [(&str, &str); 24] = [
+    ("get", "/workspaces/{workspace}/members/{user}/budget"),
+    ("put", "/workspaces/{workspace}/budget"),
+    ("delete", "/workspaces/{workspace}/budget"),
+    ("put", "/workspaces/{workspace}/members/{user}/budget"),
+    ("delete", "/workspaces/{workspace}/members/{user}/budget"),
     ("put", "/agents/{agent}"),
     ("patch", "/agents/{agent}"),
     ("delete", "/agents/{agent}"),

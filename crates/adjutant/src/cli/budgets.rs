@@ -1,0 +1,190 @@
+//! `budgets`: what may be spent, what is left, and setting it.
+
+use adjutant_core::budget::Owner;
+use adjutant_core::money::MicroUsd;
+use serde_json::json;
+
+use super::Context;
+use super::place::{Place, Work};
+use super::remote::Remote;
+use super::terminal::{clean, table};
+use crate::failure::{Exit, Failure};
+use crate::instance::Instance;
+use crate::wire::{self, BudgetLine, BudgetList, Estimate, Limits, SpentOf};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// List what may be spent, and what is left
+    Ls,
+    /// Say what the workspace or a person in it may spend (agents have theirs in their file)
+    Set {
+        #[command(flatten)]
+        whose: Whose,
+        /// Dollars of a day
+        #[arg(long, value_parser = usd, value_name = "USD")]
+        day: Option<f64>,
+        /// Dollars of a month
+        #[arg(long, value_parser = usd, value_name = "USD")]
+        month: Option<f64>,
+        /// Where spending in a month is pointed out; may be given several times
+        #[arg(long, value_parser = usd, value_name = "USD")]
+        alert: Vec<f64>,
+    },
+    /// Take the limits of the workspace or of a person in it away
+    Rm {
+        #[command(flatten)]
+        whose: Whose,
+    },
+    /// Say what a run of an agent is likely to cost, and the most it can
+    Estimate {
+        /// The agent
+        agent: String,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct Whose {
+    /// The person: name or id [default: the workspace as a whole]
+    #[arg(long, value_name = "NAME")]
+    person: Option<String>,
+    /// At a server: the workspace, by id or short name [default: the first]
+    #[arg(long, value_name = "WORKSPACE")]
+    workspace: Option<String>,
+}
+
+impl Whose {
+    /// Where a server has it.
+    async fn path(&self, remote: &Remote) -> Result<Vec<String>, Failure> {
+        let workspace = remote.meant_workspace(self.workspace.as_deref()).await?;
+        let person = self.person.iter().flat_map(|person| ["members".to_owned(), person.clone()]);
+        let path = ["workspaces".to_owned(), workspace].into_iter().chain(person);
+        Ok(path.chain(std::iter::once("budget".to_owned())).collect())
+    }
+
+    /// Whose it is here.
+    async fn owner(&self, instance: &Instance) -> Result<Owner, Failure> {
+        let workspace = instance.home.workspace;
+        let Some(name) = &self.person else { return Ok(Owner::Workspace(workspace)) };
+        let members = instance.engine.store().members(workspace).await?;
+        let known = members.into_iter().find(|row| row.name == *name || row.user.to_string() == *name);
+        let known = known.ok_or_else(|| Failure::usage(format!("There is no member `{name}`. Nothing was done.")))?;
+        Ok(Owner::Person(workspace, known.user))
+    }
+
+    fn words(&self) -> String {
+        self.person.as_ref().map_or_else(|| "the workspace".to_owned(), |person| clean(person))
+    }
+}
+
+fn usd(text: &str) -> Result<f64, String> {
+    super::run::parse_usd(text).map(MicroUsd::dollars)
+}
+
+pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failure> {
+    let place = Place::find(context, "budgets", Work::Looks).await?;
+    let exit = match args.command.unwrap_or(Command::Ls) {
+        Command::Ls => ls(context, &place).await,
+        Command::Set { whose, day, month, alert } => {
+            let limits = Limits { day_usd: day, month_usd: month, alert_at_usd: alert, ..Limits::default() };
+            set(context, &place, &whose, limits).await
+        }
+        Command::Rm { whose } => rm(context, &place, &whose).await,
+        Command::Estimate { agent } => estimate(context, &place, &agent).await,
+    };
+    place.close().await;
+    exit
+}
+
+async fn ls(context: &Context, place: &Place) -> Result<Exit, Failure> {
+    let list: BudgetList = match place {
+        Place::Here(instance) => {
+            let workspace = instance.home.workspace;
+            let reports = instance.engine.budgets(workspace).await?.into_iter();
+            BudgetList { data: reports.map(|report| wire::budget(workspace, report)).collect() }
+        }
+        Place::There(remote) => remote.read(remote.get(&["budgets"], &[]).await?)?,
+    };
+    context.print(&serde_json::to_value(&list).unwrap_or_default(), || {
+        let row = |line: &BudgetLine| {
+            let run = line.budget.run_usd.map_or_else(|| "-".to_owned(), |usd| format!("${usd}"));
+            let name = clean(line.name.as_deref().unwrap_or(&line.subject));
+            vec![line.kind.clone(), name, run, spent(&line.day), spent(&line.month)]
+        };
+        let cells: Vec<_> = list.data.iter().map(row).collect();
+        table(&["KIND", "WHO", "A RUN", "TODAY", "THIS MONTH"], &cells, context.terminal.out)
+    });
+    Ok(Exit::Done)
+}
+
+fn spent(spent: &SpentOf) -> String {
+    let amount = MicroUsd(spent.spent_microusd);
+    spent.limit_microusd.map_or_else(|| amount.to_string(), |limit| format!("{amount} of {}", MicroUsd(limit)))
+}
+
+async fn set(context: &Context, place: &Place, whose: &Whose, limits: Limits) -> Result<Exit, Failure> {
+    let line: BudgetLine = match place {
+        Place::Here(instance) => {
+            let (engine, home) = (&instance.engine, instance.home);
+            let owner = whose.owner(instance).await?;
+            engine.save_budget(home.workspace, home.user, owner, &limits.into()).await?;
+            wire::budget(home.workspace, engine.budget(home.workspace, owner).await?)
+        }
+        Place::There(remote) => {
+            let body = serde_json::to_value(&limits).unwrap_or_default();
+            let path = whose.path(remote).await?;
+            remote.read(remote.put(&path.iter().map(String::as_str).collect::<Vec<_>>(), &body).await?)?
+        }
+    };
+    context.print(&serde_json::to_value(&line).unwrap_or_default(), || {
+        let (day, month) = (spent(&line.day), spent(&line.month));
+        vec![context.terminal.out.good(&format!("✔ {}: {day} today, {month} this month", whose.words()))]
+    });
+    Ok(Exit::Done)
+}
+
+async fn rm(context: &Context, place: &Place, whose: &Whose) -> Result<Exit, Failure> {
+    match place {
+        Place::Here(instance) => {
+            let home = instance.home;
+            let owner = whose.owner(instance).await?;
+            instance.engine.remove_budget(home.workspace, home.user, owner).await?;
+        }
+        Place::There(remote) => {
+            let path = whose.path(remote).await?;
+            remote.delete(&path.iter().map(String::as_str).collect::<Vec<_>>()).await?;
+        }
+    }
+    let line = format!("✔ no limit for {}", whose.words());
+    context.print(&json!({"removed": true}), || vec![context.terminal.out.good(&line)]);
+    Ok(Exit::Done)
+}
+
+async fn estimate(context: &Context, place: &Place, name: &str) -> Result<Exit, Failure> {
+    let estimate: Estimate = match place {
+        Place::Here(instance) => {
+            let workspace = instance.home.workspace;
+            let agent = instance.engine.find_agent(workspace, name).await?;
+            instance.engine.forecast(workspace, agent.id).await?.into()
+        }
+        Place::There(remote) => remote.read(remote.get(&["agents", name, "estimate"], &[]).await?)?,
+    };
+    context.print(&serde_json::to_value(&estimate).unwrap_or_default(), || {
+        let most = estimate.most_microusd.map_or_else(|| "no limit".to_owned(), |most| MicroUsd(most).to_string());
+        match (estimate.p50_microusd, estimate.p90_microusd) {
+            (Some(half), Some(nine)) => vec![format!(
+                "half of {} runs cost at most {}, nine of ten at most {} · a run holds at {most}",
+                estimate.runs,
+                MicroUsd(half),
+                MicroUsd(nine)
+            )],
+            (None, _) | (_, None) => vec![format!("it has not run to the end yet · a run holds at {most}")],
+        }
+    });
+    Ok(Exit::Done)
+}

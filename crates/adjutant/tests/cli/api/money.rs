@@ -1,0 +1,115 @@
+//! Money over HTTP: what was spent, by whom, and what may be.
+
+use serde_json::{Value, json};
+
+use super::client::{Client, Server};
+use crate::house::{House, text};
+
+fn priced() -> Server {
+    let house = House::new();
+    house.priced();
+    Server::start(house)
+}
+
+fn run(client: &Client) -> Value {
+    client.post("/api/v1/runs?wait=60", json!({"agent_id": "guide", "input": "hello"})).expect(200)
+}
+
+fn micros(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("{value} is no amount"))
+}
+
+#[test]
+fn usage_adds_up_to_what_runs_cost_however_it_is_grouped() {
+    let server = priced();
+    let owner = server.owner();
+    let runs = [run(&owner), run(&owner)];
+    let cost: u64 = runs.iter().map(|run| micros(&run["cost_microusd"])).sum();
+    assert!(cost > 0, "{runs:#?}");
+    for (by, groups) in [("day", 1), ("agent", 1), ("model", 1), ("user", 1), ("key", 1), ("run", 2)] {
+        let usage = owner.get(&format!("/api/v1/usage?group_by={by}")).expect(200);
+        let data = usage["data"].as_array().unwrap();
+        assert_eq!((data.len(), micros(&usage["total_microusd"])), (groups, cost), "{by}: {usage:#}");
+        assert_eq!(data.iter().map(|row| micros(&row["calls"])).sum::<u64>(), 2, "{by}: {usage:#}");
+    }
+    let agents = owner.get("/api/v1/usage?group_by=agent&interval=day").expect(200);
+    let row = &agents["data"][0];
+    assert_eq!((&row["name"], &row["group"]), (&json!("guide"), &runs[0]["agent_id"]));
+    assert!(text(&row["day"]).starts_with("20"), "{row:#}");
+    assert_eq!(owner.get("/api/v1/usage?group_by=key").expect(200)["data"][0]["group"], "instance");
+    let csv = owner.get("/api/v1/usage?group_by=model&format=csv");
+    assert!(csv.headers["content-type"].starts_with("text/csv"), "{csv:?}");
+    assert!(csv.text.starts_with("model,name,calls,") && csv.text.contains("\ntest/script,,2,0,"), "{csv:?}");
+    let before = owner.get("/api/v1/usage?from=2020-01-01&to=2020-02-01").expect(200);
+    assert_eq!((&before["data"], &before["from"]), (&json!([]), &json!("2020-01-01T00:00:00.000Z")));
+    owner.get("/api/v1/usage?group_by=colour").refuses(422, "validation_failed");
+    owner.get("/api/v1/usage?from=yesterday").refuses(422, "validation_failed");
+    let repriced = owner.get("/api/v1/usage/reprice").expect(200);
+    assert_eq!((micros(&repriced["recorded_microusd"]), micros(&repriced["repriced_microusd"])), (cost, cost));
+    let estimate = owner.get("/api/v1/agents/guide/estimate").expect(200);
+    assert_eq!((&estimate["runs"], &estimate["most_microusd"]), (&json!(2), &json!(500_000)));
+    assert!(micros(&estimate["p90_microusd"]) >= micros(&estimate["p50_microusd"]));
+}
+
+#[test]
+fn who_is_no_admin_sees_only_what_was_spent_for_them() {
+    let server = priced();
+    let (owner, writer) = (server.owner(), server.person("lee", "home", "write"));
+    run(&owner);
+    assert_eq!(writer.get("/api/v1/usage").expect(200)["data"], json!([]));
+    let theirs = run(&writer);
+    let seen = writer.get("/api/v1/usage?group_by=user").expect(200);
+    assert_eq!((seen["data"].as_array().unwrap().len(), &seen["data"][0]["name"]), (1, &json!("lee")));
+    assert_eq!(seen["total_microusd"], theirs["cost_microusd"]);
+    let all = owner.get("/api/v1/usage?group_by=user").expect(200);
+    assert_eq!(all["data"].as_array().unwrap().len(), 2, "{all:#}");
+    let me = text(&owner.get("/api/v1/me").expect(200)["user_id"]);
+    writer.get(&format!("/api/v1/usage?user={me}")).refuses(403, "forbidden");
+    let budgets = writer.get("/api/v1/budgets").expect(200);
+    let people = budgets["data"].as_array().unwrap().iter().filter(|line| line["kind"] == "person");
+    assert_eq!(people.map(|line| text(&line["name"])).collect::<Vec<_>>(), ["lee"]);
+    writer.get(&format!("/api/v1/workspaces/home/members/{me}/budget")).refuses(403, "forbidden");
+}
+
+#[test]
+fn a_budget_of_a_person_stops_their_runs_and_nobody_elses() {
+    let server = priced();
+    let (owner, writer) = (server.owner(), server.person("lee", "home", "write"));
+    run(&writer);
+    let path = "/api/v1/workspaces/home/members/lee/budget";
+    let saved = owner.put(path, json!({"day_usd": 0.000_001})).expect(200);
+    assert_eq!(
+        (&saved["kind"], &saved["name"], &saved["day"]["limit_microusd"]),
+        (&json!("person"), &json!("lee"), &json!(1))
+    );
+    assert_eq!(writer.get(path).expect(200)["budget"]["day_usd"], json!(0.000_001));
+    let body = json!({"agent_id": "guide", "input": "hello"});
+    let refused = writer.post("/api/v1/runs?wait=60", body).refuses(402, "budget_exhausted");
+    assert!(refused["detail"].as_str().unwrap().contains("person"), "{refused:#}");
+    assert_eq!(run(&owner)["status"], "COMPLETED");
+    owner.delete(path).expect(204);
+    owner.delete(path).refuses(404, "not_found");
+    assert_eq!(run(&writer)["status"], "COMPLETED");
+    owner.put(path, json!({"run_usd": 1})).refuses(422, "validation_failed");
+    owner.put(path, json!({"day_usd": -1})).refuses(422, "validation_failed");
+    owner.put("/api/v1/workspaces/home/members/nobody/budget", json!({"day_usd": 1})).refuses(404, "not_found");
+}
+
+#[test]
+fn a_budget_of_the_workspace_holds_and_is_on_the_record() {
+    let server = priced();
+    let owner = server.owner();
+    let first = run(&owner);
+    owner.put("/api/v1/workspaces/home/budget", json!({"month_usd": 0.000_001, "alert_at_usd": [1]})).expect(200);
+    let shown = owner.get("/api/v1/workspaces/home/budget").expect(200);
+    assert_eq!(
+        (&shown["month"]["spent_microusd"], &shown["month"]["limit_microusd"]),
+        (&first["cost_microusd"], &json!(1))
+    );
+    let body = json!({"agent_id": "guide", "input": "hello"});
+    owner.post("/api/v1/runs?wait=60", body).refuses(402, "budget_exhausted");
+    let record = owner.get("/api/v1/audit?q=kind:setting_changed").expect(200);
+    assert!(text(&record["data"][0]["summary"]).contains("budget of workspace"), "{record:#}");
+    owner.delete("/api/v1/workspaces/home/budget").expect(204);
+    assert_eq!(run(&owner)["status"], "COMPLETED");
+}

@@ -1,0 +1,170 @@
+//! Budgets: who may spend how much, and what is left of it.
+
+use adjutant_core::audit::{Act, Deed};
+use adjutant_core::budget::{Budget, Owner, Period};
+use adjutant_core::guard::policy::AgentConfig;
+use adjutant_core::id::{UserId, WorkspaceId};
+use adjutant_core::money::MicroUsd;
+use adjutant_core::run::event::Actor;
+use adjutant_core::time::Time;
+use adjutant_store::row::BudgetRow;
+
+use crate::audit::AuditLog;
+use crate::engine::Engine;
+use crate::error::EngineError;
+
+/// A budget and what is left of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BudgetReport {
+    /// Whose it is.
+    pub owner: Owner,
+    /// What people call them, where that is known.
+    pub name: Option<String>,
+    /// The person that an agent belongs to, or that it is about; none where all of the workspace may know.
+    pub private_to: Option<UserId>,
+    /// What may be spent.
+    pub budget: Budget,
+    /// What is spent today, reservations included.
+    pub day: Spent,
+    /// What is spent this month, reservations included.
+    pub month: Spent,
+}
+
+/// What is spent of a budget in a stretch of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spent {
+    /// What is spent or reserved.
+    pub spent: MicroUsd,
+    /// What may be spent, raises included; none is no limit.
+    pub limit: Option<MicroUsd>,
+    /// When it begins anew.
+    pub until: Time,
+}
+
+/// Where a budget of this owner is stored. Agents have theirs in their configuration.
+fn stored_as(owner: Owner) -> Option<(&'static str, String)> {
+    match owner {
+        Owner::Agent(_) => None,
+        Owner::Person(_, id) => Some((owner.word(), id.to_string())),
+        Owner::Workspace(id) => Some((owner.word(), id.to_string())),
+        Owner::Key(id) => Some((owner.word(), id.to_string())),
+    }
+}
+
+impl Engine {
+    /// The budgets of a workspace: its own, those of its members and keys, and those of its agents.
+    ///
+    /// # Errors
+    /// Those of the store; a budget that cannot be read is one.
+    pub async fn budgets(&self, workspace: WorkspaceId) -> Result<Vec<BudgetReport>, EngineError> {
+        let saved = self.store().budgets(workspace).await?;
+        let mut found = vec![(Owner::Workspace(workspace), None, None)];
+        for row in self.store().members(workspace).await? {
+            found.push((Owner::Person(workspace, row.user), Some(row.name), Some(row.user)));
+        }
+        for row in self.store().provider_keys(workspace).await? {
+            let person = (row.kind == "person").then(|| row.subject.parse().ok()).flatten();
+            found.push((Owner::Key(row.id), Some(row.name), person));
+        }
+        let mut reports = Vec::new();
+        for (owner, name, private_to) in found {
+            let budget = read(&saved, owner)?;
+            reports.push(self.spent(workspace, owner, name, private_to, budget).await?);
+        }
+        for row in self.store().agents(workspace).await? {
+            // An agent that cannot be read cannot run, and says so where agents are listed.
+            if let Ok(config) = serde_json::from_str::<AgentConfig>(&row.spec) {
+                let (owner, name) = (Owner::Agent(row.id), Some(row.slug));
+                reports.push(self.spent(workspace, owner, name, row.owner, config.budget).await?);
+            }
+        }
+        Ok(reports)
+    }
+
+    /// The budget of one owner, and what is left of it.
+    ///
+    /// # Errors
+    /// When there is no such owner in the workspace.
+    pub async fn budget(&self, workspace: WorkspaceId, owner: Owner) -> Result<BudgetReport, EngineError> {
+        let found = self.budgets(workspace).await?.into_iter().find(|report| report.owner == owner);
+        found.ok_or_else(|| EngineError::not_found(owner.word(), subject(owner)))
+    }
+
+    async fn spent(
+        &self,
+        workspace: WorkspaceId,
+        owner: Owner,
+        name: Option<String>,
+        private_to: Option<UserId>,
+        budget: Budget,
+    ) -> Result<BudgetReport, EngineError> {
+        let (now, zone) = (self.env().now(), self.zone(workspace).await?);
+        let of = async |period: Period| -> Result<Spent, EngineError> {
+            let purse = self.store().purse(&owner.purse(period, &period.name(now, &zone))).await?;
+            let limit = budget.of(period).map(|limit| limit + purse.raised);
+            Ok(Spent { spent: purse.spent, limit, until: period.end(now, &zone) })
+        };
+        let (day, month) = (of(Period::Day).await?, of(Period::Month).await?);
+        Ok(BudgetReport { owner, name, private_to, budget, day, month })
+    }
+
+    /// Says what a workspace, a person or a key may spend from now on; counts for the next model call of every run.
+    ///
+    /// # Errors
+    /// When there is no such owner, or the budget cannot be kept.
+    pub async fn save_budget(
+        &self,
+        workspace: WorkspaceId,
+        by: UserId,
+        owner: Owner,
+        budget: &Budget,
+    ) -> Result<(), EngineError> {
+        budget.check().map_err(|why| EngineError::Invalid(why.to_owned()))?;
+        if budget.run_usd.is_some() || budget.cheaper_model.is_some() {
+            return Err(EngineError::Invalid("run_usd, soft_usd and cheaper_model belong to agents".to_owned()));
+        }
+        self.budget(workspace, owner).await?;
+        let (kind, subject) = stored_as(owner).ok_or_else(in_its_configuration)?;
+        let body = serde_json::to_string(budget).map_err(|bad| EngineError::Invalid(bad.to_string()))?;
+        let about = format!("budget of {kind} {subject}");
+        let kind = kind.to_owned();
+        let row = BudgetRow { workspace, kind, subject, body: body.clone(), saved_at: self.env().now() };
+        self.store().save_budget(&row).await?;
+        let act = Act::new(Deed::SettingChanged, Some(Actor::User(by)), about).with("budget", body);
+        self.audit(AuditLog::Workspace(workspace), act).await.map(drop)
+    }
+
+    /// Takes the limits of a workspace, a person or a key away.
+    ///
+    /// # Errors
+    /// When there are none.
+    pub async fn remove_budget(&self, workspace: WorkspaceId, by: UserId, owner: Owner) -> Result<(), EngineError> {
+        let (kind, subject) = stored_as(owner).ok_or_else(in_its_configuration)?;
+        if !self.store().remove_budget(workspace, kind, &subject).await? {
+            return Err(EngineError::not_found("budget", format!("{kind} {subject}")));
+        }
+        let act = Act::new(Deed::SettingChanged, Some(Actor::User(by)), format!("no budget of {kind} {subject}"));
+        self.audit(AuditLog::Workspace(workspace), act).await.map(drop)
+    }
+}
+
+fn in_its_configuration() -> EngineError {
+    EngineError::Invalid("an agent's budget is part of its configuration".to_owned())
+}
+
+fn subject(owner: Owner) -> String {
+    match owner {
+        Owner::Agent(id) => id.to_string(),
+        Owner::Person(_, id) => id.to_string(),
+        Owner::Workspace(id) => id.to_string(),
+        Owner::Key(id) => id.to_string(),
+    }
+}
+
+/// The stored budget of an owner; no limit where none is stored.
+pub(crate) fn read(rows: &[BudgetRow], owner: Owner) -> Result<Budget, EngineError> {
+    let Some((kind, subject)) = stored_as(owner) else { return Ok(Budget::default()) };
+    let row = rows.iter().find(|row| row.kind == kind && row.subject == subject);
+    row.map_or(Ok(Budget::default()), |row| serde_json::from_str(&row.body))
+        .map_err(|bad| EngineError::Invalid(format!("the stored budget of {kind} `{subject}` cannot be read: {bad}")))
+}
