@@ -14,7 +14,7 @@ use crate::suggest;
 const FILE_BYTES: u64 = 256 * 1024;
 
 /// The fields a file may have: those of an agent, and what they are called elsewhere.
-const FIELDS: [&str; 33] = [
+const FIELDS: [&str; 34] = [
     "name",
     "slug",
     "description",
@@ -36,6 +36,7 @@ const FIELDS: [&str; 33] = [
     "tools",
     "toolsets",
     "denied_tools",
+    "allowed_hosts",
     "autonomy",
     "flow",
     "requires_approval",

@@ -10,6 +10,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use adjutant_core::guard::address::Network;
 use secrecy::SecretString;
 
 use self::file::ConfigFile;
@@ -192,6 +193,8 @@ pub(crate) struct Config {
     pub(crate) max_requests: Setting<usize>,
     /// Streams open at the same time.
     pub(crate) max_streams: Setting<usize>,
+    /// Networks that are not public and open to agents whose hosts lie there.
+    pub(crate) allow_private: Option<Setting<Vec<Network>>>,
     pub(crate) key: Setting<KeySource>,
     pub(crate) providers: Vec<Provider>,
 }
@@ -221,6 +224,7 @@ impl Config {
         let durability = reader.parsed("durability", None, "full", "full or normal", parse_durability);
         let public_url =
             reader.optional("public_url", "http://NAME or https://NAME, with a port if need be", PublicUrl::parse);
+        let allow_private = reader.optional("allow_private", "networks such as 10.1.0.0/16, 127.0.0.1/32", networks);
         let log = reader.pick("log", flags.log.clone());
         let calls = number(&mut reader, "user_calls_per_minute", DEFAULT_CALLS);
         let requests = number(&mut reader, "max_requests", DEFAULT_REQUESTS);
@@ -253,6 +257,7 @@ impl Config {
                     user_calls_per_minute,
                     max_requests,
                     max_streams,
+                    allow_private,
                     key,
                     providers,
                 })
@@ -282,6 +287,10 @@ impl Config {
         for (name, most) in [("max_requests", &self.max_requests), ("max_streams", &self.max_streams)] {
             lines.push((name.to_owned(), most.value.to_string(), most.origin.clone()));
         }
+        if let Some(open) = &self.allow_private {
+            let networks: Vec<_> = open.value.iter().map(Network::to_string).collect();
+            lines.push(("allow_private".to_owned(), networks.join(", "), open.origin.clone()));
+        }
         lines.push(("master key".to_owned(), self.key.value.to_string(), self.key.origin.clone()));
         lines.extend(
             self.providers.iter().map(|provider| {
@@ -299,6 +308,11 @@ fn number<T: std::str::FromStr + PartialOrd + Default>(
     usual: &str,
 ) -> Option<Setting<T>> {
     reader.parsed(name, None, usual, "a number from 1", |text| text.parse().ok().filter(|most| *most > T::default()))
+}
+
+/// Networks, with commas between them.
+fn networks(text: &str) -> Option<Vec<Network>> {
+    text.split(',').map(|network| network.trim().parse().ok()).collect()
 }
 
 /// Where the instance keeps its files.

@@ -10,10 +10,12 @@ mod models;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use adjutant_core::guard::rate::Rate;
 use adjutant_engine::store::{Durability, Sealing, Store, StoreError};
 use adjutant_engine::tools::Registry;
+use adjutant_engine::tools::net::{Connector, SystemLookup};
 use adjutant_engine::{Engine, Env, Home, Parts};
 use secrecy::ExposeSecret;
 
@@ -60,6 +62,10 @@ impl Instance {
             tools: tools(),
             notebooks: data.join(NOTEBOOKS),
             default_model: config.default_model.value.clone(),
+            connector: Connector::new(
+                Arc::new(SystemLookup),
+                config.allow_private.as_ref().map(|open| open.value.clone()).unwrap_or_default(),
+            ),
             user_rate: Some(Rate::per_minute(config.user_calls_per_minute.value)),
         };
         match Self::start(parts, data, lock).await {

@@ -14,6 +14,7 @@ use adjutant_core::run::event::{Actor, ApprovalAsked, Decision, GrantScope};
 use adjutant_models::{Model, ModelError, ModelSource};
 use adjutant_store::row::{NotebookRow, UserRow, WorkspaceRow};
 use adjutant_store::{Durability, MasterKey, Sealing, Store};
+use adjutant_tools::net::Connector;
 use adjutant_tools::{Registry, Tool};
 
 use crate::engine::{Engine, Parts};
@@ -43,6 +44,7 @@ pub struct AgentBuilder {
     key: Option<[u8; 32]>,
     approver: Option<Approver>,
     observer: Option<Observer>,
+    connector: Connector,
     user_rate: Option<Rate>,
     env: Env,
 }
@@ -75,6 +77,7 @@ impl Agent {
             key: None,
             approver: None,
             observer: None,
+            connector: Connector::default(),
             user_rate: Some(Rate::per_minute(limits::USER_CALLS_PER_MINUTE)),
             env: Env::system(),
         }
@@ -291,6 +294,12 @@ impl AgentBuilder {
         self
     }
 
+    /// The door to the network; without it only public addresses are reached.
+    pub fn connector(mut self, connector: Connector) -> Self {
+        self.connector = connector;
+        self
+    }
+
     /// Time and chance, for tests that must come out the same each time.
     pub fn env(mut self, env: Env) -> Self {
         self.env = env;
@@ -327,6 +336,7 @@ impl AgentBuilder {
             tools: self.tools,
             notebooks: data.join("notebooks"),
             default_model,
+            connector: self.connector,
             user_rate: self.user_rate,
         };
         let engine = Engine::new(parts)?;

@@ -75,6 +75,7 @@ pub struct BacktestChange {
 struct Draft<'a> {
     config: &'a AgentConfig,
     scope: Scope,
+    outside: Outside,
     filter: Filter,
     rules: Rules,
 }
@@ -92,8 +93,8 @@ impl Engine {
         since: Option<Time>,
     ) -> Result<Backtest, EngineError> {
         let rules = Rules::clone(&self.current_agent(workspace, agent).await?.rules);
-        let draft =
-            Draft { config: draft, scope: draft.compile_scope(), filter: Filter::new(&draft.content_filter), rules };
+        let (scope, outside) = (draft.compile_scope(), draft.compile_outside());
+        let draft = Draft { config: draft, scope, outside, filter: Filter::new(&draft.content_filter), rules };
         let mut found = Backtest { agent_id: agent, runs: 0, erased: 0, calls: 0, skipped: 0, changes: Vec::new() };
         let mut filter = RunFilter { agent: Some(agent), superseded: true, ..RunFilter::default() };
         loop {
@@ -178,7 +179,7 @@ impl Engine {
             prepared: judged.prepared.as_ref(),
             life: Life::Running,
             definition: Definition::AsPinned,
-            outside: Outside::nothing(),
+            outside: &draft.outside,
             filter: &draft.filter,
             effects: start.effects,
             notebook,

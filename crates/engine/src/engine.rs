@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use adjutant_core::content::{Content, Hash};
 use adjutant_core::guard::arguments::Schema;
 use adjutant_core::guard::filter::Filter;
+use adjutant_core::guard::judge::Outside;
 use adjutant_core::guard::policy::AgentConfig;
 use adjutant_core::guard::rate::Rate;
 use adjutant_core::guard::rule::Rules;
@@ -15,6 +16,7 @@ use adjutant_core::id::{AgentId, NodeId, NotebookId, RuleId, RunId, WorkspaceId}
 use adjutant_core::tool::ToolDefinitions;
 use adjutant_models::{Model, ModelError, ModelSource};
 use adjutant_store::Store;
+use adjutant_tools::net::Connector;
 use adjutant_tools::{Catalog, Notebook, Registry};
 use tokio::sync::Notify;
 
@@ -39,6 +41,8 @@ pub struct Parts {
     pub notebooks: PathBuf,
     /// The model of agents that say `default`.
     pub default_model: String,
+    /// The door to the network.
+    pub connector: Connector,
     /// Tool calls of one person's runs, over all agents and tools; none is no limit.
     pub user_rate: Option<Rate>,
 }
@@ -91,6 +95,8 @@ pub struct CurrentAgent {
     pub shown: ShownTools,
     /// Its scope, compiled.
     pub scope: Arc<Scope>,
+    /// What it reaches outside its notebook.
+    pub outside: Arc<Outside>,
     /// What its texts may hold, compiled.
     pub filter: Arc<Filter>,
     /// The standing rules it is judged by.
@@ -192,6 +198,10 @@ impl Engine {
         &self.0.parts.default_model
     }
 
+    pub(crate) fn connector(&self) -> Connector {
+        self.0.parts.connector.clone()
+    }
+
     pub(crate) fn user_rate(&self) -> Option<Rate> {
         self.0.parts.user_rate
     }
@@ -275,11 +285,12 @@ impl Engine {
         config: AgentConfig,
     ) -> Result<(Vec<RuleId>, CurrentAgent), EngineError> {
         let scope = Arc::new(config.compile_scope());
+        let outside = Arc::new(config.compile_outside());
         let filter = Arc::new(Filter::new(&config.content_filter));
         let (names, standing) = self.standing_rules(workspace, id, self.env().now()).await?;
         let (policy, shown) = (config.hash(), self.shown_tools(&config)?);
         let (config, rules) = (Arc::new(config), Arc::new(standing));
-        Ok((names, CurrentAgent { id, version, policy, config, shown, scope, filter, rules }))
+        Ok((names, CurrentAgent { id, version, policy, config, shown, scope, outside, filter, rules }))
     }
 
     /// The tools of this text, if they were read before.

@@ -7,7 +7,6 @@ mod audit;
 mod backtest;
 mod base;
 mod claims;
-mod connector;
 mod driver;
 mod ending;
 mod engine;
@@ -34,13 +33,13 @@ pub use adjutant_models as models;
 pub use adjutant_models::ModelSource;
 pub use adjutant_store as store;
 pub use adjutant_tools as tools;
+pub use adjutant_tools::net::provider_client;
 pub use agent::{Agent, AgentBuilder, Approver, Observer};
 pub use audit::{
     AuditEntry, AuditLog, AuditPage, AuditProblem, AuditRecorded, AuditVerified, LogsOf, PageOf, Redaction, RunBodies,
     is_whole_export, verify_whole_export,
 };
 pub use backtest::{Backtest, BacktestChange};
-pub use connector::provider_client;
 pub use driver::Exit;
 pub use engine::{CurrentAgent, Engine, OpenNotebook, Parts, ShownTools};
 pub use env::{Env, FromParts, Source};

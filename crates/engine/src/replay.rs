@@ -7,7 +7,7 @@ use std::sync::Arc;
 use adjutant_core::content::Hash;
 use adjutant_core::guard::arguments;
 use adjutant_core::guard::filter::Filter;
-use adjutant_core::guard::judge::{Caller, Definition, Life, Outside, Question, Verdict, judge};
+use adjutant_core::guard::judge::{Caller, Definition, Life, Question, Verdict, judge};
 use adjutant_core::guard::policy::AgentConfig;
 use adjutant_core::guard::rule::Rules;
 use adjutant_core::guard::scope::Scope;
@@ -188,7 +188,7 @@ impl Walk<'_> {
             prepared: body.prepared.as_ref(),
             life: Life::Running,
             definition: Definition::AsPinned,
-            outside: Outside::nothing(),
+            outside: &config.compile_outside(),
             filter: &Filter::new(&config.content_filter),
             effects: self.state.start.as_ref()?.effects,
             notebook: body.verdict.rule != "notebook",

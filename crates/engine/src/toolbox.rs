@@ -8,8 +8,7 @@ use std::time::Duration;
 use adjutant_core::content::Content;
 use adjutant_core::guard::arguments;
 use adjutant_core::guard::judge::{
-    Caller, Decision, Definition, Life, Outside, Place, Question, Verdict, fingerprint, judge, over_limit, risk,
-    touches,
+    Caller, Decision, Definition, Life, Place, Question, Verdict, fingerprint, judge, over_limit, risk, touches,
 };
 use adjutant_core::guard::permit::Permit;
 use adjutant_core::guard::rule::Match;
@@ -166,6 +165,8 @@ impl Driver {
         Ok(World {
             notebook,
             scope: Arc::clone(&agent.scope),
+            outside: Arc::clone(&agent.outside),
+            connector: self.engine.connector(),
             kv: handles::keys(self.engine.store(), workspace, agent.id),
             index: handles::index(self.engine.store(), workspace, notebook_id),
             catalog: self.engine.catalog(agent),
@@ -237,7 +238,7 @@ impl Driver {
             prepared: None,
             life: if self.state().end_status().is_none() { Life::Running } else { Life::Over },
             definition: Definition::AsPinned,
-            outside: Outside::nothing(),
+            outside: &agent.outside,
             filter: &agent.filter,
             effects,
             notebook: world.notebook.is_some(),
@@ -308,7 +309,7 @@ impl Driver {
         let spec = self.engine.tools().get(&call.tool)?.spec();
         let arguments: Value = serde_json::from_str(&call.arguments.text()).ok()?;
         let prepared = prepared.cloned().unwrap_or_default();
-        let place = Some(Match::of_call(&arguments, &touches(spec, &arguments)));
+        let place = Some(Match::of_call(&arguments, &touches(spec, &arguments), &spec.checks.urls));
         Some(ApprovalAsked {
             approval: self.engine.env().id(),
             kind: ApprovalKind::Call,

@@ -7,6 +7,7 @@ mod kv;
 pub mod limits;
 pub mod memory;
 mod meta;
+pub mod net;
 pub mod notebook;
 mod output;
 mod registry;

@@ -6,6 +6,14 @@ use std::time::Duration;
 pub const FILE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a tool on keys may run: it is one small question to the store.
 pub const KV_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a tool on the network may take in all.
+pub const NET_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a name may take to be found, and a connection to come about.
+pub const NET_CONNECT: Duration = Duration::from_secs(10);
+/// How long the other end may be silent.
+pub const NET_IDLE: Duration = Duration::from_secs(20);
+/// Bytes of an answer that are read; the model sees less, but a page's text is a small part of it.
+pub const NET_BODY_BYTES: usize = 4 * 1024 * 1024;
 /// How long the exact comparison of two texts may take before a coarser one is good enough.
 pub const DIFF_TIME: Duration = Duration::from_millis(500);
 /// Bytes of front matter that are parsed; real ones have a few hundred.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::tool::Tool;
-use crate::{files, kv, meta};
+use crate::{files, kv, meta, net};
 
 /// The tools of an instance, by name.
 #[derive(Clone, Default)]
@@ -69,6 +69,8 @@ fn builtin() -> Vec<Arc<dyn Tool>> {
         Arc::new(meta::GetToolHelp::new()),
         Arc::new(meta::SearchTools::new()),
         Arc::new(meta::UseTool::new()),
+        Arc::new(net::FetchWebPage::new()),
+        Arc::new(net::HttpRequest::new()),
     ]
 }
 
@@ -96,7 +98,8 @@ mod tests {
         assert_eq!(registry.names_of_toolset("files"), files);
         assert_eq!(registry.names_of_toolset("kv"), ["kv_delete", "kv_get", "kv_list", "kv_set"]);
         assert_eq!(registry.names_of_toolset("meta"), ["get_tool_help", "search_tools", "use_tool"]);
-        assert_eq!(registry.iter().count(), 15);
+        assert_eq!(registry.names_of_toolset("web"), ["fetch_web_page", "http_request"]);
+        assert_eq!(registry.iter().count(), 17);
         assert!(registry.get("read_file").is_some() && registry.get("Read_File").is_none());
     }
 
@@ -105,15 +108,20 @@ mod tests {
         for tool in Registry::builtin().iter() {
             let spec = tool.spec();
             let reads = spec.effect == Effect::Read;
+            let goes_out = *spec.toolset == *"web";
             let expected = match (reads, spec.category) {
                 (true, _) => Recovery::Pure,
                 (false, Category::Memory) => Recovery::Idempotent,
+                (false, Category::NetworkWrite) => Recovery::AskHuman,
                 (false, _) => Recovery::Reconcile,
             };
             assert_eq!(spec.recovery, expected, "{}", spec.name());
             let about_tools = *spec.toolset == *"meta";
-            assert_eq!(spec.labels.covers(Labels::PRIVATE), reads && !about_tools, "{}", spec.name());
-            assert!(!spec.egress && spec.per_minute.is_none(), "{}", spec.name());
+            assert_eq!(spec.labels.covers(Labels::PRIVATE), reads && !about_tools && !goes_out, "{}", spec.name());
+            assert_eq!(spec.labels.covers(Labels::UNTRUSTED), goes_out, "{}", spec.name());
+            assert_eq!(spec.egress, goes_out, "{}", spec.name());
+            assert_eq!(spec.checks.urls.len(), usize::from(goes_out), "{}", spec.name());
+            assert!(spec.per_minute.is_none(), "{}", spec.name());
             for argument in spec.paths.keys() {
                 assert_eq!(spec.definition.schema["properties"][&**argument]["type"], "string", "{}", spec.name());
             }

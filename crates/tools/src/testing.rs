@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::memory::{MemoryIndex, MemoryKv};
+use crate::net::Connector;
 use crate::{Catalog, Notebook, Registry, World};
 
 /// A notebook, a scope and the built-in tools.
@@ -38,6 +39,8 @@ impl Stage {
         let world = World {
             notebook: Some(Arc::new(Notebook::open(&folder.path().join("notebook")).unwrap())),
             scope: compiled(scope, Caps::ALL),
+            outside: Arc::default(),
+            connector: Connector::default(),
             kv: Arc::new(MemoryKv::default()),
             index: Arc::new(MemoryIndex::default()),
             catalog: catalog(AgentSpec { name: "a".to_owned(), ..AgentSpec::default() }),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use adjutant_core::guard::judge::is_shown;
+use adjutant_core::guard::judge::{Outside, is_shown};
 use adjutant_core::guard::meta;
 use adjutant_core::guard::policy::AgentConfig;
 use adjutant_core::guard::scope::Scope;
@@ -14,6 +14,7 @@ use adjutant_core::tool::ToolSpec;
 use async_trait::async_trait;
 use jiff::tz::TimeZone;
 
+use crate::net::Connector;
 use crate::notebook::Notebook;
 use crate::registry::Registry;
 
@@ -24,6 +25,10 @@ pub struct World {
     pub notebook: Option<Arc<Notebook>>,
     /// What the agent may do with which path.
     pub scope: Arc<Scope>,
+    /// What it may reach outside.
+    pub outside: Arc<Outside>,
+    /// The door to the network.
+    pub connector: Connector,
     /// The agent's own keys.
     pub kv: Arc<dyn KvHandle>,
     /// The search index of the notebook.

@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 use crate::suggest;
 
 /// The keys that stand at the top.
-pub(crate) const KEYS: [&str; 11] = [
+pub(crate) const KEYS: [&str; 12] = [
     "listen",
     "public_url",
     "data",
@@ -22,6 +22,7 @@ pub(crate) const KEYS: [&str; 11] = [
     "user_calls_per_minute",
     "max_requests",
     "max_streams",
+    "allow_private",
 ];
 /// Those of them that may be written as numbers.
 const NUMBERS: [&str; 3] = ["user_calls_per_minute", "max_requests", "max_streams"];

@@ -79,6 +79,12 @@ impl Network {
     }
 }
 
+impl std::fmt::Display for Network {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.base, self.bits)
+    }
+}
+
 impl std::str::FromStr for Network {
     type Err = BadNetwork;
 

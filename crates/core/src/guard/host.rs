@@ -363,6 +363,16 @@ impl std::fmt::Display for Method {
 }
 
 /// No host, scheme or network begins with a blank.
+/// Reads a policy, or a list that stands for a policy of these hosts and nothing else said.
+pub(super) fn hosts_or_policy<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<HostSpec>, D::Error> {
+    let read = |value: Value| match value {
+        Value::Null => Ok(None),
+        list @ Value::Array(_) => serde_json::from_value(serde_json::json!({"hosts": list})).map(Some),
+        policy => serde_json::from_value(policy).map(Some),
+    };
+    read(Value::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+}
+
 fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
     spec::texts(deserializer, ' ')
 }

@@ -13,6 +13,8 @@ use crate::budget::Budget;
 use crate::canonical;
 use crate::content::Hash;
 use crate::guard::filter::FilterEntry;
+use crate::guard::host::{HostPolicy, HostSpec};
+use crate::guard::judge::Outside;
 use crate::guard::rate::Rate;
 use crate::guard::scope::{Caps, FolderEntry, Operation, Scope, ScopeSpec};
 use crate::routing::Strategy;
@@ -100,6 +102,8 @@ pub struct AgentConfig {
     pub toolsets: BTreeSet<String>,
     /// Tools it never gets.
     pub denied_tools: BTreeSet<String>,
+    /// The hosts it may reach.
+    pub allowed_hosts: HostSpec,
     /// How much it does without asking.
     pub autonomy: Autonomy,
     /// What becomes of private data on its way out of a run that has read untrusted content.
@@ -175,6 +179,12 @@ impl AgentConfig {
         own.into_iter().chain(spec.rate()).min_by_key(|rate| rate.calls)
     }
 
+    /// What it reaches outside its notebook, made ready for many questions.
+    #[must_use]
+    pub fn compile_outside(&self) -> Outside {
+        Outside { hosts: HostPolicy::compile(&self.allowed_hosts), ..Outside::default() }
+    }
+
     /// The hash that says which policy a call was judged under.
     #[must_use]
     pub fn hash(&self) -> Hash {
@@ -205,11 +215,14 @@ impl AgentConfig {
         })
         .map(|(_, _, verb)| verb)
         .collect();
-        if folders.is_empty() || verbs.is_empty() {
-            return "no files".to_owned();
-        }
-        let types = self.scope.file_types.as_ref().map(|types| format!(" ({})", types.join(", "))).unwrap_or_default();
-        format!("{} in {}{types}", verbs.join(", "), folders.join(", "))
+        let hosts = self.allowed_hosts.hosts.as_deref().unwrap_or_default();
+        let web = (self.can_access_integrations && !hosts.is_empty()).then(|| format!("reach {}", hosts.join(", ")));
+        let files = (!folders.is_empty() && !verbs.is_empty()).then(|| {
+            let types = self.scope.file_types.as_ref().map(|types| format!(" ({})", types.join(", ")));
+            format!("{} in {}{}", verbs.join(", "), folders.join(", "), types.unwrap_or_default())
+        });
+        let parts: Vec<String> = files.into_iter().chain(web).collect();
+        if parts.is_empty() { "no files".to_owned() } else { parts.join("; ") }
     }
 }
 
@@ -225,6 +238,22 @@ mod tests {
         assert!(config.can_read && !config.can_write);
         assert_eq!(config.permission_level, Level::Read);
         assert!(config.grants_tool("read_file", "files") && !config.grants_tool("kv_get", "kv"));
+    }
+
+    #[test]
+    fn hosts_are_a_list_or_a_policy_and_are_checked() {
+        let read =
+            |hosts: &str| serde_json::from_str::<AgentSpec>(&format!(r#"{{"name": "a", "allowed_hosts": {hosts}}}"#));
+        let config = |hosts: &str| read(hosts).unwrap().complete();
+        let listed = config(r#"["docs.example.org"]"#).unwrap();
+        assert_eq!(listed.allowed_hosts.hosts.as_deref().unwrap(), ["docs.example.org"]);
+        assert_eq!(listed.reach(), "no files", "a host without the flag is out of reach");
+        let whole = config(r#"{"hosts": ["a.example"], "ports": [8443]}"#).unwrap();
+        assert_eq!(whole.allowed_hosts.ports.as_deref().unwrap(), [8443]);
+        assert_eq!(config("null").unwrap().allowed_hosts, HostSpec::default());
+        let bad = config(r#"["exa mple", "a.example"]"#).unwrap_err();
+        assert_eq!(bad[0].field, "allowed_hosts.hosts[0]");
+        assert!(read(r#"{"host": []}"#).is_err(), "an unknown key is an error");
     }
 
     #[test]

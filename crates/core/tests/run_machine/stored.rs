@@ -227,6 +227,7 @@ fn place() -> Match {
     Match {
         folders: vec!["/notes".to_owned()],
         directly_in: vec!["/".to_owned()],
+        hosts: vec!["docs.example.org".to_owned()],
         arguments: [("path".to_owned(), "/a*".to_owned())].into(),
         exactly: Some(Hash::of(b"arguments")),
     }

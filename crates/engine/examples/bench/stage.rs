@@ -97,6 +97,7 @@ async fn engine(data: &Path, postgres: Option<&str>) -> Outcome<Engine> {
         notebooks: data.join("notebooks"),
         default_model: "demo/guide".to_owned(),
         // What is measured is the work, not the waiting.
+        connector: adjutant_tools::net::Connector::default(),
         user_rate: None,
     })?)
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use adjutant_core::guard::judge::{Caller, Decision, Definition, Life, Outside, Question, Verdict, is_shown, judge};
+use adjutant_core::guard::judge::{Caller, Decision, Definition, Life, Question, Verdict, is_shown, judge};
 use adjutant_core::guard::meta;
 use adjutant_core::guard::path::NotePath;
 use adjutant_core::guard::scope::{Action, Denied, Kind};
@@ -198,7 +198,7 @@ impl Engine {
             prepared: prepared.as_ref(),
             life: Life::Running,
             definition: Definition::AsPinned,
-            outside: Outside::nothing(),
+            outside: &agent.outside,
             filter: &agent.filter,
             effects: Effects::Live,
             notebook: files.is_some(),

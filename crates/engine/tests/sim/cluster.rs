@@ -55,6 +55,7 @@ pub(crate) fn engine(post: &Arc<Post>) -> Engine {
         tools: tools::registry(post),
         notebooks: PathBuf::from("/nowhere"),
         default_model: "sim/model".to_owned(),
+        connector: adjutant_tools::net::Connector::default(),
         user_rate: None,
     });
     let engine = engine.expect("the simulated tools have good schemas");

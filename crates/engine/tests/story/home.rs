@@ -22,6 +22,7 @@ async fn engine(data: &TempDir) -> Engine {
         tools: Registry::builtin(),
         notebooks: data.path().join("notebooks"),
         default_model: "demo/guide".to_owned(),
+        connector: adjutant_tools::net::Connector::default(),
         user_rate: None,
     })
     .unwrap()

@@ -16,6 +16,7 @@ mod rates;
 mod rules;
 mod search;
 mod undo;
+mod web;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

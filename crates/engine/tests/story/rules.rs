@@ -27,7 +27,7 @@ fn stage() -> Stage {
     Stage::new(&[("/x/a.md", "old"), ("/x/b.md", "old"), ("/y/a.md", "old")])
 }
 
-async fn says_yes(
+pub(super) async fn says_yes(
     agent: &Agent,
     approval: ApprovalId,
     scope: GrantScope,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{AgentConfig, Autonomy, Flow};
 use crate::budget::BudgetSpec;
 use crate::guard::filter::{self, FilterEntry};
+use crate::guard::host::{HostSpec, hosts_or_policy};
 use crate::guard::scope::ScopeSpec;
 use crate::guard::words::{is_slug, parse_seconds, slug_of};
 use crate::limits;
@@ -63,6 +64,9 @@ pub struct AgentSpec {
     pub toolsets: Option<BTreeSet<String>>,
     /// Tools it never gets.
     pub denied_tools: Option<BTreeSet<String>>,
+    /// The hosts it may reach: a list, or a whole policy of hosts, schemes, ports and a path; none when omitted.
+    #[serde(default, deserialize_with = "hosts_or_policy")]
+    pub allowed_hosts: Option<HostSpec>,
     /// How much it does without asking.
     pub autonomy: Option<Autonomy>,
     /// What becomes of private data on its way out of a run that has read untrusted content.
@@ -113,6 +117,7 @@ impl AgentSpec {
         problems.names(&self.name, &slug);
         let scope = self.scope.unwrap_or_default();
         problems.scope(&scope);
+        let allowed_hosts = problems.hosts(self.allowed_hosts.unwrap_or_default());
         let defaulted = self.tools.is_none() && self.toolsets.is_none();
         let toolsets = if defaulted { BTreeSet::from(["files".to_owned()]) } else { self.toolsets.unwrap_or_default() };
         limits.check(&mut problems);
@@ -144,6 +149,7 @@ impl AgentSpec {
             tools: self.tools.unwrap_or_default(),
             toolsets,
             denied_tools: self.denied_tools.unwrap_or_default(),
+            allowed_hosts,
             autonomy: self.autonomy.unwrap_or(Autonomy::Low),
             flow: self.flow.unwrap_or(Flow::Ask),
             requires_approval: self.requires_approval.unwrap_or_default(),
@@ -236,6 +242,14 @@ impl Problems {
             field: format!("scope.{}", bad.field),
             detail: format!("`{}`: {}", bad.entry, bad.reason),
         }));
+    }
+
+    fn hosts(&mut self, hosts: HostSpec) -> HostSpec {
+        self.0.extend(hosts.problems().into_iter().map(|bad| AgentProblem {
+            field: format!("allowed_hosts.{}", bad.field),
+            detail: format!("`{}`: {}", bad.entry, bad.reason),
+        }));
+        hosts
     }
 
     fn or_note<T>(&mut self, read: Result<T, (&str, &str)>) -> Option<T> {

@@ -3,12 +3,14 @@
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::canonical;
 use crate::content::Hash;
+use crate::guard::host::Url;
 use crate::guard::path::NotePath;
 use crate::guard::pattern::{Cut, Pattern};
 use crate::tool::Touch;
@@ -24,6 +26,9 @@ pub struct Match {
     /// The same for plain paths of folders: what it touches is one of them, or lies directly in one and is not hidden.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub directly_in: Vec<String>,
+    /// The web addresses among its arguments (every one or any, as with paths) are of these hosts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
     /// Arguments by name, each a text in which `*` stands for any run of characters.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub arguments: BTreeMap<String, String>,
@@ -54,6 +59,7 @@ impl<'a> Paths<'a> {
 pub(super) struct Seen<'a> {
     arguments: &'a Value,
     hash: OnceCell<Hash>,
+    hosts: OnceCell<Vec<String>>,
     places: Vec<Place<'a>>,
 }
 
@@ -70,19 +76,30 @@ impl<'a> Seen<'a> {
             cut: parsed.as_ref().map(Cut::new),
             folder: plain_folder(path),
         };
-        Self { arguments, hash: OnceCell::new(), places: paths.0.iter().map(place).collect() }
+        Self { arguments, hash: OnceCell::new(), hosts: OnceCell::new(), places: paths.0.iter().map(place).collect() }
     }
 
     fn hash(&self) -> Hash {
         *self.hash.get_or_init(|| canonical::hash(self.arguments))
     }
+
+    fn hosts(&self) -> &[String] {
+        let values = || self.arguments.as_object().into_iter().flat_map(|object| object.values());
+        self.hosts.get_or_init(|| values().flat_map(hosts_in).collect())
+    }
 }
 
 impl Match {
-    /// The narrow place of a lasting yes to a call: the folders of its paths, or its very arguments where it has none. A
-    /// hidden file is not covered by its folder, so for one the arguments count.
+    /// The narrow place of a lasting yes to a call: the folders of its paths, the hosts of its web addresses, or its very
+    /// arguments where it has neither. A hidden file is not covered by its folder, so for one the arguments count.
     #[must_use]
-    pub fn of_call(arguments: &Value, touches: &[Touch]) -> Self {
+    pub fn of_call(arguments: &Value, touches: &[Touch], urls: &[Arc<str>]) -> Self {
+        let mut hosts: Vec<String> = urls.iter().filter_map(|name| arguments.get(&**name)).flat_map(hosts_in).collect();
+        if touches.is_empty() && !hosts.is_empty() {
+            hosts.sort_unstable();
+            hosts.dedup();
+            return Self { hosts, ..Self::default() };
+        }
         let folders: Option<Vec<String>> =
             touches.iter().map(|touch| plain_folder(&touch.path).map(str::to_owned)).collect();
         match folders.filter(|folders| !folders.is_empty()) {
@@ -118,6 +135,10 @@ impl Match {
         let beside = |place: &Place<'_>| {
             self.directly_in.iter().any(|known| known == place.path || Some(known.as_str()) == place.folder)
         };
+        let hosted = || match (reach, call.hosts()) {
+            (Reach::Whole, hosts) => !hosts.is_empty() && hosts.iter().all(|host| self.hosts.contains(host)),
+            (Reach::Part, hosts) => hosts.iter().any(|host| self.hosts.contains(host)),
+        };
         let named = |(name, pattern): (&String, &String)| {
             call.arguments.get(name).is_some_and(|value| match value {
                 Value::String(text) => is_like(pattern, text),
@@ -126,6 +147,7 @@ impl Match {
         };
         (self.folders.is_empty() || placed(&below))
             && (self.directly_in.is_empty() || placed(&beside))
+            && (self.hosts.is_empty() || hosted())
             && self.arguments.iter().all(named)
             && self.exactly.is_none_or(|exact| exact == call.hash())
     }
@@ -139,6 +161,9 @@ impl Match {
                 words.extend([how, &folders.join(", ")]);
             }
         }
+        if !self.hosts.is_empty() {
+            words.extend([" at ", &self.hosts.join(", ")]);
+        }
         for (name, pattern) in &self.arguments {
             words.extend([" with ", name, " like `", pattern, "`"]);
         }
@@ -146,6 +171,15 @@ impl Match {
             words.push_str(" with exactly these arguments");
         }
         words
+    }
+}
+
+/// The hosts of the web addresses in an argument.
+fn hosts_in(value: &Value) -> Vec<String> {
+    let host = |value: &Value| Url::parse(value.as_str()?).ok().map(|url| url.host().to_owned());
+    match value {
+        Value::Array(items) => items.iter().filter_map(host).collect(),
+        other => host(other).into_iter().collect(),
     }
 }
 
@@ -208,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_lasting_yes_reaches_the_folder_itself_and_nothing_below_or_beside_it() {
-        let rule = Match::of_call(&json!({}), &[touch("/notes/a.md")]);
+        let rule = Match::of_call(&json!({}), &[touch("/notes/a.md")], &[]);
         assert_eq!(rule.directly_in, ["/notes"]);
         let reaches = |path: &str| holds(&rule, &json!({}), &[touch(path)], Reach::Whole);
         assert!(reaches("/notes/b.md") && reaches("/notes"));
@@ -221,13 +255,32 @@ mod tests {
             "every path counts"
         );
         assert!(holds(&rule, &json!({}), &[touch("/notes/b.md"), touch("/x/b.md")], Reach::Part));
-        assert_eq!(Match::of_call(&json!({}), &[touch("/a.md"), touch("/x/b.md")]).directly_in, ["/", "/x"]);
+        assert_eq!(Match::of_call(&json!({}), &[touch("/a.md"), touch("/x/b.md")], &[]).directly_in, ["/", "/x"]);
+    }
+
+    #[test]
+    fn a_lasting_yes_to_a_web_address_reaches_its_host_alone() {
+        let url = [Arc::from("url")];
+        let rule = Match::of_call(&json!({"url": "https://api.example.org/a?x", "body": "1"}), &[], &url);
+        assert_eq!(rule.hosts, ["api.example.org"]);
+        let reaches = |arguments: Value, reach| holds(&rule, &arguments, &[], reach);
+        assert!(reaches(json!({"url": "https://api.example.org/b", "body": "2"}), Reach::Whole));
+        for other in
+            ["https://example.org/", "https://api.example.org.evil.example/", "https://evil.example/api.example.org"]
+        {
+            assert!(!reaches(json!({"url": other}), Reach::Whole), "{other}");
+        }
+        assert!(!reaches(json!({"url": "no address"}), Reach::Whole), "a call without an address is at no host");
+        let both = json!({"url": ["https://api.example.org/", "https://evil.example/"]});
+        assert!(!reaches(both.clone(), Reach::Whole) && reaches(both, Reach::Part));
+        let kept = Match::of_call(&json!({"value": "https://api.example.org/"}), &[], &[]);
+        assert!(kept.exactly.is_some() && kept.hosts.is_empty(), "a text that only looks like an address is a text");
     }
 
     #[test]
     fn a_lasting_yes_without_a_plain_path_is_for_these_arguments_alone() {
         for touches in [&[][..], &[touch("/notes/.env")], &[touch("/a.md"), touch("/.env")]] {
-            let rule = Match::of_call(&json!({"a": 1}), touches);
+            let rule = Match::of_call(&json!({"a": 1}), touches, &[]);
             assert_eq!(rule, Match { exactly: Some(canonical::hash(&json!({"a": 1}))), ..Match::default() });
             assert!(
                 holds(&rule, &json!({"a": 1}), touches, Reach::Whole)

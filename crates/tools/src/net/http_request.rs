@@ -1,0 +1,80 @@
+//! `http_request`: any request, also one that changes something at the other end.
+
+use adjutant_core::guard::host::{Method, Url};
+use adjutant_core::guard::permit::Permit;
+use adjutant_core::tool::{Category, Effect, Level, Prepared, ToolOutcome, ToolSpec};
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{NetError, Request, outgoing, shown, unanswered};
+use crate::arguments::{definition, parse, permitted, refuse};
+use crate::tool::Tool;
+use crate::world::World;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// GET, HEAD, POST, PUT, PATCH or DELETE.
+    #[schemars(length(min = 1, max = 8))]
+    method: String,
+    /// The address, beginning with https://.
+    #[schemars(length(min = 1, max = 8192))]
+    url: String,
+    /// Header lines, such as `Accept: application/json`.
+    #[serde(default)]
+    #[schemars(length(max = 32))]
+    headers: Vec<String>,
+    /// What to send, such as JSON; give its `Content-Type` as a header.
+    #[serde(default)]
+    #[schemars(with = "String")]
+    body: Option<String>,
+}
+
+/// Sends a request.
+pub(crate) struct HttpRequest(ToolSpec);
+
+impl HttpRequest {
+    pub(crate) fn new() -> Self {
+        let about = "Send a request to a server and read its answer. Only hosts that you were given can be reached.";
+        let definition = definition::<Arguments>("http_request", about);
+        Self(outgoing(definition, Category::NetworkWrite, Level::Write, Effect::Send))
+    }
+
+    fn checked(&self, arguments: &Value) -> Result<(Method, Arguments), ToolOutcome> {
+        let arguments: Arguments = parse(&self.0, arguments)?;
+        let method = Method::parse(&arguments.method);
+        let method = method.ok_or_else(|| refuse(&self.0, "method is none of GET, HEAD, POST, PUT, PATCH, DELETE"))?;
+        if method.is_reading() && arguments.body.is_some() {
+            return Err(refuse(&self.0, "GET and HEAD carry no body"));
+        }
+        Ok((method, arguments))
+    }
+}
+
+#[async_trait]
+impl Tool for HttpRequest {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    async fn prepare(&self, arguments: &Value, _world: &World) -> Result<Prepared, ToolOutcome> {
+        let (method, arguments) = self.checked(arguments)?;
+        let carried = arguments.body.map(|body| format!(" with {} bytes", body.len())).unwrap_or_default();
+        Ok(Prepared { summary: format!("{method} {}{carried}", arguments.url), ..Prepared::default() })
+    }
+
+    async fn run(&self, permit: Permit, world: &World) -> ToolOutcome {
+        let arguments = permitted(&self.0, &permit).and_then(|arguments| self.checked(arguments));
+        let (method, Arguments { url, headers, body, .. }) = match arguments {
+            Ok(arguments) => arguments,
+            Err(outcome) => return outcome,
+        };
+        let asked = match Url::parse(&url).map_err(NetError::from) {
+            Ok(url) => world.connector.send(&world.outside.hosts, Request { method, url, headers, body }).await,
+            Err(refused) => Err(refused),
+        };
+        asked.map_or_else(|error| unanswered(&self.0, &error), |answer| shown(&self.0, &answer))
+    }
+}
