@@ -49,3 +49,11 @@ it('fills what a template leaves out with the careful choice', () => {
   expect(draft).toMatchObject({ name: 'Writer', autonomy: 'low', max_turns: 50, owner: 'user' })
   expect(draft.folders).toEqual([{ path: '/drafts', verbs: { read: true, write: true, create: false, delete: false } }])
 })
+
+it('gives hosts and keeps the rest of their policy', () => {
+  const careful = { ...agent, can_access_integrations: true, allowed_hosts: { hosts: ['a.example'], ports: [8443] } } as unknown as Agent
+  const draft = draftOf(careful)
+  expect(draft.hosts).toBe('a.example')
+  draft.hosts = 'a.example, *.b.example ,'
+  expect(changeOf(careful, draft)).toEqual({ allowed_hosts: { hosts: ['a.example', '*.b.example'], ports: [8443] } })
+})

@@ -1,5 +1,5 @@
 // An agent while it is edited: what the form holds, and how it becomes fields again. Pure.
-import type { Agent, AgentScope, FolderEntry } from '../api/types'
+import type { Agent, AgentScope, FolderEntry, HostPolicy } from '../api/types'
 
 export const VERBS = ['read', 'write', 'create', 'delete'] as const
 export type Verb = (typeof VERBS)[number]
@@ -20,6 +20,9 @@ export interface Draft {
   notebooks: string
   file_types: string
   toolsets: string[]
+  can_access_integrations: boolean
+  hosts: string
+  host_policy: HostPolicy
   requires_approval: string[]
   max_turns: number
   max_tool_calls: number
@@ -40,6 +43,9 @@ export function newDraft(): Draft {
     notebooks: '*',
     file_types: '',
     toolsets: ['files'],
+    can_access_integrations: false,
+    hosts: '',
+    host_policy: {},
     requires_approval: [],
     max_turns: 50,
     max_tool_calls: 200,
@@ -75,6 +81,9 @@ export function draftOf(agent: Agent): Draft {
     notebooks: (agent.scope.notebooks ?? []).join(', '),
     file_types: (agent.scope.file_types ?? []).join(', '),
     toolsets: [...agent.toolsets],
+    can_access_integrations: agent.can_access_integrations,
+    hosts: (agent.allowed_hosts?.hosts ?? []).join(', '),
+    host_policy: agent.allowed_hosts ?? {},
     requires_approval: [...agent.requires_approval],
     max_turns: agent.max_turns,
     max_tool_calls: agent.max_tool_calls,
@@ -86,7 +95,7 @@ export function draftOf(agent: Agent): Draft {
 
 /** A template says only what is special about it. What it leaves out is the careful choice. */
 export function draftOfTemplate(template: Partial<Agent>): Draft {
-  const careful = { can_read: true, can_write: false, can_create: false, can_delete: false, scope: {}, toolsets: ['files'], requires_approval: [], description: '', system_prompt: '' }
+  const careful = { can_read: true, can_write: false, can_create: false, can_delete: false, can_access_integrations: false, scope: {}, toolsets: ['files'], requires_approval: [], description: '', system_prompt: '' }
   const plain = newDraft()
   const draft = draftOf({ ...careful, ...template } as Agent)
   const given = Object.entries(draft).filter(([, value]) => value !== undefined)
@@ -121,6 +130,8 @@ export function fieldsOf(draft: Draft): Record<string, unknown> {
     can_delete: some('delete'),
     scope: scopeOf(draft),
     toolsets: draft.toolsets,
+    can_access_integrations: draft.can_access_integrations,
+    allowed_hosts: { ...draft.host_policy, hosts: words(draft.hosts) },
     requires_approval: draft.requires_approval,
     max_turns: draft.max_turns,
     max_tool_calls: draft.max_tool_calls,

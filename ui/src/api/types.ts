@@ -111,6 +111,14 @@ export interface AgentScope {
   operations?: string[]
 }
 
+export interface HostPolicy {
+  hosts?: string[] | null
+  schemes?: string[]
+  ports?: number[]
+  allow_private?: string[]
+  path_prefix?: string
+}
+
 export interface Agent {
   id: string
   workspace_id: string
@@ -126,6 +134,8 @@ export interface Agent {
   can_write: boolean
   can_create: boolean
   can_delete: boolean
+  can_access_integrations: boolean
+  allowed_hosts?: HostPolicy
   toolsets: string[]
   tools: string[]
   denied_tools: string[]
