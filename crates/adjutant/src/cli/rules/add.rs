@@ -41,6 +41,9 @@ pub(super) struct Args {
     /// Only where every path lies in one of these folder patterns
     #[arg(long = "in", value_name = "PATTERN")]
     folders: Vec<String>,
+    /// Only where every web address is of one of these hosts
+    #[arg(long = "host", value_name = "HOST")]
+    hosts: Vec<String>,
     /// Only where an argument is like this; * stands for anything
     #[arg(long = "arg", value_name = "NAME=PATTERN")]
     arguments: Vec<String>,
@@ -57,7 +60,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "JSON")]
     must_deny: Vec<String>,
     /// A file with the whole rule as JSON, in place of the options
-    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["decision", "tool", "agent", "chat", "folders", "arguments", "expires_in", "note", "must_allow", "must_deny"])]
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["decision", "tool", "agent", "chat", "folders", "hosts", "arguments", "expires_in", "note", "must_allow", "must_deny"])]
     file: Option<PathBuf>,
 }
 
@@ -107,7 +110,7 @@ async fn from_options(place: &Place, args: Args) -> Result<NewRule, Failure> {
         agent,
         chat: args.chat,
         tool: args.tool.unwrap_or_default(),
-        when: Match { folders: args.folders, arguments, ..Match::default() },
+        when: Match { folders: args.folders, hosts: args.hosts, arguments, ..Match::default() },
         decision,
         expires_at,
         note: args.note.unwrap_or_default(),

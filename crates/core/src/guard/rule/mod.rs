@@ -11,6 +11,7 @@ pub use lasting::Yes;
 pub use matching::Match;
 use matching::{Paths, Reach, Seen};
 
+use crate::guard::host::Url;
 use crate::guard::judge::Decision;
 use crate::guard::path::NotePath;
 use crate::guard::pattern::Pattern;
@@ -157,6 +158,12 @@ impl Rule {
             // As it is compared: written in any other way it would match nothing.
             if !NotePath::parse(folder).is_ok_and(|path| path.as_str() == folder) {
                 problems.push(format!("when.directly_in: `{folder}` is no plain path from the root"));
+            }
+        }
+        for host in &self.when.hosts {
+            // As it is compared, too.
+            if !Url::parse(&format!("https://{host}/")).is_ok_and(|url| url.host() == host) {
+                problems.push(format!("when.hosts: `{host}` is no plain name of a host"));
             }
         }
         let wrong = |(index, example): (usize, &Example), field: &str, verb: &str| {
@@ -323,6 +330,14 @@ mod tests {
             rule(Decision::Deny, " ", &[]),
             Rule {
                 when: Match { directly_in: vec!["notes/".into()], ..Match::default() },
+                ..rule(Decision::Ask, "*", &[])
+            },
+            Rule {
+                when: Match { hosts: vec!["*.example".into()], ..Match::default() },
+                ..rule(Decision::Ask, "*", &[])
+            },
+            Rule {
+                when: Match { hosts: vec!["A.example/x".into()], ..Match::default() },
                 ..rule(Decision::Ask, "*", &[])
             },
         ] {
