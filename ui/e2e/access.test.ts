@@ -43,6 +43,8 @@ const SCREENS: Screen[] = [
   ['/files/welcome?path=/todo.md&view=edit', 'Saved', 390, 'light'],
   ['/rules', 'No standing rules', 390, 'dark'],
   ['/agents/guide?tab=told', 'What it is told', 1024, 'dark'],
+  ['/usage', 'Budgets', 1024, 'dark'],
+  ['/agents/guide?tab=usage', 'Together', 390, 'light'],
   ['/audit', 'Check the chains', 1440, 'light'],
   ['/settings/stop', 'Stop everything', 390, 'dark'],
   ['/settings/profile', 'Present password', 1440, 'light'],

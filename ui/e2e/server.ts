@@ -25,6 +25,8 @@ type Env = Record<string, string>
 export interface Start {
   /** A model that answers from it is the default; see docs/scripted-models.md. */
   script?: string
+  /** What that model costs; nobody knows without it. */
+  dollarsForAMillion?: number
   /** Agents that are there from the first start, by the name of their file. */
   agents?: Record<string, string>
   /** Takes the build that can be made to crash: it has a tool whose end only a person can tell. */
@@ -32,14 +34,14 @@ export interface Start {
   env?: Env
 }
 
-export async function startServer({ script, agents, canCrash, env }: Start = {}): Promise<Server> {
+export async function startServer({ script, dollarsForAMillion, agents, canCrash, env }: Start = {}): Promise<Server> {
   const which = canCrash ? 'ADJUTANT_FAULTS_BIN' : 'ADJUTANT_BIN'
   const binary = process.env[which]
   if (!binary) throw new Error(`${which} must name the server to test; \`make test\` sets it`)
 
   const data = await mkdtemp(join(tmpdir(), 'adjutant-e2e-'))
   const listen = `127.0.0.1:${await freePort()}`
-  const config = script === undefined ? [] : ['--config', await configOf(data, script)]
+  const config = script === undefined ? [] : ['--config', await configOf(data, script, dollarsForAMillion)]
   for (const [name, text] of Object.entries(agents ?? {})) {
     await mkdir(join(data, 'agents'), { recursive: true })
     await writeFile(join(data, 'agents', name), text)
@@ -65,10 +67,11 @@ export async function startServer({ script, agents, canCrash, env }: Start = {})
   }
 }
 
-async function configOf(folder: string, script: string): Promise<string> {
+async function configOf(folder: string, script: string, dollars: number | undefined): Promise<string> {
   const file = join(folder, 'e2e.toml')
+  const prices = dollars === undefined ? '' : `input_usd = "${dollars}"\noutput_usd = "${dollars}"\n`
   await writeFile(join(folder, 'story.yaml'), script)
-  await writeFile(file, 'default_model = "test/any"\n\n[providers.test]\nkind = "scripted"\nscript = "story.yaml"\n')
+  await writeFile(file, 'default_model = "test/any"\n\n[providers.test]\nkind = "scripted"\nscript = "story.yaml"\n' + prices)
   return file
 }
 

@@ -26,6 +26,7 @@ export const router = createRouter({
     { path: '/agents/:agent', component: () => import('./agents/AgentPage.vue'), meta: { title: 'Agent' } },
     { path: '/files/:notebook?', component: () => import('./files/FilesPage.vue'), meta: { title: 'Files' } },
     { path: '/rules', component: () => import('./rules/RulesPage.vue'), meta: { title: 'Rules' } },
+    { path: '/usage', component: () => import('./usage/UsagePage.vue'), meta: { title: 'Usage' } },
     { path: '/audit', component: () => import('./audit/AuditPage.vue'), meta: { title: 'Audit' } },
     { path: '/settings/:section?', component: () => import('./settings/SettingsPage.vue'), meta: { title: 'Settings' } },
     { path: '/:rest(.*)*', component: () => import('./shell/NotFound.vue'), meta: { title: 'Not found' } },

@@ -57,3 +57,10 @@ it('gives hosts and keeps the rest of their policy', () => {
   draft.hosts = 'a.example, *.b.example ,'
   expect(changeOf(careful, draft)).toEqual({ allowed_hosts: { hosts: ['a.example', '*.b.example'], ports: [8443] } })
 })
+
+it('keeps money as numbers, and nothing as no limit', () => {
+  const draft = newDraft()
+  expect(fieldsOf(draft)['budget']).toEqual({ run_usd: 0.5, day_usd: null, month_usd: 20 })
+  draft.budget.day_usd = 3
+  expect(fieldsOf(draft)['budget']).toEqual({ run_usd: 0.5, day_usd: 3, month_usd: 20 })
+})

@@ -27,9 +27,13 @@ export interface Draft {
   max_turns: number
   max_tool_calls: number
   max_requests_per_hour: number
+  /** Dollars; empty is no limit. */
+  budget: Record<Purse, number | ''>
   is_active: boolean
   owner: Agent['owner']
 }
+export const PURSES = ['run_usd', 'day_usd', 'month_usd'] as const
+export type Purse = (typeof PURSES)[number]
 
 export function newDraft(): Draft {
   return {
@@ -50,6 +54,7 @@ export function newDraft(): Draft {
     max_turns: 50,
     max_tool_calls: 200,
     max_requests_per_hour: 600,
+    budget: { run_usd: 0.5, day_usd: '', month_usd: 20 },
     is_active: true,
     owner: 'user',
   }
@@ -88,6 +93,7 @@ export function draftOf(agent: Agent): Draft {
     max_turns: agent.max_turns,
     max_tool_calls: agent.max_tool_calls,
     max_requests_per_hour: agent.max_requests_per_hour,
+    budget: { run_usd: agent.budget?.run_usd ?? '', day_usd: agent.budget?.day_usd ?? '', month_usd: agent.budget?.month_usd ?? '' },
     is_active: agent.is_active,
     owner: agent.owner,
   }
@@ -98,7 +104,7 @@ export function draftOfTemplate(template: Partial<Agent>): Draft {
   const careful = { can_read: true, can_write: false, can_create: false, can_delete: false, can_access_integrations: false, scope: {}, toolsets: ['files'], requires_approval: [], description: '', system_prompt: '' }
   const plain = newDraft()
   const draft = draftOf({ ...careful, ...template } as Agent)
-  const given = Object.entries(draft).filter(([, value]) => value !== undefined)
+  const given = Object.entries(draft).filter(([name, value]) => value !== undefined && (name !== 'budget' || template.budget !== undefined))
   return { ...plain, ...Object.fromEntries(given), owner: 'user', is_active: true }
 }
 
@@ -136,6 +142,7 @@ export function fieldsOf(draft: Draft): Record<string, unknown> {
     max_turns: draft.max_turns,
     max_tool_calls: draft.max_tool_calls,
     max_requests_per_hour: draft.max_requests_per_hour,
+    budget: Object.fromEntries(PURSES.map((purse) => [purse, draft.budget[purse] === '' ? null : draft.budget[purse]])),
     is_active: draft.is_active,
     owner: draft.owner,
   }

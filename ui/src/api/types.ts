@@ -94,6 +94,8 @@ export interface Approval {
   allowed_scopes?: Scope[]
   place?: Place | null
   context_summary?: string | null
+  /** What a yes adds, where money is asked for. */
+  raise_usd?: number | null
 }
 
 /** Where a yes that lasts would hold. */
@@ -144,6 +146,7 @@ export interface Agent {
   max_tool_calls: number
   max_requests_per_hour: number
   scope: AgentScope
+  budget?: { run_usd: number | null; day_usd: number | null; month_usd: number | null; alert_at_usd?: number[] }
   owner: 'user' | 'workspace'
   reach: string
   version: number

@@ -65,3 +65,11 @@ describe('the view of a run', () => {
     expect(view.steps[0]).not.toBe(before)
   })
 })
+
+it('asks for money when it is used up, and goes on when some was given', () => {
+  const view = emptyView('r')
+  fold(view, { event: 'paused', id: 1, data: { reason: 'budget', approval_id: 'approval_1', summary: 'The budget of the run is used up. +$0.25 and continue?', raise_microusd: 250_000 } })
+  expect([view.status, openQuestions(view).map((one) => [one.about, one.raiseUsd])]).toEqual(['PAUSED', [['budget', 0.25]]])
+  fold(view, { event: 'resumed', id: 2, data: { by: 'usr_1', raised_microusd: 250_000 } })
+  expect([view.status, openQuestions(view)]).toEqual(['RUNNING', []])
+})

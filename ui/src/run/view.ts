@@ -38,6 +38,8 @@ export interface Question {
   labels: string[]
   scopes: Scope[]
   expiresAt: string | null
+  /** What a yes adds, where money is asked for. */
+  raiseUsd: number | null
   answer: { decision: string; by: string; scope: string | null; message: string | null } | null
 }
 export interface Note {
@@ -93,6 +95,7 @@ export function emptyView(id: string): RunView {
 const ENDED: readonly RunStatus[] = ['COMPLETED', 'FAILED', 'CANCELLED']
 export const hasEnded = (status: RunStatus): boolean => ENDED.includes(status)
 
+const MICRO = 1_000_000
 type Data = Record<string, unknown>
 const text = (data: Data, name: string): string => (typeof data[name] === 'string' ? (data[name] as string) : '')
 const maybe = (data: Data, name: string): string | null => (typeof data[name] === 'string' ? (data[name] as string) : null)
@@ -220,6 +223,7 @@ function questionOf(seq: number, data: Data): Question {
     labels: list(data, 'labels'),
     scopes: list(data, 'allowed_scopes') as Scope[],
     expiresAt: maybe(data, 'expires_at'),
+    raiseUsd: typeof data['raise_microusd'] === 'number' ? data['raise_microusd'] / MICRO : null,
     answer: null,
   }
 }
@@ -251,10 +255,23 @@ function finish(view: RunView, data: Data): void {
   }
 }
 
+/** Money that is used up is a question, like any other that waits for somebody. */
+function askForMoney(view: RunView, seq: number, data: Data): void {
+  view.steps.push({ ...questionOf(seq, data), about: 'budget', tool: 'budget', reason: text(data, 'summary') })
+}
+function giveMoney(view: RunView, data: Data): void {
+  const by = text(data, 'by')
+  for (const question of openQuestions(view).filter((one) => one.about === 'budget')) {
+    replace(view, question, { ...question, answer: { decision: 'approve', by, scope: null, message: null } })
+  }
+}
+
 function note(view: RunView, event: string, seq: number, data: Data): void {
   const said = text(data, 'reason') || text(data, 'error')
   if (event === 'paused') view.status = 'PAUSED'
   if (event === 'resumed') view.status = 'RUNNING'
+  if (event === 'paused' && maybe(data, 'approval_id')) return askForMoney(view, seq, data)
+  if (event === 'resumed') giveMoney(view, data)
   if (event === 'error') view.steps.push({ kind: 'note', seq, tone: 'bad', word: event, text: said })
   else if (event === 'retrying' || event === 'paused' || event === 'budget_alert') view.steps.push({ kind: 'note', seq, tone: 'warn', word: event, text: said })
   else if (event === 'resumed' || event === 'cancelled') view.steps.push({ kind: 'note', seq, tone: 'plain', word: event, text: said })

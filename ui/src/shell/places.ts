@@ -1,5 +1,5 @@
 // The places of the rail, in one list: the rail, the phone's bar, the palette and the go-to keys read it.
-import { Bot, FolderOpen, Inbox, ListTree, MessageSquare, Scale, ScrollText, Settings } from '@lucide/vue'
+import { Bot, ChartColumn, FolderOpen, Inbox, ListTree, MessageSquare, Scale, ScrollText, Settings } from '@lucide/vue'
 import type { Component } from 'vue'
 
 export interface Place {
@@ -22,6 +22,7 @@ export const PLACES: Place[] = [
   { to: '/runs', label: 'Runs', icon: ListTree, key: 'r', first: true },
   { to: '/agents', label: 'Agents', icon: Bot, key: 'a' },
   { to: '/files', label: 'Files', icon: FolderOpen, key: 'f' },
+  { to: '/usage', label: 'Usage', icon: ChartColumn, key: 'm', second: true },
   { to: '/rules', label: 'Rules', icon: Scale, key: 'l', second: true },
   { to: '/audit', label: 'Audit', icon: ScrollText, key: 'u', second: true, admin: true },
   { to: '/settings', label: 'Settings', icon: Settings, key: 's', second: true },
