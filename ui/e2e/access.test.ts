@@ -16,11 +16,13 @@ type Screen = [place: string, text: string, width: number, scheme: Scheme]
 let story: Story
 let axe: string
 let run = ''
+let chat = ''
 beforeAll(async () => {
   axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
   story = await begin()
   await setUp(story)
   await tidy(story.page)
+  chat = new URL(story.page.url()).pathname
   await story.page.goto(`${story.server.url}/runs`)
   run = (await story.page.getByRole('link', { name: 'tidy the welcome notes' }).getAttribute('href')) ?? ''
 })
@@ -29,6 +31,7 @@ afterAll(() => story?.end())
 /** A first visit in each width and scheme would take minutes; each screen has its own pair, the long tests try them all. */
 const SCREENS: Screen[] = [
   ['/chat', 'What should be done', 1440, 'light'],
+  ['CHAT', 'Approve', 390, 'dark'],
   ['/inbox', 'Approve', 1024, 'dark'],
   ['/runs', 'tidy the welcome notes', 390, 'light'],
   ['RUN', 'Fork from here', 1440, 'dark'],
@@ -36,7 +39,7 @@ const SCREENS: Screen[] = [
   ['RUN?view=events', 'interaction_started', 390, 'dark'],
   ['RUN/vs/RUN_ID', 'Both took the same steps', 390, 'light'],
   ['/agents', 'Guide', 390, 'dark'],
-  ['/agents/guide?tab=scope', 'Folder or pattern', 1024, 'light'],
+  ['/agents/guide?tab=scope', 'Folder or pattern', 390, 'light'],
   ['/agents/guide?tab=limits', 'Without asking', 390, 'light'],
   ['/agents/new', 'Instructions', 1440, 'dark'],
   ['/files/welcome?path=/todo.md', 'Preview', 1024, 'dark'],
@@ -68,11 +71,20 @@ async function findings(page: Page): Promise<string[]> {
     .map((one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 160)).join(' | ')}`)
 }
 
+/** What can be pressed but is cut off at the side, where nothing scrolls to it. */
+async function outside(page: Page): Promise<string[]> {
+  return page.evaluate(() => {
+    const scrolls = (node: Element | null): boolean => !!node && node.tagName !== 'MAIN' && (/auto|scroll/.test(getComputedStyle(node).overflowX) && node.scrollWidth > node.clientWidth && node.getBoundingClientRect().right <= innerWidth + 1 || scrolls(node.parentElement))
+    const pressed = [...document.querySelectorAll('main button, main a, main input, main select')]
+    return pressed.filter((node) => node.getBoundingClientRect().right > innerWidth + 1 && !scrolls(node.parentElement)).map((node) => node.outerHTML.slice(0, 120))
+  })
+}
+
 async function visit(place: string, text: string, width: number, scheme: Scheme): Promise<Page> {
   const { page } = story
   await page.setViewportSize({ width, height: 900 })
   await page.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' })
-  await page.goto(story.server.url + place.replace('RUN_ID', run.split('/').at(-1) ?? '').replace('RUN', run))
+  await page.goto(story.server.url + place.replace('RUN_ID', run.split('/').at(-1) ?? '').replace('RUN', run).replace('CHAT', chat))
   await page.getByText(text).filter({ visible: true }).first().waitFor()
   return page
 }
@@ -82,6 +94,7 @@ it.each(VISITS)('%s (%s, %i px, %s) has no serious finding', async (place, text,
   expect(await findings(page)).toEqual([])
   const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
   expect(overflow).toBe(0)
+  expect(await outside(page)).toEqual([])
 })
 
 it('opens the palette and the help without a finding, and closes them with Escape', async () => {
