@@ -14,7 +14,7 @@ use adjutant_core::guard::address::Network;
 use secrecy::SecretString;
 
 use self::file::ConfigFile;
-pub(crate) use self::providers::{Kind, Proof, Provider};
+pub(crate) use self::providers::{Kind, Proof, Provider, Remote};
 use self::reader::Reader;
 use crate::failure::Failure;
 

@@ -46,7 +46,8 @@ impl Driver {
         let filter = self.known_agent().await?.filter;
         let (pieces, shown) = self.engine.pieces(self.log.run, turn).noting();
         let pieces = self.engine.filtered_pieces(pieces, &filter);
-        let model = self.engine.model(&request.model);
+        let key = self.state().asking.as_ref().and_then(|asking| asking.key);
+        let model = self.engine.keyed_model(self.log.workspace, &request.model, key).await;
         let answer = match model {
             Err(error) => Err(error),
             Ok(model) => tokio::select! {
@@ -82,7 +83,8 @@ impl Driver {
             }
         };
         let agent = self.known_agent().await?;
-        let reserved = match self.reserve(&request, &agent).await? {
+        let key = self.key_for(&agent, &request.model).await?;
+        let reserved = match self.reserve(&request, &agent, key).await? {
             Reserved::Fits(reserved) => reserved,
             Reserved::TooMuch(over) => {
                 self.hold_for_money(over)?;
@@ -97,7 +99,7 @@ impl Driver {
             dropped,
             reserved: reserved.amount,
             purses: reserved.purses(),
-            key: None,
+            key,
         };
         let taking = rates::of_request(agent.id, &agent.config, self.now());
         self.log.push_spending(requested, Some(taking), reserved.spends)?;

@@ -93,5 +93,20 @@ macro_rules! from_parts {
     )*};
 }
 
-use adjutant_core::id::{AgentId, ApprovalId, ChatId, NodeId, NotebookId, RuleId, RunId, TokenId, UserId, WorkspaceId};
-from_parts!(AgentId, ApprovalId, CallId, ChatId, NodeId, NotebookId, RuleId, RunId, TokenId, UserId, WorkspaceId);
+use adjutant_core::id::{
+    AgentId, ApprovalId, ChatId, KeyId, NodeId, NotebookId, RuleId, RunId, TokenId, UserId, WorkspaceId,
+};
+from_parts!(
+    AgentId,
+    ApprovalId,
+    CallId,
+    ChatId,
+    NodeId,
+    NotebookId,
+    KeyId,
+    RuleId,
+    RunId,
+    TokenId,
+    UserId,
+    WorkspaceId
+);

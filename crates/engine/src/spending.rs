@@ -3,6 +3,7 @@
 
 use adjutant_core::budget::{Budget, BudgetAsk, Change, Overspent, Owner, Period, RUN_PURSE, Spend, micros};
 use adjutant_core::guard::policy::AgentConfig;
+use adjutant_core::id::KeyId;
 use adjutant_core::label::Labels;
 use adjutant_core::limits;
 use adjutant_core::message::ModelRequest;
@@ -57,7 +58,12 @@ pub(crate) struct Drawn {
 
 impl Driver {
     /// What the next model call takes from which purses.
-    pub(crate) async fn reserve(&self, request: &ModelRequest, agent: &CurrentAgent) -> Result<Reserved, EngineError> {
+    pub(crate) async fn reserve(
+        &self,
+        request: &ModelRequest,
+        agent: &CurrentAgent,
+        key: Option<KeyId>,
+    ) -> Result<Reserved, EngineError> {
         let facts = self.engine.models().facts(&request.model);
         let output = u64::from(request.max_tokens);
         let most = facts.and_then(|facts| facts.prices.bound(tokens::bound(request), output));
@@ -72,7 +78,7 @@ impl Driver {
             let over = Overspent { purse: RUN_PURSE.to_owned(), limit, spent: state.cost, needed: amount };
             return Ok(Reserved::TooMuch(over));
         }
-        let drawn = self.engine.drawn(start.workspace, agent, start.initiator).await?;
+        let drawn = self.engine.drawn(start.workspace, agent, start.initiator, key).await?;
         let now = self.now();
         let spends = drawn.iter().flat_map(|drawn| {
             Period::ALL.map(|period| Spend {
@@ -81,6 +87,12 @@ impl Driver {
             })
         });
         Ok(Reserved::Fits(Reservation { amount: Some(amount), spends: spends.collect() }))
+    }
+
+    /// The stored key that the next model call is made with.
+    pub(crate) async fn key_for(&self, agent: &CurrentAgent, model: &str) -> Result<Option<KeyId>, EngineError> {
+        let Some(start) = &self.state().start else { return Ok(None) };
+        self.engine.key_for(start.workspace, agent.id, start.initiator, model).await
     }
 
     /// Holds the run and asks for more. A budget of a day or a month comes back by itself.
@@ -104,7 +116,7 @@ impl Driver {
         let Some(start) = self.state().start.clone() else { return Ok(()) };
         let answered = self.state().turns.last().and_then(|turn| turn.answered.as_ref());
         let cost = answered.and_then(|answered| answered.cost).unwrap_or(reserved);
-        for drawn in self.engine.drawn(start.workspace, &agent, start.initiator).await? {
+        for drawn in self.engine.drawn(start.workspace, &agent, start.initiator, asked.key).await? {
             let mine = |purse: &&String| purse.starts_with(&drawn.owner.purse(Period::Month, ""));
             let Some(purse) = asked.purses.iter().find(mine) else { continue };
             let kept = self.engine.store().purse(purse).await?;
@@ -149,14 +161,19 @@ impl Engine {
         workspace: adjutant_core::id::WorkspaceId,
         agent: &CurrentAgent,
         person: adjutant_core::id::UserId,
+        key: Option<KeyId>,
     ) -> Result<Vec<Drawn>, EngineError> {
         let rows = self.store().budgets(workspace).await?;
         let saved = |owner| Ok::<_, EngineError>(Drawn { owner, budget: budgets::read(&rows, owner)? });
-        Ok(vec![
+        let mut drawn = vec![
             Drawn { owner: Owner::Agent(agent.id), budget: agent.config.budget.clone() },
             saved(Owner::Person(workspace, person))?,
             saved(Owner::Workspace(workspace))?,
-        ])
+        ];
+        if let Some(key) = key {
+            drawn.push(saved(Owner::Key(key))?);
+        }
+        Ok(drawn)
     }
 
     /// The models that a run asks for: the person's, the cheaper one once much was spent, or the agent's.
@@ -191,7 +208,7 @@ impl Engine {
         now: Time,
         zone: &str,
     ) -> Result<(), EngineError> {
-        for drawn in self.drawn(workspace, agent, person).await? {
+        for drawn in self.drawn(workspace, agent, person, None).await? {
             for period in Period::ALL {
                 let Some(limit) = drawn.budget.of(period) else { continue };
                 let purse = self.store().purse(&drawn.owner.purse(period, &period.name(now, zone))).await?;

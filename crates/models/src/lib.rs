@@ -33,7 +33,7 @@ pub use protocol::Protocol;
 pub use recorded::{Recorded, Recording};
 pub use registry::{Models, ProviderConfig, ProviderKind};
 pub use scripted::Scripted;
-pub use source::{Lineup, ModelSource, Offer, chosen, lineup};
+pub use source::{BroughtKey, Lineup, ModelSource, Offer, WithKeys, chosen, lineup};
 pub use vendor::{KeyPlace, VENDORS, Vendor};
 pub use wire::auth::{ApiKey, AwsKey, Credential};
 pub use wire::provider::{RemoteConfig, Timeouts};

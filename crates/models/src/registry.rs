@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use secrecy::SecretString;
+
 use crate::catalog::{Catalog, ModelFacts, Prices};
 use crate::demo::Demo;
 use crate::health::{Health, Watched};
 use crate::wire::provider::RemoteConfig;
 use crate::wire::{Clock, Provider, Remote};
-use crate::{Model, ModelError, ModelSource, Offer, Scripted};
+use crate::{ApiKey, BroughtKey, Credential, Model, ModelError, ModelSource, Offer, Scripted, Vendor};
 
 /// The name of the built-in provider.
 const DEMO: &str = "demo";
@@ -52,6 +54,7 @@ enum Entry {
 pub struct Models {
     entries: BTreeMap<String, Entry>,
     prices: BTreeMap<String, Prices>,
+    remotes: BTreeMap<String, RemoteConfig>,
     catalog: RwLock<Arc<Catalog>>,
     client: reqwest::Client,
     clock: Clock,
@@ -65,12 +68,15 @@ impl Models {
     /// `Broken` when a provider cannot work as it is configured.
     pub fn new(config: Vec<ProviderConfig>, client: reqwest::Client) -> Result<Self, ModelError> {
         let mut entries = BTreeMap::from([(DEMO.to_owned(), Entry::Demo(Arc::new(Demo::default())))]);
-        let mut own_prices = BTreeMap::new();
+        let (mut own_prices, mut remotes) = (BTreeMap::new(), BTreeMap::new());
         for ProviderConfig { name, kind, prices } in config {
             check_name(&name)?;
             own_prices.extend(prices.map(|prices| (name.clone(), prices)));
             let entry = match kind {
-                ProviderKind::Remote(config) => Entry::Remote(Arc::new(Provider::new(&name, config)?)),
+                ProviderKind::Remote(config) => {
+                    remotes.insert(name.clone(), config.clone());
+                    Entry::Remote(Arc::new(Provider::new(&name, config)?))
+                }
                 ProviderKind::Scripted { script } => Entry::Scripted(Arc::new(
                     Scripted::parse(&script)
                         .map_err(|error| ModelError::broken(format!("provider `{name}`: {error}")))?,
@@ -80,7 +86,15 @@ impl Models {
                 return Err(ModelError::broken(format!("provider `{name}` is there twice")));
             }
         }
-        Ok(Self { entries, prices: own_prices, ..Self::built_in(client) })
+        Ok(Self { entries, prices: own_prices, remotes, ..Self::built_in(client) })
+    }
+
+    /// Knows a provider that nobody can use without a key of their own, because the operator has none for it.
+    #[must_use]
+    pub fn with_unkeyed(mut self, name: &str, config: RemoteConfig, prices: Option<Prices>) -> Self {
+        self.prices.extend(prices.map(|prices| (name.to_owned(), prices)));
+        self.remotes.insert(name.to_owned(), RemoteConfig { credential: Credential::None, ..config });
+        self
     }
 
     /// Only the built-in provider.
@@ -91,6 +105,7 @@ impl Models {
         Self {
             entries: BTreeMap::from([(DEMO.to_owned(), demo)]),
             prices: BTreeMap::new(),
+            remotes: BTreeMap::new(),
             catalog: RwLock::new(Arc::new(Catalog::built_in().clone())),
             client,
             clock,
@@ -112,17 +127,31 @@ impl Models {
             None => Err(unknown(format!(", there is no provider `{provider}` (providers: {})", names()))),
             Some(Entry::Demo(demo)) if rest == GUIDE => Ok(Arc::clone(demo) as Arc<dyn Model>),
             Some(Entry::Demo(_)) => Err(unknown(format!(", the built-in one is `{DEMO}/{GUIDE}`"))),
-            Some(Entry::Remote(provider)) => {
-                let (client, clock) = (self.client.clone(), Arc::clone(&self.clock));
-                let catalog = self.catalog();
-                let facts = catalog.get(provider.vendor.kind, rest);
-                let takes_temperature = facts.is_none_or(|facts| !facts.abilities.fixed_temperature);
-                let name = provider.name.clone();
-                let remote = Remote::new(Arc::clone(provider), client, clock, rest.to_owned(), takes_temperature);
-                Ok(Arc::new(Watched::new(Arc::new(remote), self.health.clone(), name, model.to_owned())))
-            }
+            Some(Entry::Remote(provider)) => Ok(self.remote(Arc::clone(provider), provider.name.clone(), model, rest)),
             Some(Entry::Scripted(scripted)) => Ok(Arc::clone(scripted) as Arc<dyn Model>),
         }
+    }
+
+    /// A model over the network. What fails is held against `watched`.
+    fn remote(&self, provider: Arc<Provider>, watched: String, model: &str, rest: &str) -> Arc<dyn Model> {
+        let (client, clock) = (self.client.clone(), Arc::clone(&self.clock));
+        let catalog = self.catalog();
+        let facts = catalog.get(provider.vendor.kind, rest);
+        let takes_temperature = facts.is_none_or(|facts| !facts.abilities.fixed_temperature);
+        let remote = Remote::new(provider, client, clock, rest.to_owned(), takes_temperature);
+        Arc::new(Watched::new(Arc::new(remote), self.health.clone(), watched, model.to_owned()))
+    }
+
+    /// A provider as it is configured, or as its vendor is known.
+    fn config_of(&self, provider: &str) -> Option<RemoteConfig> {
+        let known = || Vendor::of(provider).filter(|vendor| vendor.kind == provider && vendor.base_url.is_some());
+        self.remotes.get(provider).cloned().or_else(|| known().map(RemoteConfig::new))
+    }
+
+    fn with_key(&self, provider: &str, key: ApiKey) -> Result<Provider, ModelError> {
+        let unknown = || ModelError::UnknownModel { model: provider.to_owned(), hint: ", it takes no key".to_owned() };
+        let config = self.config_of(provider).ok_or_else(unknown)?;
+        Provider::new(provider, RemoteConfig { credential: Credential::Key(key), ..config })
     }
 
     /// What is known about models now.
@@ -164,10 +193,11 @@ impl ModelSource for Models {
 
     fn facts(&self, name: &str) -> Option<ModelFacts> {
         let (provider, rest) = name.split_once('/')?;
-        let known = match self.entries.get(provider)? {
-            Entry::Demo(_) => return Some(ModelFacts::free(DEMO, GUIDE)),
-            Entry::Remote(remote) => self.catalog().get(remote.vendor.kind, rest).cloned(),
-            Entry::Scripted(_) => None,
+        let known = match self.entries.get(provider) {
+            Some(Entry::Demo(_)) => return Some(ModelFacts::free(DEMO, GUIDE)),
+            Some(Entry::Remote(remote)) => self.catalog().get(remote.vendor.kind, rest).cloned(),
+            Some(Entry::Scripted(_)) => None,
+            None => self.config_of(provider).and_then(|config| self.catalog().get(config.vendor.kind, rest).cloned()),
         };
         match self.prices.get(provider) {
             None => known,
@@ -176,6 +206,27 @@ impl ModelSource for Models {
                 Some(ModelFacts { prices: prices.clone(), version: OWN_PRICES.to_owned(), ..facts })
             }
         }
+    }
+
+    fn model_with(&self, name: &str, key: BroughtKey) -> Result<Arc<dyn Model>, ModelError> {
+        let hint = || "; write it as provider/model".to_owned();
+        let unknown = || ModelError::UnknownModel { model: name.to_owned(), hint: hint() };
+        let (provider, rest) = name.split_once('/').filter(|(_, rest)| !rest.is_empty()).ok_or_else(unknown)?;
+        let watched = format!("{provider} with {}", key.id);
+        Ok(self.remote(Arc::new(self.with_key(provider, key.key)?), watched, name, rest))
+    }
+
+    fn host(&self, provider: &str) -> Option<String> {
+        // Any key shows where keys would go.
+        self.with_key(provider, ApiKey::for_its_address(SecretString::from("any"))).ok()?.host()
+    }
+
+    fn cheapest(&self, provider: &str) -> Option<String> {
+        let kind = Catalog::kind_of(self.config_of(provider)?.vendor.kind).to_owned();
+        let catalog = self.catalog();
+        let talks = catalog.models().filter(|facts| facts.provider == kind && !facts.abilities.embeds);
+        let cheapest = talks.min_by_key(|facts| facts.prices.bound(1000, 1000).map_or(u64::MAX, |cost| cost.0))?;
+        Some(format!("{provider}/{}", cheapest.model))
     }
 
     fn offers(&self) -> Vec<Offer> {
@@ -219,10 +270,7 @@ impl fmt::Debug for Models {
 
 #[cfg(test)]
 mod tests {
-    use secrecy::SecretString;
-
     use super::*;
-    use crate::{ApiKey, Credential, Vendor};
 
     fn client() -> reqwest::Client {
         let _ = rustls::crypto::ring::default_provider().install_default();

@@ -8,7 +8,7 @@ use adjutant_core::routing::{DEFAULT, Strategy, Wanted};
 
 use crate::catalog::ModelFacts;
 use crate::router::{Candidate, Choice, Needs, choose};
-use crate::{Model, ModelError};
+use crate::{ApiKey, Model, ModelError};
 
 /// Models that a strategy names to stand in, where nobody else did.
 const CHOSEN_STAND_INS: usize = 3;
@@ -42,6 +42,35 @@ pub trait ModelSource: Send + Sync {
         None
     }
 
+    /// The model of this name, called with a key that somebody brought in place of the operator's.
+    ///
+    /// # Errors
+    /// When there is no such model, or it takes no key, or the key may not go to its address.
+    fn model_with(&self, name: &str, key: BroughtKey) -> Result<Arc<dyn Model>, ModelError> {
+        let _ = key;
+        Err(unknown(name, ", its provider takes no key of yours".to_owned()))
+    }
+
+    /// The host that keys of a provider go to; none where it takes no key.
+    fn host(&self, provider: &str) -> Option<String> {
+        let _ = provider;
+        None
+    }
+
+    /// The cheapest model of a provider that is known.
+    fn cheapest(&self, provider: &str) -> Option<String> {
+        let _ = provider;
+        None
+    }
+
+    /// Whether a model of this name can be asked.
+    ///
+    /// # Errors
+    /// `UnknownModel` when it cannot.
+    fn reachable(&self, name: &str) -> Result<(), ModelError> {
+        self.model(name).map(drop)
+    }
+
     /// The models that can be used here, as far as they are known.
     fn offers(&self) -> Vec<Offer> {
         Vec::new()
@@ -54,6 +83,46 @@ where
 {
     fn model(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
         self(name)
+    }
+}
+
+/// A key that somebody brought.
+pub struct BroughtKey {
+    /// Its id: what fails with it is held against it, not against the keys of others.
+    pub id: String,
+    /// The key, for the hosts it was kept for.
+    pub key: ApiKey,
+}
+
+/// A source with the providers that stored keys open beside the operator's.
+pub struct WithKeys<'a> {
+    /// The operator's.
+    pub source: &'a dyn ModelSource,
+    /// The providers that there are keys for.
+    pub providers: Vec<String>,
+}
+
+impl ModelSource for WithKeys<'_> {
+    fn model(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
+        self.source.model(name)
+    }
+
+    fn facts(&self, name: &str) -> Option<ModelFacts> {
+        self.source.facts(name)
+    }
+
+    fn offers(&self) -> Vec<Offer> {
+        self.source.offers()
+    }
+
+    fn reachable(&self, name: &str) -> Result<(), ModelError> {
+        let opened = |provider: &str| self.providers.iter().any(|known| known == provider);
+        match name.split_once('/') {
+            Some((provider, rest)) if !rest.is_empty() && opened(provider) && self.source.host(provider).is_some() => {
+                Ok(())
+            }
+            Some(_) | None => self.source.reachable(name),
+        }
     }
 }
 
@@ -136,8 +205,8 @@ fn stand_ins(choice: &Choice, model: &str) -> Vec<String> {
 
 /// The whole name of a model: as it is, or found by its bare name among those that are known here.
 fn named(source: &dyn ModelSource, offers: &[Offer], name: &str) -> Result<String, ModelError> {
-    let missing = match source.model(name) {
-        Ok(_) => return Ok(name.to_owned()),
+    let missing = match source.reachable(name) {
+        Ok(()) => return Ok(name.to_owned()),
         Err(missing) => missing,
     };
     let is_meant = |offer: &&Offer| {

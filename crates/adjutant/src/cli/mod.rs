@@ -14,6 +14,7 @@ mod find;
 mod halt;
 mod inbox;
 mod interrupt;
+mod keys;
 mod openapi;
 mod output;
 mod people;
@@ -98,6 +99,8 @@ enum Command {
     Usage(usage::Args),
     /// See and set what may be spent
     Budgets(budgets::Args),
+    /// Keep keys of providers: sealed, and never shown again
+    Keys(keys::Args),
     /// Search the record, export it, check that it is whole
     Audit(audit::Args),
     /// Stop everything, or one workspace, and let it go on
@@ -205,6 +208,7 @@ pub(crate) async fn execute(cli: Cli, env: Environment) -> Result<Exit, Failure>
         Command::Agents(args) => agents::execute(&context, args).await,
         Command::Usage(args) => usage::execute(&context, args).await,
         Command::Budgets(args) => budgets::execute(&context, args).await,
+        Command::Keys(args) => keys::execute(&context, args).await,
         Command::Audit(args) => audit::execute(&context, args).await,
         Command::Halt(args) => halt::execute(&context, args).await,
         Command::Check(args) => check::execute(&context, &args),

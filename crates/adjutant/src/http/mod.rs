@@ -28,6 +28,7 @@ mod openapi;
 mod page;
 mod people;
 mod problem;
+mod provider_keys;
 mod reach;
 mod rules;
 mod runs;
@@ -120,6 +121,7 @@ fn closed() -> OpenApiRouter<Server> {
         .merge(halt::router())
         .merge(usage::router())
         .merge(budgets::router())
+        .merge(provider_keys::router())
         .merge(about::router())
 }
 

@@ -7,7 +7,7 @@ use adjutant_engine::models::{ApiKey, Credential, Models, ProviderConfig, Provid
 use adjutant_engine::provider_client;
 use secrecy::SecretString;
 
-use crate::config::{Kind, Proof, Provider};
+use crate::config::{Kind, Proof, Provider, Remote};
 use crate::failure::Failure;
 
 /// Makes the models of these providers, and the built-in one.
@@ -18,23 +18,33 @@ pub(crate) fn models(providers: &[Provider]) -> Result<Arc<Models>, Failure> {
         configs.push(ProviderConfig { name: provider.name.clone(), kind: kind(provider)?, prices });
     }
     let client = provider_client().map_err(|error| Failure::other(format!("No connection can be made: {error}.")))?;
-    let models =
+    let mut models =
         Models::new(configs, client).map_err(|error| Failure::usage(format!("The models cannot be used: {error}.")))?;
+    // Somebody may bring a key for what the operator has none for.
+    for provider in providers.iter().filter(|provider| provider.missing.is_some()) {
+        if let Kind::Remote(remote) = &provider.kind {
+            models = models.with_unkeyed(&provider.name, config(remote, Credential::None), provider.prices.clone());
+        }
+    }
     Ok(Arc::new(models))
 }
 
 fn kind(provider: &Provider) -> Result<ProviderKind, Failure> {
     Ok(match &provider.kind {
-        Kind::Remote(remote) => ProviderKind::Remote(RemoteConfig {
-            base_url: remote.base_url.clone(),
-            credential: credential(&provider.name, &remote.proof)?,
-            region: remote.region.clone(),
-            project: remote.project.clone(),
-            api_version: remote.api_version.clone(),
-            ..RemoteConfig::new(remote.vendor)
-        }),
+        Kind::Remote(remote) => ProviderKind::Remote(config(remote, credential(&provider.name, &remote.proof)?)),
         Kind::Scripted(path) => ProviderKind::Scripted { script: read(&provider.name, "script", path)? },
     })
+}
+
+fn config(remote: &Remote, credential: Credential) -> RemoteConfig {
+    RemoteConfig {
+        base_url: remote.base_url.clone(),
+        credential,
+        region: remote.region.clone(),
+        project: remote.project.clone(),
+        api_version: remote.api_version.clone(),
+        ..RemoteConfig::new(remote.vendor)
+    }
 }
 
 fn credential(provider: &str, proof: &Proof) -> Result<Credential, Failure> {

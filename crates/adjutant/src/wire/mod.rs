@@ -3,6 +3,7 @@
 
 mod csv;
 mod event;
+mod keys;
 mod money;
 mod reach;
 mod row;
@@ -10,6 +11,7 @@ mod texts;
 
 pub(crate) use csv::{AUDIT_COLUMNS, audit_row};
 pub(crate) use event::{WireEvent, actor, event};
+pub(crate) use keys::{KeyLine, KeyList, KeyTested, key};
 pub(crate) use money::{
     BudgetLine, BudgetList, Estimate, Limits, RepricedSum, SpentOf, UsageList, UsageRow, budget, usage, usage_csv,
 };

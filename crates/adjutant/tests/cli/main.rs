@@ -9,6 +9,7 @@ mod api;
 mod audit;
 mod check;
 mod house;
+mod keys;
 mod money;
 mod programs;
 mod remote;

@@ -12,8 +12,8 @@ use adjutant_core::run::event::{Base, ContentFiltered, Effects, Event, RunStarte
 use adjutant_core::run::state::State;
 use adjutant_core::run::status::Status;
 use adjutant_core::time::Time;
-use adjutant_models::lineup;
 use adjutant_models::router::Needs;
+use adjutant_models::{WithKeys, lineup};
 use adjutant_store::StoreError;
 use adjutant_store::row::{Append, ChatRow, RunChange, RunRow, Tip, Writer};
 
@@ -254,7 +254,9 @@ impl Engine {
         self.check_budgets(plan.workspace, plan.agent, plan.user, now, &zone).await?;
         let needs = Needs { tools: !shown.definitions.is_empty(), ..Needs::default() };
         let wanted = self.wanted(plan.agent, plan.model.as_deref(), now, &zone).await?;
-        let lineup = lineup(self.models(), &wanted, self.default_model(), &needs)
+        let providers = self.keyed_providers(plan.workspace, plan.agent.id, plan.user).await?;
+        let source = WithKeys { source: self.models(), providers };
+        let lineup = lineup(&source, &wanted, self.default_model(), &needs)
             .map_err(|bad| EngineError::Invalid(bad.to_string()))?;
         let facts = self.models().facts(&lineup.model);
         let started = Event::RunStarted(RunStarted {

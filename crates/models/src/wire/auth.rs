@@ -25,6 +25,13 @@ impl ApiKey {
         Self { secret, hosts: Vec::new() }
     }
 
+    /// A key that somebody brought, for the hosts it was kept for; none where it is no text.
+    #[must_use]
+    pub fn brought(value: &[u8], hosts: &[String]) -> Option<Self> {
+        let secret = SecretString::from(std::str::from_utf8(value).ok()?);
+        Some(Self { secret, hosts: hosts.iter().map(|host| host.to_ascii_lowercase()).collect() })
+    }
+
     /// A key that goes to these hosts and to no other.
     #[must_use]
     pub fn for_hosts(secret: SecretString, hosts: &[&str]) -> Self {

@@ -103,6 +103,11 @@ impl Provider {
         Ok(Self { name: name.to_owned(), vendor, habits, base, timeouts: config.timeouts, auth, api_version })
     }
 
+    /// The host it is reached at.
+    pub(crate) fn host(&self) -> Option<String> {
+        self.base.host_str().map(str::to_ascii_lowercase)
+    }
+
     /// Where a request for this model goes.
     pub(super) fn endpoint(&self, model: &str) -> Result<Url, ModelError> {
         let base = self.base.as_str().trim_end_matches('/');

@@ -113,3 +113,31 @@ fn a_budget_of_the_workspace_holds_and_is_on_the_record() {
     owner.delete("/api/v1/workspaces/home/budget").expect(204);
     assert_eq!(run(&owner)["status"], "COMPLETED");
 }
+
+#[test]
+fn a_persons_key_is_theirs_alone_and_comes_back_without_its_value() {
+    let server = priced();
+    let (owner, writer) = (server.owner(), server.person("lee", "home", "write"));
+    let value = "sk-theirs-0123456789";
+    let new = json!({"provider": "openai", "name": "mine", "value": value});
+    let made = writer.post("/api/v1/provider-keys", new.clone());
+    assert!(!made.text.contains(value), "{made:?}");
+    let made = made.expect(201);
+    assert_eq!(
+        (&made["owner"], &made["hint"], &made["hosts"]),
+        (&json!("person"), &json!("6789"), &json!(["api.openai.com"]))
+    );
+    let path = format!("/api/v1/provider-keys/{}", text(&made["id"]));
+    owner.get(&path).refuses(404, "not_found");
+    assert_eq!(owner.get("/api/v1/provider-keys").expect(200)["data"], json!([]));
+    assert!(!writer.get(&path).text.contains(value));
+    writer.post("/api/v1/provider-keys", new).refuses(409, "conflict");
+    let shared = json!({"owner": "workspace", "provider": "openai", "name": "ours", "value": value});
+    writer.post("/api/v1/provider-keys", shared).refuses(403, "forbidden");
+    let nowhere = json!({"provider": "nobody", "name": "x", "value": value});
+    writer.post("/api/v1/provider-keys", nowhere).refuses(422, "validation_failed");
+    let rotated = writer.post(&format!("{path}/rotate"), json!({"value": "sk-another-abcdefghijk"})).expect(200);
+    assert_eq!(rotated["hint"], "hijk");
+    writer.delete(&path).expect(204);
+    writer.get(&path).refuses(404, "not_found");
+}

@@ -15,6 +15,7 @@ struct Things {
     token: String,
     user: String,
     rule: String,
+    key: String,
 }
 
 impl Things {
@@ -24,6 +25,8 @@ impl Things {
         let run = owner.post("/api/v1/runs?wait=60", body).expect(200);
         let notebooks = owner.get("/api/v1/workspaces/home/notebooks").expect(200);
         let rule = owner.post("/api/v1/rules", json!({"tool": "delete_file", "decision": "deny"})).expect(201);
+        let key = json!({"owner": "workspace", "provider": "openai", "name": "walked", "value": "sk-0123456789abcdef"});
+        let key = owner.post("/api/v1/provider-keys", key).expect(201);
         let me = owner.get("/api/v1/me").expect(200);
         Self {
             run: text(&run["id"]),
@@ -34,6 +37,7 @@ impl Things {
             token: text(&me["token_id"]),
             user: text(&me["user_id"]),
             rule: text(&rule["id"]),
+            key: text(&key["id"]),
         }
     }
 
@@ -47,6 +51,7 @@ impl Things {
             ("{token}", &self.token),
             ("{user}", &self.user),
             ("{rule}", &self.rule),
+            ("{key}", &self.key),
             ("{workspace}", "home"),
             ("{tool}", "read_file"),
             ("{path}", "todo.md"),
@@ -81,6 +86,10 @@ impl Things {
             ("put", "/workspaces/{workspace}/budget" | "/workspaces/{workspace}/members/{user}/budget") => {
                 json!({"day_usd": 5})
             }
+            ("post", "/provider-keys") => {
+                json!({"owner": "workspace", "provider": "openai", "name": "more", "value": "sk-fedcba9876543210"})
+            }
+            ("post", "/provider-keys/{key}/rotate") => json!({"value": "sk-fedcba9876543210"}),
             ("post", "/tokens") => json!({"name": "walked", "workspace_id": "home"}),
             ("put", "/me/password") => json!({"old_password": "not the password", "password": "a new long one"}),
             ("put", "/notebooks/{notebook}/files/{path}") => json!("walked"),
@@ -135,10 +144,12 @@ fn nobody_gets_nowhere() {
 }
 
 /// Lists and searches over all that is theirs: they answer, with nothing of others.
-const THEIR_OWN: [(&str, &str); 26] = [
+const THEIR_OWN: [(&str, &str); 28] = [
     ("get", "/usage"),
     ("get", "/usage/reprice"),
     ("get", "/budgets"),
+    ("get", "/provider-keys"),
+    ("post", "/provider-keys"),
     ("get", "/agents/templates"),
     ("post", "/agents/resync"),
     ("post", "/scope/preview"),
@@ -177,8 +188,12 @@ const OWNERS: [(&str, &str); 8] = [
 ];
 
 /// What only an admin of the workspace may do.
-const ADMINS: [(&str, &str); 24] = [
+const ADMINS: [(&str, &str); 28] = [
     ("get", "/workspaces/{workspace}/members/{user}/budget"),
+    ("post", "/provider-keys"),
+    ("delete", "/provider-keys/{key}"),
+    ("post", "/provider-keys/{key}/test"),
+    ("post", "/provider-keys/{key}/rotate"),
     ("put", "/workspaces/{workspace}/budget"),
     ("delete", "/workspaces/{workspace}/budget"),
     ("put", "/workspaces/{workspace}/members/{user}/budget"),
@@ -237,7 +252,8 @@ fn a_stranger_finds_nothing_of_another_workspace() {
     let things = Things::of(&server);
     server.owner().post("/api/v1/workspaces", json!({"name": "Elsewhere", "slug": "elsewhere"})).expect(201);
     let stranger = server.person("mallory", "elsewhere", "admin");
-    let secrets = [&things.run, &things.chat, &things.approval, &things.notebook, &things.agent, &things.rule];
+    let secrets =
+        [&things.run, &things.chat, &things.approval, &things.notebook, &things.agent, &things.rule, &things.key];
     for (method, pattern) in operations(&server) {
         let name = pattern.strip_prefix("/api/v1").unwrap();
         if (method.as_str(), name) == ("delete", "/session") {

@@ -1,0 +1,244 @@
+//! `keys`: keys of providers that people bring. A value is read from standard input or asked for, never from the command line,
+//! where others could see it, and it is never printed.
+
+use std::io::{IsTerminal, Read};
+
+use adjutant_core::id::KeyId;
+use adjutant_engine::store::row::UsageFilter;
+use adjutant_engine::{GroupBy, Interval, KeyOwner, NewKey};
+use serde_json::json;
+
+use super::place::{Place, Work};
+use super::remote::Remote;
+use super::terminal::{clean, table};
+use super::words::short;
+use super::{Context, prompt};
+use crate::failure::{Exit, Failure};
+use crate::instance::Instance;
+use crate::wire::{self, KeyLine, KeyList, KeyTested};
+
+/// Bytes that are read of a key.
+const KEY_BYTES: u64 = 8192;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// List the keys there are, by their last four characters
+    Ls,
+    /// Keep a key: it is read from standard input, or asked for
+    Add(New),
+    /// Give a key another value
+    Rotate {
+        /// The key, or as much of its id as no other has
+        id: String,
+    },
+    /// Forget a key
+    Rm {
+        /// The key, or as much of its id as no other has
+        id: String,
+    },
+    /// See whether a key is good: a model is asked for a word
+    Test {
+        /// The key, or as much of its id as no other has
+        id: String,
+        /// The model to ask [default: the cheapest of the provider]
+        #[arg(long)]
+        model: Option<String>,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct New {
+    /// The provider it is for, as in openai
+    provider: String,
+    /// What you call it
+    #[arg(long, default_value = "default")]
+    name: String,
+    /// For this agent alone
+    #[arg(long, value_name = "AGENT", conflicts_with = "mine")]
+    agent: Option<String>,
+    /// For your own runs alone, instead of the workspace's
+    #[arg(long)]
+    mine: bool,
+    /// A host it may go to; may be given several times [default: that of the provider]
+    #[arg(long, value_name = "HOST")]
+    host: Vec<String>,
+}
+
+pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failure> {
+    let place = Place::find(context, "keys", Work::Looks).await?;
+    let exit = match args.command.unwrap_or(Command::Ls) {
+        Command::Ls => ls(context, &place).await,
+        Command::Add(new) => add(context, &place, new).await,
+        Command::Rotate { id } => rotate(context, &place, &id).await,
+        Command::Rm { id } => rm(context, &place, &id).await,
+        Command::Test { id, model } => test(context, &place, &id, model).await,
+    };
+    place.close().await;
+    exit
+}
+
+async fn list(place: &Place) -> Result<Vec<KeyLine>, Failure> {
+    match place {
+        Place::Here(instance) => {
+            let (engine, workspace) = (&instance.engine, instance.home.workspace);
+            let usage = engine.usage(workspace, &UsageFilter::default(), GroupBy::Key, Interval::Whole).await?;
+            let rows = engine.store().provider_keys(workspace).await?;
+            Ok(rows.into_iter().map(|row| wire::key(row, &usage)).collect())
+        }
+        Place::There(remote) => {
+            let list: KeyList = remote.read(remote.get(&["provider-keys"], &[]).await?)?;
+            Ok(list.data)
+        }
+    }
+}
+
+async fn ls(context: &Context, place: &Place) -> Result<Exit, Failure> {
+    let list = KeyList { data: list(place).await? };
+    context.print(&serde_json::to_value(&list).unwrap_or_default(), || {
+        if list.data.is_empty() {
+            return vec!["No keys are kept.  adjutant keys add openai".to_owned()];
+        }
+        let row = |key: &KeyLine| {
+            let (id, hint, name) = (short(&key.id), format!("…{}", key.hint), clean(&key.name));
+            vec![id, key.provider.clone(), name, key.owner.clone(), hint, key.hosts.join(" "), key.calls.to_string()]
+        };
+        let cells: Vec<_> = list.data.iter().map(row).collect();
+        table(&["ID", "PROVIDER", "NAME", "OWNER", "KEY", "GOES TO", "CALLS"], &cells, context.terminal.out)
+    });
+    Ok(Exit::Done)
+}
+
+/// The key, from standard input or from whoever sits there.
+async fn value(context: &Context) -> Result<String, Failure> {
+    let input = std::io::stdin();
+    let text = if input.is_terminal() && context.terminal.interactive {
+        prompt::text("Paste the key (it is shown as you type):").await.unwrap_or_default()
+    } else {
+        let mut text = String::new();
+        let read = input.lock().take(KEY_BYTES).read_to_string(&mut text);
+        read.map_err(|error| Failure::usage(format!("Standard input cannot be read: {error}. Nothing was kept.")))?;
+        text
+    };
+    if text.trim().is_empty() {
+        return Err(
+            Failure::usage("There is no key. Nothing was kept.").hint("printf %s \"$KEY\" | adjutant keys add openai")
+        );
+    }
+    Ok(text)
+}
+
+async fn add(context: &Context, place: &Place, new: New) -> Result<Exit, Failure> {
+    let New { provider, name, agent, mine, host: hosts } = new;
+    let value = value(context).await?;
+    let key = match place {
+        Place::Here(instance) => {
+            let (engine, home) = (&instance.engine, instance.home);
+            let owner = match agent {
+                Some(agent) => KeyOwner::Agent(engine.find_agent(home.workspace, &agent).await?.id),
+                None if mine => KeyOwner::Person(home.user),
+                None => KeyOwner::Workspace,
+            };
+            let new = NewKey { owner, provider, name, value, hosts };
+            wire::key(engine.add_key(home.workspace, home.user, new).await?, &[])
+        }
+        Place::There(remote) => {
+            let owner = match &agent {
+                Some(_) => "agent",
+                None if mine => "person",
+                None => "workspace",
+            };
+            let body = json!({
+                "owner": owner, "agent_id": agent, "provider": provider, "name": name, "value": value, "hosts": hosts,
+            });
+            let workspace = remote.first_workspace().await?;
+            remote.read(remote.post_with(&["provider-keys"], &[("workspace_id", &workspace)], &body).await?)?
+        }
+    };
+    said(context, &key, "kept");
+    Ok(Exit::Done)
+}
+
+fn said(context: &Context, key: &KeyLine, past: &str) {
+    context.print(&serde_json::to_value(key).unwrap_or_default(), || {
+        let line = format!("✔ {past}: {} for {}, …{}  ({})", clean(&key.name), key.provider, key.hint, short(&key.id));
+        vec![context.terminal.out.good(&line)]
+    });
+}
+
+/// The key that is meant by as much of its id as no other has.
+async fn find(place: &Place, text: &str) -> Result<KeyLine, Failure> {
+    let mut keys = list(place).await?;
+    keys.retain(|key| key.id.starts_with(text));
+    if keys.len() > 1 {
+        return Err(Failure::usage(format!("Several keys begin with `{text}`. Nothing was done.")));
+    }
+    let none =
+        || Failure::not_found(format!("There is no key `{text}`.")).hint("adjutant keys ls shows those there are");
+    keys.pop().ok_or_else(none)
+}
+
+fn id(key: &KeyLine) -> Result<KeyId, Failure> {
+    key.id.parse().map_err(|_| Failure::other(format!("`{}` is not the id of a key.", key.id)))
+}
+
+async fn rotate(context: &Context, place: &Place, text: &str) -> Result<Exit, Failure> {
+    let key = find(place, text).await?;
+    let value = value(context).await?;
+    let key = match place {
+        Place::Here(instance) => {
+            let home = instance.home;
+            wire::key(instance.engine.rotate_key(home.workspace, home.user, id(&key)?, &value).await?, &[])
+        }
+        Place::There(remote) => {
+            let path = ["provider-keys", &key.id, "rotate"];
+            remote.read(remote.post(&path, &json!({ "value": value })).await?)?
+        }
+    };
+    said(context, &key, "rotated");
+    Ok(Exit::Done)
+}
+
+async fn rm(context: &Context, place: &Place, text: &str) -> Result<Exit, Failure> {
+    let key = find(place, text).await?;
+    match place {
+        Place::Here(instance) => {
+            instance.engine.remove_key(instance.home.workspace, instance.home.user, id(&key)?).await?;
+        }
+        Place::There(remote) => drop(remote.delete(&["provider-keys", &key.id]).await?),
+    }
+    said(context, &key, "forgotten");
+    Ok(Exit::Done)
+}
+
+async fn tested(place: &Place, key: &KeyLine, model: Option<String>) -> Result<KeyTested, Failure> {
+    let here = async |instance: &Instance, model| -> Result<KeyTested, Failure> {
+        Ok(instance.engine.test_key(instance.home.workspace, id(key)?, model).await?.into())
+    };
+    let there = async |remote: &Remote, model: Option<String>| -> Result<KeyTested, Failure> {
+        let body = model.map_or_else(|| json!({}), |model| json!({ "model": model }));
+        remote.read(remote.post(&["provider-keys", &key.id, "test"], &body).await?)
+    };
+    match place {
+        Place::Here(instance) => here(instance, model).await,
+        Place::There(remote) => there(remote, model).await,
+    }
+}
+
+async fn test(context: &Context, place: &Place, text: &str, model: Option<String>) -> Result<Exit, Failure> {
+    let key = find(place, text).await?;
+    let tested = tested(place, &key, model).await?;
+    context.print(&serde_json::to_value(&tested).unwrap_or_default(), || {
+        let line = match &tested.message {
+            None => context.terminal.out.good(&format!("✔ {} answered", clean(&tested.model))),
+            Some(why) => context.terminal.out.bad(&format!("✖ {}: {}", clean(&tested.model), clean(why))),
+        };
+        vec![line]
+    });
+    Ok(if tested.ok { Exit::Done } else { Exit::Other })
+}

@@ -1,0 +1,176 @@
+//! Keys that people bring: used in one order, sent to one host, and found nowhere.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, channel};
+
+use serde_json::{Value, json};
+
+use crate::api::client::Server;
+use crate::house::{Done, House, text};
+
+const CANARY: &str = "sk-canary-93b1f0c7a25e4d68";
+
+/// A provider that refuses every key and says it back, as some do. Tells the heads of the requests it got.
+fn provider() -> (String, Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/v1", listener.local_addr().unwrap());
+    let (tell, heard) = channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let (mut asked, mut piece) = (Vec::new(), [0; 4096]);
+            while !asked.windows(4).any(|part| part == b"\r\n\r\n") {
+                let read = stream.read(&mut piece).unwrap();
+                asked.extend_from_slice(&piece[..read]);
+            }
+            let asked = String::from_utf8_lossy(&asked).into_owned();
+            let key = asked.split_once("Bearer ").map_or("none", |(_, rest)| rest.split("\r\n").next().unwrap());
+            let body = json!({"error": {"message": format!("wrong key {key}")}}).to_string();
+            let head = "HTTP/1.1 401 Unauthorized\r\ncontent-type: application/json\r\nconnection: close";
+            let _ = write!(stream, "{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+            if tell.send(key.to_owned()).is_err() {
+                return;
+            }
+        }
+    });
+    (address, heard)
+}
+
+/// A house whose provider `lab` is ours, and what the provider hears.
+fn house() -> (House, Receiver<String>) {
+    let (address, heard) = provider();
+    let house = House::new();
+    house.configure(&format!(
+        "[providers.lab]\nkind = \"compatible\"\nbase_url = \"{address}\"\napi_key_env = \"LAB_KEY\"\n"
+    ));
+    (house, heard)
+}
+
+fn with_input(house: &House, arguments: &[&str], input: &str) -> Done {
+    Done::with_input(&mut house.command(arguments), input)
+}
+
+fn kept(house: &House, arguments: &[&str], value: &str) -> Value {
+    let done = with_input(house, &[&["keys", "add", "lab", "--json"], arguments].concat(), value);
+    assert_eq!(done.code, Some(0), "{done}");
+    serde_json::from_str(&done.out).unwrap()
+}
+
+/// Every file below a folder that holds the bytes.
+fn holding(folder: &Path, needle: &[u8], found: &mut Vec<String>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            holding(&path, needle, found);
+        } else if std::fs::read(&path).is_ok_and(|bytes| bytes.windows(needle.len()).any(|part| part == needle)) {
+            found.push(path.display().to_string());
+        }
+    }
+}
+
+#[test]
+fn the_agents_key_goes_before_the_persons_the_workspaces_and_the_operators() {
+    let (house, heard) = house();
+    let run = || {
+        let mut command = house.command(&["run", "hello", "--model", "lab/some"]);
+        let done = Done::of(command.env("LAB_KEY", "sk-of-the-operator"));
+        assert_eq!(done.code, Some(3), "{done}");
+        heard.recv().unwrap()
+    };
+    assert_eq!(run(), "sk-of-the-operator");
+    kept(&house, &["--name", "ours"], "sk-of-the-workspace");
+    assert_eq!(run(), "sk-of-the-workspace");
+    let mine = kept(&house, &["--name", "mine", "--mine"], "sk-of-the-person");
+    assert_eq!(run(), "sk-of-the-person");
+    kept(&house, &["--name", "its", "--agent", "guide"], "sk-of-the-agent");
+    assert_eq!(run(), "sk-of-the-agent");
+    let used = house.document(&["usage", "--by", "key"]);
+    assert_eq!(used["data"].as_array().unwrap().len(), 4, "{used:#}");
+    assert_eq!(mine["owner"], "person");
+}
+
+#[test]
+fn a_key_goes_to_no_host_it_is_not_for() {
+    let (house, heard) = house();
+    kept(&house, &["--host", "api.example.com"], CANARY);
+    let failed = house.adjutant(&["run", "hello", "--model", "lab/some"]);
+    assert_eq!(failed.code, Some(3), "{failed}");
+    assert!(failed.err.contains("is not sent to 127.0.0.1") && !failed.err.contains(CANARY), "{failed}");
+    assert!(heard.try_recv().is_err(), "nothing was sent");
+}
+
+#[test]
+fn a_key_that_was_kept_is_used_and_found_nowhere() {
+    let (house, heard) = house();
+    let key = kept(&house, &["--name", "mine"], &format!("{CANARY}\n"));
+    assert_eq!((&key["hint"], &key["hosts"][0]), (&json!(CANARY[CANARY.len() - 4..]), &json!("127.0.0.1")));
+    let again = with_input(&house, &["keys", "add", "lab", "--name", "mine"], CANARY);
+    assert_ne!(again.code, Some(0), "its name is taken");
+    let failed = house.adjutant(&["--log", "trace", "run", "hello", "--model", "lab/some", "--json"]);
+    assert_eq!((failed.code, heard.recv().unwrap()), (Some(3), CANARY.to_owned()), "{failed}");
+    let run = text(&failed.events()[0]["data"]["run_id"]);
+    assert_eq!(house.document(&["usage", "--by", "key"])["data"][0]["group"], key["id"]);
+    let id = text(&key["id"]);
+    let tested = house.adjutant(&["keys", "test", &id[..14], "--model", "lab/some", "--json"]);
+    assert_eq!((tested.code, heard.recv().unwrap()), (Some(1), CANARY.to_owned()), "{tested}");
+    assert_eq!(serde_json::from_str::<Value>(&tested.out).unwrap()["code"], "unauthorized");
+    let mut said = vec![again, failed, tested];
+    for arguments in [
+        &["keys", "ls"][..],
+        &["keys", "ls", "--json"],
+        &["runs", "show", run.as_str(), "--events"],
+        &["runs", "show", run.as_str(), "--json"],
+        &["runs", "export", &run],
+        &["audit", "search"],
+        &["audit", "export"],
+        &["doctor"],
+        &["config", "show"],
+    ] {
+        said.push(house.adjutant(arguments));
+    }
+    for done in &said {
+        assert!(!done.out.contains(CANARY) && !done.err.contains(CANARY), "{done}");
+    }
+    let mut found = Vec::new();
+    holding(house.path(), CANARY.as_bytes(), &mut found);
+    assert_eq!(found, Vec::<String>::new(), "nothing on the disk holds it");
+    assert_eq!(with_input(&house, &["keys", "rotate", &id], "sk-another-0123456789").code, Some(0));
+    assert_eq!(house.adjutant(&["run", "hello", "--model", "lab/some"]).code, Some(3));
+    assert_eq!(heard.recv().unwrap(), "sk-another-0123456789");
+    assert_eq!(house.adjutant(&["keys", "rm", &id]).code, Some(0));
+    assert_eq!(house.document(&["keys"])["data"], json!([]));
+}
+
+#[test]
+fn a_key_kept_at_the_server_is_in_no_answer_metric_or_log_of_it() {
+    let (house, heard) = house();
+    let server = Server::start(house);
+    let (owner, writer) = (server.owner(), server.person("lee", "home", "write"));
+    let key = kept(&server.house, &["--name", "ours"], CANARY);
+    let run = server.house.adjutant(&["run", "hello", "--model", "lab/some", "--json"]);
+    assert_eq!((run.code, heard.recv().unwrap()), (Some(3), CANARY.to_owned()), "{run}");
+    let id = text(&run.events()[0]["data"]["run_id"]);
+    let one = format!("/api/v1/provider-keys/{}", text(&key["id"]));
+    let tested = owner.post(&format!("{one}/test"), json!({"model": "lab/some"}));
+    assert_eq!((&tested.expect(200)["code"], heard.recv().unwrap()), (&json!("unauthorized"), CANARY.to_owned()));
+    let mut said = vec![run.out, run.err, tested.text];
+    let run = format!("/api/v1/runs/{id}");
+    for path in [&run, &format!("{run}/events"), &format!("{run}/logs"), &one, "/api/v1/provider-keys", "/api/v1/audit"]
+    {
+        let reply = owner.get(path);
+        assert_eq!(reply.status, 200, "{path}: {reply:?}");
+        said.push(reply.text);
+    }
+    said.push(owner.get("/api/v1/audit/export?format=jsonl").text);
+    said.push(owner.get("/metrics").text);
+    assert_eq!(writer.get(&one).expect(200)["hint"], json!(CANARY[CANARY.len() - 4..]));
+    writer.delete(&one).refuses(403, "forbidden");
+    let (house, log) = server.stop();
+    said.push(log);
+    assert!(said.iter().all(|text| !text.contains(CANARY)));
+    let mut found = Vec::new();
+    holding(house.path(), CANARY.as_bytes(), &mut found);
+    assert_eq!(found, Vec::<String>::new(), "nothing on the disk holds it");
+}

@@ -1,0 +1,288 @@
+//! Keys of providers that people bring: kept sealed, shown by their last four characters, and used in a fixed order.
+
+use std::sync::Arc;
+
+use adjutant_core::audit::{Act, Deed};
+use adjutant_core::budget::Owner;
+use adjutant_core::id::{AgentId, KeyId, UserId, WorkspaceId};
+use adjutant_core::label::Labels;
+use adjutant_core::message::{Message, ModelRequest, Part, Role};
+use adjutant_core::run::event::Actor;
+use adjutant_models::{ApiKey, BroughtKey, DeltaSink, Model, ModelError};
+use adjutant_store::row::ProviderKeyRow;
+
+use crate::audit::AuditLog;
+use crate::engine::Engine;
+use crate::error::EngineError;
+
+/// Bytes of a key: longer ones are files, not keys.
+const KEY_BYTES: usize = 4096;
+/// Characters of a key that are shown.
+const HINT: usize = 4;
+/// Keys of a workspace: all of them are looked through for each call.
+const KEYS: usize = 200;
+/// Tokens that a test asks for.
+const TEST_TOKENS: u32 = 16;
+
+/// Whose a key is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyOwner {
+    /// The workspace's: every run in it may use it.
+    Workspace,
+    /// A person's: the runs they start use it.
+    Person(UserId),
+    /// An agent's: its runs use it.
+    Agent(AgentId),
+}
+
+impl KeyOwner {
+    fn columns(self, workspace: WorkspaceId) -> (String, String) {
+        match self {
+            Self::Workspace => ("workspace".to_owned(), workspace.to_string()),
+            Self::Person(id) => ("person".to_owned(), id.to_string()),
+            Self::Agent(id) => ("agent".to_owned(), id.to_string()),
+        }
+    }
+}
+
+/// A key to be kept. Has no `Debug`: its value must not get into a log.
+pub struct NewKey {
+    /// Whose it is.
+    pub owner: KeyOwner,
+    /// The provider it is for, by its name here.
+    pub provider: String,
+    /// What people call it.
+    pub name: String,
+    /// The key itself.
+    pub value: String,
+    /// The hosts it may go to; that of the provider when empty.
+    pub hosts: Vec<String>,
+}
+
+/// What became of a test of a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyTest {
+    /// Whether the provider answered.
+    pub ok: bool,
+    /// The model that was asked.
+    pub model: String,
+    /// What kind of failure it was.
+    pub class: Option<String>,
+    /// What happened, fit for a client.
+    pub message: Option<String>,
+}
+
+impl Engine {
+    /// Keeps a key.
+    ///
+    /// # Errors
+    /// When it is no key, the provider takes none, or its name is taken.
+    pub async fn add_key(
+        &self,
+        workspace: WorkspaceId,
+        by: UserId,
+        new: NewKey,
+    ) -> Result<ProviderKeyRow, EngineError> {
+        let value = checked(&new.value)?;
+        let named = (1..=100).contains(&new.name.trim().chars().count());
+        if !named {
+            return Err(EngineError::Invalid("give the key a name of 1 to 100 characters".to_owned()));
+        }
+        let Some(host) = self.models().host(&new.provider) else {
+            return Err(EngineError::Invalid(format!("there is no provider `{}` that takes a key", new.provider)));
+        };
+        if self.store().provider_keys(workspace).await?.len() >= KEYS {
+            return Err(EngineError::Invalid(format!("a workspace keeps at most {KEYS} keys")));
+        }
+        let hosts = if new.hosts.is_empty() { vec![host] } else { new.hosts };
+        if !hosts.iter().all(|host| is_host(host)) {
+            return Err(EngineError::Invalid("a host is a name such as api.openai.com".to_owned()));
+        }
+        let (kind, subject) = new.owner.columns(workspace);
+        let row = ProviderKeyRow {
+            id: self.env().id(),
+            workspace,
+            kind,
+            subject,
+            provider: new.provider,
+            name: new.name.trim().to_owned(),
+            hint: hint(value),
+            hosts,
+            created_by: by,
+            created_at: self.env().now(),
+            rotated_at: None,
+        };
+        self.store().add_provider_key(&row, value.as_bytes()).await?;
+        self.record_key(workspace, by, "added", &row).await?;
+        Ok(row)
+    }
+
+    /// Gives a key another value; its id, its uses and its budget stay.
+    ///
+    /// # Errors
+    /// When there is no such key, or the value is none.
+    pub async fn rotate_key(
+        &self,
+        workspace: WorkspaceId,
+        by: UserId,
+        id: KeyId,
+        value: &str,
+    ) -> Result<ProviderKeyRow, EngineError> {
+        let value = checked(value)?;
+        let now = self.env().now();
+        if !self.store().rotate_provider_key(workspace, id, value.as_bytes(), &hint(value), now).await? {
+            return Err(EngineError::not_found("key", id));
+        }
+        let row = self.key_row(workspace, id).await?;
+        self.record_key(workspace, by, "rotated", &row).await?;
+        Ok(row)
+    }
+
+    /// Forgets a key.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub async fn remove_key(&self, workspace: WorkspaceId, by: UserId, id: KeyId) -> Result<(), EngineError> {
+        let row = self.key_row(workspace, id).await?;
+        self.store().remove_provider_key(workspace, id).await?;
+        self.store().remove_budget(workspace, Owner::Key(id).word(), &id.to_string()).await?;
+        self.record_key(workspace, by, "removed", &row).await
+    }
+
+    /// A key without its value.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub async fn key_row(&self, workspace: WorkspaceId, id: KeyId) -> Result<ProviderKeyRow, EngineError> {
+        let rows = self.store().provider_keys(workspace).await?;
+        rows.into_iter().find(|row| row.id == id).ok_or_else(|| EngineError::not_found("key", id))
+    }
+
+    /// Asks the cheapest model of a key's provider for a word, to see whether the key is good.
+    ///
+    /// # Errors
+    /// When there is no such key, or no model of its provider is known and none is named.
+    pub async fn test_key(
+        &self,
+        workspace: WorkspaceId,
+        id: KeyId,
+        model: Option<String>,
+    ) -> Result<KeyTest, EngineError> {
+        let row = self.key_row(workspace, id).await?;
+        let known = || self.models().cheapest(&row.provider);
+        let Some(model) = model.or_else(known) else {
+            return Err(EngineError::Invalid(format!("no model of `{}` is known; name one", row.provider)));
+        };
+        let asked = match self.keyed_model(workspace, &model, Some(id)).await {
+            Ok(asked) => asked,
+            Err(error) => return Ok(failed(model, &error)),
+        };
+        let text = Part::Text { text: "Say yes.".into(), labels: Labels::NONE };
+        let request = ModelRequest {
+            model: model.clone(),
+            system: "Answer with one word.".into(),
+            tools: Arc::default(),
+            messages: vec![Message { role: Role::User, parts: vec![text] }],
+            max_tokens: TEST_TOKENS,
+            temperature: None,
+        };
+        Ok(match asked.answer(&request, &DeltaSink::none()).await {
+            Ok(_) => KeyTest { ok: true, model, class: None, message: None },
+            Err(error) => failed(model, &error),
+        })
+    }
+
+    /// The key that a call of a provider is made with: the agent's, the person's, the workspace's; none is the operator's.
+    pub(crate) async fn key_for(
+        &self,
+        workspace: WorkspaceId,
+        agent: AgentId,
+        person: UserId,
+        model: &str,
+    ) -> Result<Option<KeyId>, EngineError> {
+        let provider = model.split('/').next().unwrap_or_default();
+        if self.models().host(provider).is_none() {
+            return Ok(None);
+        }
+        let rows = self.store().provider_keys(workspace).await?;
+        let of = |owner: KeyOwner| {
+            let (kind, subject) = owner.columns(workspace);
+            let mine = |row: &&ProviderKeyRow| row.provider == provider && row.kind == kind && row.subject == subject;
+            rows.iter().filter(mine).map(|row| row.id).max()
+        };
+        let order = [KeyOwner::Agent(agent), KeyOwner::Person(person), KeyOwner::Workspace];
+        Ok(order.into_iter().find_map(of))
+    }
+
+    /// A model, called with a stored key where there is one. The value is opened here and goes to its hosts and nowhere else.
+    pub(crate) async fn keyed_model(
+        &self,
+        workspace: WorkspaceId,
+        name: &str,
+        key: Option<KeyId>,
+    ) -> Result<Arc<dyn Model>, ModelError> {
+        let Some(id) = key else { return self.model(name) };
+        let broken = |why: &str| ModelError::Broken { message: format!("the stored key {id} cannot be used: {why}") };
+        let found = self.store().provider_key(workspace, id).await;
+        let (row, value) = found.map_err(|error| broken(&error.to_string()))?.ok_or_else(|| broken("it is gone"))?;
+        let key = ApiKey::brought(&value, &row.hosts).ok_or_else(|| broken("it is no text"))?;
+        self.models().model_with(name, BroughtKey { id: id.to_string(), key })
+    }
+
+    /// The providers that stored keys make usable for a run.
+    pub(crate) async fn keyed_providers(
+        &self,
+        workspace: WorkspaceId,
+        agent: AgentId,
+        person: UserId,
+    ) -> Result<Vec<String>, EngineError> {
+        let (agent, person) = (agent.to_string(), person.to_string());
+        let rows = self.store().provider_keys(workspace).await?;
+        let usable = |row: &ProviderKeyRow| match row.kind.as_str() {
+            "agent" => row.subject == agent,
+            "person" => row.subject == person,
+            _ => true,
+        };
+        Ok(rows.into_iter().filter(usable).map(|row| row.provider).collect())
+    }
+
+    async fn record_key(
+        &self,
+        workspace: WorkspaceId,
+        by: UserId,
+        what: &str,
+        row: &ProviderKeyRow,
+    ) -> Result<(), EngineError> {
+        let about = format!("key `{}` for {} {what}", row.name, row.provider);
+        let act = Act::new(Deed::SettingChanged, Some(Actor::User(by)), about)
+            .with("key", row.id.to_string())
+            .with("owner", row.kind.clone())
+            .with("hosts", row.hosts.clone());
+        self.audit(AuditLog::Workspace(workspace), act).await.map(drop)
+    }
+}
+
+fn failed(model: String, error: &ModelError) -> KeyTest {
+    let (class, message) = (Some(error.class().to_owned()), Some(error.to_string()));
+    KeyTest { ok: false, model, class, message }
+}
+
+/// The key without blanks around it.
+fn checked(value: &str) -> Result<&str, EngineError> {
+    let value = value.trim();
+    let visible = value.bytes().all(|byte| byte.is_ascii_graphic());
+    if value.len() < 8 || value.len() > KEY_BYTES || !visible {
+        return Err(EngineError::Invalid("a key is 8 to 4096 visible characters without blanks".to_owned()));
+    }
+    Ok(value)
+}
+
+/// The last characters: enough to tell keys apart, and none of a short one.
+fn hint(value: &str) -> String {
+    if value.len() < 4 * HINT { String::new() } else { value[value.len() - HINT..].to_owned() }
+}
+
+fn is_host(host: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b':' | b'[' | b']');
+    (1..=253).contains(&host.len()) && host.bytes().all(plain)
+}
