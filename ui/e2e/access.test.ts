@@ -32,7 +32,7 @@ afterAll(() => story?.end())
 const SCREENS: Screen[] = [
   ['/chat', 'What should be done', 1440, 'light'],
   ['CHAT', 'Approve', 390, 'dark'],
-  ['/inbox', 'Approve', 1024, 'dark'],
+  ['/inbox', 'write_file', 1024, 'dark'],
   ['/runs', 'tidy the welcome notes', 390, 'light'],
   ['RUN', 'Fork from here', 1440, 'dark'],
   ['RUN?view=waterfall', 'Waiting', 1024, 'light'],
@@ -53,7 +53,7 @@ const SCREENS: Screen[] = [
   ['/settings/profile', 'Present password', 1440, 'light'],
   ['/settings/appearance', 'Colours', 390, 'light'],
   ['/settings/tokens', 'New token', 1024, 'dark'],
-  ['/settings/people', 'Members', 1440, 'dark'],
+  ['/settings/people', 'Members', 390, 'dark'],
   ['/settings/tools', 'read_file', 390, 'light'],
   ['/settings/about', 'The HTTP API', 1024, 'light'],
 ]
