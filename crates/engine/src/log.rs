@@ -239,6 +239,7 @@ impl RunLog {
             marks: self.marks.iter().cloned().collect(),
             takings: self.pending.iter().filter_map(|pending| pending.taking.clone()).collect(),
             model_calls: self.pending.iter().filter_map(|pending| pending.model_call.clone()).collect(),
+            doing: None,
             spends: self.pending.iter().flat_map(|pending| pending.spends.clone()).collect(),
             entries,
         };

@@ -208,6 +208,7 @@ fn append(workspace: WorkspaceId, stream: StreamId, expected: Head, entry: Entry
         marks: vec![],
         takings: vec![],
         model_calls: vec![],
+        doing: None,
         spends: vec![],
     }
 }

@@ -2,6 +2,7 @@
 
 use adjutant_core::id::{AgentId, WorkspaceId};
 
+use crate::db::Tx;
 use crate::row::AgentRow;
 use crate::tenants::one;
 use crate::value::{Row, args};
@@ -23,26 +24,10 @@ impl Store {
     /// [`StoreError::NotFound`] when there is no such workspace.
     pub async fn save_agent(&self, row: &AgentRow, expected_version: u64) -> Result<u64, StoreError> {
         let sql = sql!(self, memory => memory.save_agent(row, expected_version));
-        let version = expected_version + 1;
         let mut tx = sql.db.begin().await?;
-        let saved = if expected_version == 0 {
-            let text = "INSERT INTO agents (workspace, id, slug, version, owner) VALUES ($1, $2, $3, $4, $5) \
-                        ON CONFLICT (workspace, id) DO NOTHING";
-            tx.run(text, args![row.workspace, row.id, &row.slug, version, row.owner]).await?
-        } else {
-            let text = "UPDATE agents SET slug = $3, version = $4, owner = $5 \
-                        WHERE workspace = $1 AND id = $2 AND version = $6";
-            tx.run(text, args![row.workspace, row.id, &row.slug, version, row.owner, expected_version]).await?
-        };
-        if saved == 0 {
-            return Err(StoreError::Stale { fenced: false });
-        }
-        let text = "INSERT INTO agent_versions (workspace, agent, version, slug, active, spec, saved_at) \
-                    VALUES ($1, $2, $3, $4, $5, $6, $7)";
-        let args = args![row.workspace, row.id, version, &row.slug, row.active, &row.spec, row.saved_at];
-        tx.run(text, args).await?;
+        save(&mut tx, row, expected_version).await?;
         tx.commit().await?;
-        Ok(version)
+        Ok(expected_version + 1)
     }
 
     /// The current version of an agent.
@@ -109,6 +94,27 @@ impl Store {
             _ => Ok(()),
         }
     }
+}
+
+/// Saves the version of an agent that follows the one that is expected.
+pub(crate) async fn save(tx: &mut Tx, row: &AgentRow, expected_version: u64) -> Result<(), StoreError> {
+    let version = expected_version + 1;
+    let saved = if expected_version == 0 {
+        let text = "INSERT INTO agents (workspace, id, slug, version, owner) VALUES ($1, $2, $3, $4, $5) \
+                    ON CONFLICT (workspace, id) DO NOTHING";
+        tx.run(text, args![row.workspace, row.id, &row.slug, version, row.owner]).await?
+    } else {
+        let text = "UPDATE agents SET slug = $3, version = $4, owner = $5 \
+                    WHERE workspace = $1 AND id = $2 AND version = $6";
+        tx.run(text, args![row.workspace, row.id, &row.slug, version, row.owner, expected_version]).await?
+    };
+    if saved == 0 {
+        return Err(StoreError::Stale { fenced: false });
+    }
+    let text = "INSERT INTO agent_versions (workspace, agent, version, slug, active, spec, saved_at) \
+                VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    let args = args![row.workspace, row.id, version, &row.slug, row.active, &row.spec, row.saved_at];
+    tx.run(text, args).await.map(drop)
 }
 
 fn read(mut row: Row) -> Result<AgentRow, StoreError> {

@@ -7,13 +7,15 @@ use adjutant_core::id::{ChatId, NodeId, RunId};
 use adjutant_core::run::chain::{Head, StreamId};
 
 use crate::StoreError;
+use crate::agents;
 use crate::db::{Db, Dialect, Tx};
 use crate::fault;
 use crate::postgres;
 use crate::prepare::{Guard, Prepared};
 use crate::purses;
 use crate::rates;
-use crate::row::{Change, Writer};
+use crate::row::{Change, Doing, Writer};
+use crate::rules;
 use crate::statements::{
     APPROVALS, AUDIT, BLOCKS, CALLS, EVENTS, MARKS, MODEL_CALLS, MOVE_TIP, NEW_STREAM, OLD_STREAM, REFS, RESULTS,
     RULES, STAND, START, SUPERSEDE, UPDATE, UPDATE_AND_RELEASE,
@@ -74,6 +76,7 @@ async fn write(tx: &mut Tx, batch: &[Box<Prepared>], me: &str, mode: Mode) -> Re
         return Ok(None);
     }
     extend_streams(tx, batch, &mut verdicts).await?;
+    carry_out(tx, batch, &verdicts).await?;
 
     let written = |rows: fn(&Prepared) -> &Vec<Args>| {
         let winners = batch.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_ok());
@@ -222,6 +225,18 @@ async fn judge(
                 if fenced || *head != append.expected { Err(StoreError::Stale { fenced }) } else { Ok(()) }
             }
         };
+    }
+    Ok(())
+}
+
+/// Does what is recorded. Where it cannot be done the whole batch fails, and is tried again one by one.
+async fn carry_out(tx: &mut Tx, batch: &[Box<Prepared>], verdicts: &Verdicts) -> Result<(), StoreError> {
+    for (append, _) in batch.iter().zip(verdicts).filter(|(_, verdict)| verdict.is_ok()) {
+        match &append.doing {
+            Some(Doing::SaveAgent(row)) => agents::save(tx, row, row.version.saturating_sub(1)).await?,
+            Some(Doing::RemoveRule(id)) => rules::remove(tx, append.scope, *id).await?,
+            None => {}
+        }
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use adjutant_core::run::chain::{Head, StreamId};
 
 use crate::StoreError;
 use crate::keys::Sealer;
-use crate::row::{Append, ApprovalRow, AuditRow, CallRow, RuleRow, RunChange, RunRow, RunState, Writer};
+use crate::row::{Append, ApprovalRow, AuditRow, CallRow, Doing, RuleRow, RunChange, RunRow, RunState, Writer};
 use crate::seal::{Place, Scope};
 use crate::usage;
 use crate::value::{Args, args};
@@ -38,6 +38,7 @@ pub(crate) struct Prepared {
     pub(crate) marks: Vec<Args>,
     pub(crate) takings: Vec<Taking>,
     pub(crate) model_calls: Vec<Args>,
+    pub(crate) doing: Option<Doing>,
     pub(crate) spends: Vec<Spend>,
     /// Whether somebody may now have to drive the run who did not before.
     pub(crate) due: bool,
@@ -88,6 +89,8 @@ pub(crate) fn check(append: &Append) -> Result<Head, StoreError> {
     };
     let goes_on = matches!(append.run, Some(RunChange::Update { .. }));
     let own = (goes_on || (append.takings.is_empty() && append.spends.is_empty()))
+        && (append.run.is_none() || append.doing.is_none())
+        && append.doing.iter().all(|doing| doing.is_of(append.workspace))
         && append.approvals.iter().all(|row| row.workspace == append.workspace)
         && append.rules.iter().all(|row| row.workspace == append.workspace)
         && append.calls.iter().all(|row| row.workspace == append.workspace && StreamId::Run(row.run) == append.stream)
@@ -159,6 +162,7 @@ pub(crate) fn prepare(append: Append, scope: Scope, sealer: &Sealer) -> Result<P
         marks,
         takings: append.takings,
         model_calls: append.model_calls.iter().map(usage::row_args).collect(),
+        doing: append.doing,
         spends: append.spends,
         due,
         bytes,

@@ -3,6 +3,7 @@
 use adjutant_core::id::{AgentId, RuleId, WorkspaceId};
 use adjutant_core::time::Time;
 
+use crate::db::Tx;
 use crate::keys::Sealer;
 use crate::prepare::{rule_args, rule_place};
 use crate::row::RuleRow;
@@ -11,6 +12,7 @@ use crate::statements::RULES;
 use crate::value::{Args, Row, args};
 use crate::{Sql, Store, StoreError};
 
+const REMOVE: &str = "DELETE FROM rules WHERE workspace = $1 AND id = $2";
 const COLUMNS: &str = "SELECT id, agent, run, expires_at, body FROM rules WHERE workspace = $1";
 
 impl Store {
@@ -93,8 +95,15 @@ impl Store {
     /// Those of the database.
     pub async fn remove_rule(&self, workspace: WorkspaceId, id: RuleId) -> Result<bool, StoreError> {
         let sql = sql!(self, memory => memory.remove_rule(workspace, id));
-        let text = "DELETE FROM rules WHERE workspace = $1 AND id = $2";
-        Ok(sql.db.write(text, args![workspace, id]).await? > 0)
+        Ok(sql.db.write(REMOVE, args![workspace, id]).await? > 0)
+    }
+}
+
+/// Removes a rule that must be there.
+pub(crate) async fn remove(tx: &mut Tx, scope: Scope, id: RuleId) -> Result<(), StoreError> {
+    match tx.run(REMOVE, args![scope, id]).await? {
+        0 => Err(StoreError::NotFound),
+        _ => Ok(()),
     }
 }
 

@@ -9,7 +9,7 @@ use adjutant_core::time::Time;
 use ed25519_dalek::{Signature, Signer, SigningKey, Verifier, VerifyingKey};
 use serde::{Deserialize, Serialize};
 
-use super::AuditLog;
+use super::{AuditLog, Done};
 use crate::engine::Engine;
 use crate::error::EngineError;
 
@@ -116,7 +116,7 @@ impl Engine {
         };
         record.signature = hex(&key.sign(&record.message()).to_bytes());
         let link = record.link();
-        let head = self.append_audit(instance, &AuditEvent::Day(record), Vec::new()).await?;
+        let head = self.append_audit(instance, &AuditEvent::Day(record), Done::default()).await?;
         let last = LastDay { day, head, link, at: self.env().now() };
         let text = serde_json::to_vec(&last).map_err(|bad| EngineError::Invalid(bad.to_string()))?;
         Ok(self.store().meta_set(LAST, &text).await?)
@@ -132,7 +132,7 @@ impl Engine {
             let heads =
                 moved.iter().map(|(run, head)| StreamHead { stream: StreamId::Run(*run), head: *head }).collect();
             let event = AuditEvent::Heads(DayHeads { day: day.to_owned(), heads });
-            self.append_audit(AuditLog::Workspace(workspace), &event, Vec::new()).await?;
+            self.append_audit(AuditLog::Workspace(workspace), &event, Done::default()).await?;
         }
     }
 

@@ -20,7 +20,7 @@ use adjutant_core::run::chain::{Entry, Head, StreamId};
 use adjutant_core::run::event::BadEvent;
 use adjutant_core::time::Time;
 use adjutant_store::StoreError;
-use adjutant_store::row::{Append, Block, Writer};
+use adjutant_store::row::{Append, Block, Doing, RuleRow, Writer};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -58,6 +58,17 @@ impl AuditLog {
     }
 }
 
+/// What goes with the record of an act, in its transaction.
+#[derive(Debug, Default)]
+pub(crate) struct Done {
+    /// Contents that it refers to.
+    pub(crate) blocks: Vec<Block>,
+    /// Rules that it adds.
+    pub(crate) rules: Vec<RuleRow>,
+    /// What else is done.
+    pub(crate) doing: Option<Doing>,
+}
+
 /// One entry of an audit log, with its place and time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AuditRecorded {
@@ -75,11 +86,19 @@ impl Engine {
     /// # Errors
     /// When the store cannot be written: then the act is not recorded, or nobody knows whether it is.
     pub async fn audit(&self, log: AuditLog, act: Act) -> Result<Head, EngineError> {
+        self.audit_done(log, act, Done::default()).await
+    }
+
+    /// Records an act and does it, in one transaction: neither is there without the other.
+    ///
+    /// # Errors
+    /// As [`Self::audit`], and when it cannot be done: then nothing is recorded.
+    pub(crate) async fn audit_done(&self, log: AuditLog, act: Act, done: Done) -> Result<Head, EngineError> {
         if let Err(error) = self.close_days().await {
             // It is tried again with the next act; what is to be recorded now does not wait for it.
             tracing::warn!(%error, "the days that are over could not be closed");
         }
-        self.append_audit(log, &AuditEvent::Act(act), Vec::new()).await
+        self.append_audit(log, &AuditEvent::Act(act), done).await
     }
 
     /// Records an act together with contents that it refers to.
@@ -87,7 +106,7 @@ impl Engine {
     /// # Errors
     /// As [`Self::audit`].
     pub(crate) async fn audit_with(&self, log: AuditLog, act: Act, blocks: Vec<Block>) -> Result<Head, EngineError> {
-        self.append_audit(log, &AuditEvent::Act(act), blocks).await
+        self.append_audit(log, &AuditEvent::Act(act), Done { blocks, ..Done::default() }).await
     }
 
     /// Everything in an audit log.
@@ -115,7 +134,7 @@ impl Engine {
         &self,
         log: AuditLog,
         event: &AuditEvent,
-        blocks: Vec<Block>,
+        done: Done,
     ) -> Result<Head, EngineError> {
         let stream = log.stream();
         // One at a time here, so that only other nodes can be faster.
@@ -130,24 +149,32 @@ impl Engine {
                 stream,
                 expected: head,
                 writer: Writer::Command,
-                blocks: blocks.clone(),
+                blocks: done.blocks.clone(),
                 run: None,
                 approvals: Vec::new(),
                 calls: Vec::new(),
-                rules: Vec::new(),
+                rules: done.rules.clone(),
                 marks: Vec::new(),
                 takings: Vec::new(),
                 model_calls: Vec::new(),
+                doing: done.doing.clone(),
                 spends: Vec::new(),
                 audit: audit_row(stream, entry.seq, now, event).into_iter().collect(),
                 entries: vec![entry],
             };
             match self.store().append(append).await {
-                Err(StoreError::Stale { .. }) => {}
+                Err(StoreError::Stale { .. }) if self.is_still_due(&done).await? => {}
                 written => return Ok(written?),
             }
         }
         Err(EngineError::Store(StoreError::Stale { fenced: false }))
+    }
+
+    /// Whether what lost a race lost it for its place in the log, and not because somebody did the same.
+    async fn is_still_due(&self, done: &Done) -> Result<bool, EngineError> {
+        let Some(Doing::SaveAgent(row)) = &done.doing else { return Ok(true) };
+        let current = self.store().agent(row.workspace, row.id).await?.map_or(0, |row| row.version);
+        Ok(current + 1 == row.version)
     }
 
     /// Makes the rows of an audit log again from the log.

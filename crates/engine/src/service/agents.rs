@@ -4,9 +4,9 @@ use adjutant_core::audit::{Act, Deed};
 use adjutant_core::guard::policy::{AgentConfig, AgentSpec};
 use adjutant_core::id::{AgentId, WorkspaceId};
 use adjutant_core::run::event::Actor;
-use adjutant_store::row::AgentRow;
+use adjutant_store::row::{AgentRow, Doing};
 
-use crate::audit::AuditLog;
+use crate::audit::{AuditLog, Done};
 use crate::engine::Engine;
 use crate::error::EngineError;
 
@@ -57,13 +57,17 @@ impl Engine {
     /// # Errors
     /// When somebody saved another version meanwhile, or the short name is taken.
     pub async fn put_agent(&self, by: Actor, row: AgentRow, config: &AgentConfig) -> Result<AgentRow, EngineError> {
-        self.store().save_agent(&row, row.version - 1).await?;
         let act = Act::new(Deed::AgentSaved, Some(by), format!("{} version {}", row.slug, row.version))
             .agent(row.id)
             .with("version", row.version)
             .with("active", row.active)
             .with("policy", config.hash().to_string());
-        self.audit(AuditLog::Workspace(row.workspace), act).await?;
+        self.record_agent(act, row).await
+    }
+
+    async fn record_agent(&self, act: Act, row: AgentRow) -> Result<AgentRow, EngineError> {
+        let done = Done { doing: Some(Doing::SaveAgent(Box::new(row.clone()))), ..Done::default() };
+        self.audit_done(AuditLog::Workspace(row.workspace), act, done).await?;
         Ok(row)
     }
 
@@ -73,14 +77,12 @@ impl Engine {
     /// When somebody saved another version meanwhile.
     pub async fn switch_agent(&self, by: Actor, row: AgentRow, active: bool) -> Result<AgentRow, EngineError> {
         let row = AgentRow { active, version: row.version + 1, saved_at: self.env().now(), ..row };
-        self.store().save_agent(&row, row.version - 1).await?;
         let word = if active { "on" } else { "off" };
         let act = Act::new(Deed::AgentSwitched, Some(by), format!("{} {word}", row.slug))
             .agent(row.id)
             .with("version", row.version)
             .with("active", active);
-        self.audit(AuditLog::Workspace(row.workspace), act).await?;
-        Ok(row)
+        self.record_agent(act, row).await
     }
 
     /// Finds an agent by its id or short name.

@@ -7,10 +7,11 @@ use adjutant_core::id::{AgentId, ChatId, RuleId, UserId, WorkspaceId};
 use adjutant_core::limits;
 use adjutant_core::run::event::Actor;
 use adjutant_core::time::Time;
-use adjutant_store::row::RuleRow;
+use adjutant_store::StoreError;
+use adjutant_store::row::{Doing, RuleRow};
 use serde::{Deserialize, Serialize};
 
-use crate::audit::AuditLog;
+use crate::audit::{AuditLog, Done};
 use crate::engine::Engine;
 use crate::error::EngineError;
 
@@ -83,8 +84,8 @@ impl Engine {
         if live >= limits::RULES {
             return Err(EngineError::InvalidRule(vec![format!("a workspace holds at most {} rules", limits::RULES)]));
         }
-        self.store().add_rule(&row(workspace, &rule)?).await?;
-        self.record_rule(workspace, Deed::RuleSaved, owner, &rule).await?;
+        let done = Done { rules: vec![row(workspace, &rule)?], ..Done::default() };
+        self.record_rule(workspace, Deed::RuleSaved, owner, &rule, done).await?;
         Ok(rule)
     }
 
@@ -123,10 +124,11 @@ impl Engine {
     /// When there is none.
     pub async fn remove_rule(&self, workspace: WorkspaceId, user: UserId, id: RuleId) -> Result<(), EngineError> {
         let rule = self.rule(workspace, id).await?;
-        if !self.store().remove_rule(workspace, id).await? {
-            return Err(EngineError::not_found("rule", id));
+        let done = Done { doing: Some(Doing::RemoveRule(id)), ..Done::default() };
+        match self.record_rule(workspace, Deed::RuleRemoved, user, &rule, done).await {
+            Err(EngineError::Store(StoreError::NotFound)) => Err(EngineError::not_found("rule", id)),
+            removed => removed,
         }
-        self.record_rule(workspace, Deed::RuleRemoved, user, &rule).await
     }
 
     async fn record_rule(
@@ -135,10 +137,11 @@ impl Engine {
         deed: Deed,
         user: UserId,
         rule: &Rule,
+        done: Done,
     ) -> Result<(), EngineError> {
         let act = Act::new(deed, Some(Actor::User(user)), rule.in_words()).with("rule", rule.id.to_string());
         let act = Act { agent: rule.agent, ..act };
-        self.audit(AuditLog::Workspace(workspace), act).await.map(drop)
+        self.audit_done(AuditLog::Workspace(workspace), act, done).await.map(drop)
     }
 
     /// The rules that an agent is judged by at a moment. One that cannot be read fails the judgement: it might be a no (rule

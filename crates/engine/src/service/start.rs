@@ -341,6 +341,7 @@ impl Engine {
             marks: Vec::new(),
             takings: Vec::new(),
             model_calls: Vec::new(),
+            doing: None,
             spends: Vec::new(),
         };
         self.store().append(append).await?;

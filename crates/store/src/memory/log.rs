@@ -216,6 +216,9 @@ fn guard(state: &State, scope: Scope, append: &Append) -> Result<(), StoreError>
             }
         }
     }
+    if let Some(doing) = &append.doing {
+        state.may_do(append.workspace, doing)?;
+    }
     let mut ended = BTreeSet::new();
     for row in new_results(append) {
         let key = (row.run, row.call.clone());
@@ -237,6 +240,9 @@ fn write(state: &mut State, scope: Scope, head: Head, append: Append) {
         if let Some(end) = row.ended {
             state.results.insert((row.run, row.call.clone()), end);
         }
+    }
+    if let Some(doing) = append.doing {
+        state.carry_out(append.workspace, doing);
     }
     for row in append.model_calls {
         state.model_calls.entry((row.run, row.turn, row.attempt)).or_insert(row);

@@ -3,7 +3,7 @@
 use adjutant_core::id::{AgentId, ChatId, NotebookId, RunId, WorkspaceId};
 
 use super::{Memory, State};
-use crate::row::{AgentRow, ChatFilter, ChatRow, MarkRow, NotebookRow, UserRow, WorkspaceRow};
+use crate::row::{AgentRow, ChatFilter, ChatRow, Doing, MarkRow, NotebookRow, UserRow, WorkspaceRow};
 use crate::{Health, StoreError};
 
 fn taken(what: &str) -> StoreError {
@@ -13,6 +13,40 @@ fn taken(what: &str) -> StoreError {
 impl State {
     fn assert_workspace(&self, workspace: WorkspaceId) -> Result<(), StoreError> {
         self.workspaces.get(&workspace).map(drop).ok_or(StoreError::NotFound)
+    }
+
+    /// Whether something can be done, so that it can be recorded as done.
+    pub(super) fn may_do(&self, workspace: WorkspaceId, doing: &Doing) -> Result<(), StoreError> {
+        match doing {
+            Doing::SaveAgent(row) => self.may_save_agent(row, row.version.saturating_sub(1)),
+            Doing::RemoveRule(id) => self.rules.get(&(workspace, *id)).map(drop).ok_or(StoreError::NotFound),
+        }
+    }
+
+    pub(super) fn carry_out(&mut self, workspace: WorkspaceId, doing: Doing) {
+        match doing {
+            Doing::SaveAgent(row) => self.put_agent(*row),
+            Doing::RemoveRule(id) => {
+                self.rules.remove(&(workspace, id));
+            }
+        }
+    }
+
+    fn may_save_agent(&self, row: &AgentRow, expected_version: u64) -> Result<(), StoreError> {
+        self.assert_workspace(row.workspace)?;
+        let current = self.agents.get(&(row.workspace, row.id)).map_or(0, |versions| versions.len() as u64);
+        if current != expected_version {
+            return Err(StoreError::Stale { fenced: false });
+        }
+        let mut others = self.agents.values().filter_map(|versions| versions.last());
+        if others.any(|old| old.workspace == row.workspace && old.slug == row.slug && old.id != row.id) {
+            return Err(taken("slug"));
+        }
+        Ok(())
+    }
+
+    fn put_agent(&mut self, row: AgentRow) {
+        self.agents.entry((row.workspace, row.id)).or_default().push(row);
     }
 }
 
@@ -115,19 +149,9 @@ impl Memory {
 
     pub(crate) fn save_agent(&self, row: &AgentRow, expected_version: u64) -> Result<u64, StoreError> {
         let mut state = self.state();
-        state.assert_workspace(row.workspace)?;
-        let current = state.agents.get(&(row.workspace, row.id)).map_or(0, |versions| versions.len() as u64);
-        if current != expected_version {
-            return Err(StoreError::Stale { fenced: false });
-        }
-        let mut others = state.agents.values().filter_map(|versions| versions.last());
-        if others.any(|old| old.workspace == row.workspace && old.slug == row.slug && old.id != row.id) {
-            return Err(taken("slug"));
-        }
-        let version = expected_version + 1;
-        let versions = state.agents.entry((row.workspace, row.id)).or_default();
-        versions.push(AgentRow { version, ..row.clone() });
-        Ok(version)
+        state.may_save_agent(row, expected_version)?;
+        state.put_agent(AgentRow { version: expected_version + 1, ..row.clone() });
+        Ok(expected_version + 1)
     }
 
     pub(crate) fn agent(&self, workspace: WorkspaceId, id: AgentId) -> Result<Option<AgentRow>, StoreError> {

@@ -1,7 +1,10 @@
 //! Agents: versions follow each other, and none is lost.
 
+use adjutant_core::id::RuleId;
+use adjutant_core::run::chain::{Head, StreamId};
+use adjutant_core::time::Time;
 use adjutant_store::StoreError;
-use adjutant_store::row::AgentRow;
+use adjutant_store::row::{AgentRow, Append, Doing, RuleRow};
 
 use crate::fixture::*;
 use crate::world::World;
@@ -60,5 +63,51 @@ stories! {
         world.store.save_agent(&agent(&other, "guide", "{}"), 0).await.unwrap();
         let nowhere = Home { workspace: workspace_id(), ..home };
         assert!(matches!(world.store.save_agent(&agent(&nowhere, "guide", "{}"), 0).await, Err(StoreError::NotFound)));
+    }
+
+    async fn what_is_recorded_is_done_with_it_or_not_at_all(world: &World) {
+        let (store, home, other) = (&world.store, Home::new(&world.store).await, Home::new(&world.store).await);
+        let log = StreamId::Workspace(home.workspace);
+        let act = |head: Head, doing: Doing| Append { doing: Some(doing), ..add(home.workspace, log, head, &["done"]) };
+        let save = |row: &AgentRow, version| Doing::SaveAgent(Box::new(AgentRow { version, ..row.clone() }));
+        let row = agent(&home, "guide", "{}");
+
+        let first = store.append(act(Head::START, save(&row, 1))).await.unwrap();
+        assert_eq!(store.agent(home.workspace, row.id).await.unwrap().unwrap().version, 1);
+        let refused = [
+            save(&row, 1),
+            save(&row, 3),
+            save(&agent(&home, "guide", "{}"), 1),
+            Doing::RemoveRule(RuleId::new(at(1), [9; 10])),
+        ];
+        for doing in refused {
+            let beside = add(other.workspace, StreamId::Workspace(other.workspace), Head::START, &["beside"]);
+            let (answer, neighbour) = futures::join!(store.append(act(first, doing.clone())), store.append(beside));
+            let told = matches!(
+                answer,
+                Err(StoreError::Stale { fenced: false } | StoreError::Conflict(_) | StoreError::NotFound)
+            );
+            assert!(told, "{doing:?}: {answer:?}");
+            // Others in the same batch do not suffer; the second time the log has moved on.
+            assert!(matches!(neighbour, Ok(_) | Err(StoreError::Stale { .. })), "{neighbour:?}");
+            assert_eq!(store.head(home.workspace, log).await.unwrap(), first, "{doing:?} was recorded");
+        }
+        assert_eq!(store.head(other.workspace, StreamId::Workspace(other.workspace)).await.unwrap().seq, 1);
+        let late = store.append(act(Head::START, save(&row, 2))).await;
+        assert!(matches!(late, Err(StoreError::Stale { .. })), "{late:?}");
+        assert_eq!(store.agent(home.workspace, row.id).await.unwrap().unwrap().version, 1, "done without its record");
+
+        let rule = RuleRow {
+            id: RuleId::new(at(1), [7; 10]),
+            workspace: home.workspace,
+            agent: None,
+            run: None,
+            expires_at: None::<Time>,
+            body: "{}".into(),
+        };
+        let added = Append { rules: vec![rule.clone()], ..add(home.workspace, log, first, &["rule"]) };
+        let second = store.append(added).await.unwrap();
+        store.append(act(second, Doing::RemoveRule(rule.id))).await.unwrap();
+        assert_eq!(store.rule(home.workspace, rule.id).await.unwrap(), None);
     }
 }

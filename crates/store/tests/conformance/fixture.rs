@@ -232,6 +232,7 @@ pub(crate) fn add(workspace: WorkspaceId, stream: StreamId, expected: Head, text
         marks: vec![],
         takings: vec![],
         model_calls: vec![],
+        doing: None,
         spends: vec![],
     }
 }
