@@ -66,6 +66,10 @@ pub const MODEL_SILENCE: Duration = Duration::from_secs(60);
 pub const DELTA_COALESCE: Duration = Duration::from_millis(20);
 /// Events a slow reader may fall behind before it has to read the log again.
 pub const FEED_BACKLOG: usize = 1024;
+/// Messages that wait in one chat until it is free.
+pub const MESSAGES_WAITING: u32 = 16;
+/// Runs of a chat that is taken in from a file: as many as an export holds.
+pub const IMPORTED_RUNS: usize = 100;
 /// Runs one node drives at the same time.
 pub const RUNS_PER_NODE: usize = 256;
 /// How long a yes lasts at the most that a person gives for longer than one call.

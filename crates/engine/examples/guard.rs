@@ -83,6 +83,7 @@ fn verdicts(agent: &AgentConfig) -> Result<(), Box<dyn std::error::Error>> {
         outside: Outside::nothing(),
         filter: Filter::none(),
         effects: Effects::Live,
+        autonomy: None,
         notebook: true,
         labels: Labels::NONE,
         caller: Caller {

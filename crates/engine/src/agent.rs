@@ -97,6 +97,7 @@ impl Agent {
     /// As [`Agent::run`]; also when the chat is busy.
     pub async fn run_in(&self, chat: Option<ChatId>, task: &str) -> Result<RunReport, EngineError> {
         let ask = StartRun {
+            id: None,
             user: self.user,
             agent: self.id,
             chat,
@@ -104,6 +105,8 @@ impl Agent {
             message: task.to_owned(),
             model: None,
             max_cost: None,
+            autonomy: None,
+            effects: adjutant_core::run::event::Effects::Live,
             metadata: BTreeMap::new(),
         };
         let run = self.engine.start_run(self.workspace, ask).await?;

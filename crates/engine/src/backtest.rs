@@ -182,6 +182,7 @@ impl Engine {
             outside: &draft.outside,
             filter: &draft.filter,
             effects: start.effects,
+            autonomy: start.autonomy,
             notebook,
             labels: state.labels,
             caller: Caller { agent: start.agent, chat: start.chat, run: row.id, now: at },

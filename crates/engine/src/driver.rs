@@ -166,10 +166,15 @@ impl Driver {
             Hold::Keep => false,
             Hold::Release => true,
         };
+        let (tally, begun) = (self.log.tally(), tokio::time::Instant::now());
         let mut waited = Duration::ZERO;
         let mut attempt = 1;
         loop {
             match self.log.flush(self.writer, release).await {
+                Ok(flushed @ (Flushed::Written | Flushed::Overtaken)) => {
+                    self.engine.meter().committed(&tally, begun.elapsed());
+                    return Ok(flushed);
+                }
                 Err(EngineError::Store(StoreError::Unavailable(why))) if waited < STORE_PATIENCE => {
                     let pause = adjutant_models::retry::backoff(attempt, None, self.engine.env().fraction());
                     tracing::warn!(run = %self.log.run, error = %why, "the store does not answer; trying again");

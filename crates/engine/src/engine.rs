@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use adjutant_core::content::{Content, Hash};
@@ -26,6 +27,7 @@ use crate::env::Env;
 use crate::error::EngineError;
 use crate::feed::Feed;
 use crate::lease::Lease;
+use crate::meter::Meter;
 
 /// What an engine is made of.
 pub struct Parts {
@@ -67,6 +69,9 @@ struct Inner {
     /// Tools that runs show their models, by the hash of what is recorded.
     definitions: Mutex<HashMap<Hash, Arc<ToolDefinitions>>>,
     audit: tokio::sync::Mutex<()>,
+    /// Whether somebody may wait for a chat to be free.
+    waiting: AtomicBool,
+    meter: Meter,
     /// The day before which every day is known to be closed.
     closed: Mutex<String>,
 }
@@ -159,6 +164,8 @@ impl Engine {
             agents: Mutex::default(),
             definitions: Mutex::default(),
             audit: tokio::sync::Mutex::default(),
+            waiting: AtomicBool::new(true),
+            meter: Meter::default(),
             closed: Mutex::default(),
         })))
     }
@@ -190,6 +197,17 @@ impl Engine {
     #[must_use]
     pub fn node(&self) -> NodeId {
         self.0.node
+    }
+
+    /// Whether somebody may wait for a chat to be free.
+    pub(crate) fn waiting(&self) -> &AtomicBool {
+        &self.0.waiting
+    }
+
+    /// What this process has done, in numbers.
+    #[must_use]
+    pub fn meter(&self) -> &Meter {
+        &self.0.meter
     }
 
     /// The model of agents that say `default`.

@@ -19,6 +19,7 @@ mod handles;
 mod lease;
 mod log;
 mod marks;
+mod meter;
 mod projection;
 mod prompt;
 mod rates;
@@ -47,13 +48,11 @@ pub use error::EngineError;
 pub use export::{ExportProblem, Verified, verify_export};
 pub use feed::{FeedItem, Follower, Piece};
 pub use log::Recorded;
+pub use meter::{BUCKETS_MS, Meter, Numbers, Times, ToolNumbers};
 pub use projection::{Card, RunSummary};
 pub use replay::{Divergence, Replay};
 pub use service::{
     ActionReport, BudgetReport, Caller, Can, Choice, ChosenBy, EffectivePrompt, EraseReport, EraseWhat, Forecast, Fork,
-    GroupBy, Halt, HaltOf, Home, Interval, Invited, KeyOwner, KeyTest, Meant, Membership, ModelCallReport, NewKey,
-    NewRule, NoteAuthor, NoteChange, NoteHistory, NotePlace, NotesFound, Password, ReachReport, Repriced, Resync,
-    ResyncChange, Resynced, Right, Rights, Role, RunRef, RunReport, SavedNote, Secret, SignIn, Spent, StartRun,
-    TokenAsk, UndoMode, UndoOutcome, UndoReport, UndoneFile, UnknownWord, UsageLine, Via, Wish, templates,
+    GroupBy, Halt, HaltOf, Heard, Home, ImportChat, ImportedRun, Interval, Invited, KeyOwner, KeyTest, Meant, Membership, ModelCallReport, NewKey, NewRule, NoteAuthor, NoteChange, NoteHistory, NotePlace, NotesFound, Password, ReachReport, Repriced, Resync, ResyncChange, Resynced, Right, Rights, Role, RunRef, RunReport, SavedNote, Secret, SignIn, Spent, StartRun, TokenAsk, UndoMode, UndoOutcome, UndoReport, UndoneFile, UnknownWord, UsageLine, Via, WhenBusy, Wish, templates,
 };
 pub use worker::{Attendance, Worker};

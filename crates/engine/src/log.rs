@@ -20,6 +20,7 @@ pub(crate) use self::contents::{blocks_of, texts};
 use crate::audit::run_rows;
 use crate::env::Env;
 use crate::error::EngineError;
+use crate::meter::Tally;
 use crate::projection;
 use crate::rates::Limited;
 use crate::service::rules;
@@ -216,6 +217,11 @@ impl RunLog {
     /// Whether everything is durable.
     pub(crate) fn is_flushed(&self) -> bool {
         self.pending.is_empty()
+    }
+
+    /// What there is to count of what is pending.
+    pub(crate) fn tally(&self) -> Tally {
+        self.pending.iter().map(|pending| &pending.event).collect()
     }
 
     /// Writes what is pending, in one transaction. `release` also gives the run back.

@@ -191,6 +191,7 @@ impl Walk<'_> {
             outside: &config.compile_outside(),
             filter: &Filter::new(&config.content_filter),
             effects: self.state.start.as_ref()?.effects,
+            autonomy: self.state.start.as_ref()?.autonomy,
             notebook: body.verdict.rule != "notebook",
             labels: self.state.labels,
             caller: Caller {

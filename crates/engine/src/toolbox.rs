@@ -241,6 +241,7 @@ impl Driver {
             outside: &agent.outside,
             filter: &agent.filter,
             effects,
+            autonomy: self.state().start.as_ref().and_then(|start| start.autonomy),
             notebook: world.notebook.is_some(),
             labels: self.state().labels,
             caller: self.caller(agent.id),

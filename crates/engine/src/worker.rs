@@ -2,6 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use adjutant_core::limits;
@@ -77,6 +78,11 @@ async fn work(engine: Engine, mut stopped: watch::Receiver<bool>) {
         if engine.claims().take_doubt() {
             adopt(&engine, &mut drivers).await;
         }
+        if engine.waiting().swap(false, Ordering::SeqCst) {
+            // One that cannot be asked now is asked again.
+            let waits = engine.start_waiting().await.unwrap_or(true);
+            engine.waiting().fetch_or(waits, Ordering::SeqCst);
+        }
         let free = u32::try_from(places.available_permits()).unwrap_or(u32::MAX);
         let claims = if free == 0 {
             Ok(Vec::new())
@@ -109,7 +115,8 @@ async fn work(engine: Engine, mut stopped: watch::Receiver<bool>) {
             Some(_) = drivers.join_next() => {}
             () = freed.notified(), if free == 0 => {}
             () = due(&mut changes) => {}
-            () = tokio::time::sleep(pause) => {}
+            // Another node may have kept a message, and be gone.
+            () = tokio::time::sleep(pause) => engine.waiting().store(true, Ordering::SeqCst),
         }
     }
     // A driver is always at a durable point or on its way to one; what it has announced and not recorded is recovered.

@@ -1,5 +1,7 @@
 //! What the store says about itself: for `doctor` and the readiness probe.
 
+use adjutant_core::time::Time;
+
 use crate::db::Dialect;
 use crate::migrate::KNOWN;
 use crate::value::{Column, args};
@@ -29,6 +31,10 @@ pub struct Tallies {
     pub runs: Vec<(String, u64)>,
     /// Inbox items that wait.
     pub approvals: u64,
+    /// Runs that could go on and that nobody drives.
+    pub queued: u64,
+    /// Messages that wait until their chat is free.
+    pub waiting: u64,
 }
 
 impl Store {
@@ -61,16 +67,18 @@ impl Store {
     ///
     /// # Errors
     /// Those of the database.
-    pub async fn tallies(&self) -> Result<Tallies, StoreError> {
+    pub async fn tallies(&self, now: Time) -> Result<Tallies, StoreError> {
         let sql = sql!(self, memory => memory.no_sign_in());
         let text = "SELECT status, COUNT(*) FROM runs WHERE ended_at IS NULL GROUP BY status ORDER BY status";
         let mut runs = Vec::new();
         for mut row in sql.db.scan(text, vec![]).await? {
             runs.push((row.take()?, row.take()?));
         }
-        let text = "SELECT COUNT(*) FROM approvals WHERE status = 'pending'";
-        let row = sql.db.scan(text, vec![]).await?.pop();
-        Ok(Tallies { runs, approvals: row.map_or(Ok(0), |mut row| row.take())? })
+        let approvals = value(sql, "SELECT COUNT(*) FROM approvals WHERE status = 'pending'").await?;
+        let waiting = value(sql, "SELECT COUNT(*) FROM waiting_messages").await?;
+        let text = "SELECT COUNT(*) FROM runs WHERE owner IS NULL AND due IS NOT NULL AND due <= $1";
+        let row = sql.db.scan(text, args![now]).await?.pop();
+        Ok(Tallies { runs, approvals, queued: row.map_or(Ok(0), |mut row| row.take())?, waiting })
     }
 
     /// Looks for damage: every page on SQLite; PostgreSQL checks its own pages whenever it reads them.

@@ -68,6 +68,7 @@ mod statements;
 mod tenants;
 mod usage;
 mod value;
+mod waiting;
 mod writer;
 
 pub use branch::Link;

@@ -20,6 +20,7 @@ pub use crate::filter::{ApprovalFilter, ChatFilter, RunFilter};
 pub use crate::people::{LoginRow, MemberRow, MembershipRow};
 pub use crate::provider_keys::OpenKey;
 pub use crate::replies::Reply;
+pub use crate::waiting::WaitingRow;
 pub use audit::{AuditFilter, AuditPlace, AuditRow};
 pub use change::Change;
 pub use guard::{MarkRow, RuleRow};

@@ -87,6 +87,7 @@ async fn start(context: &Context, instance: &Instance, args: Args) -> Result<Exi
     };
     let (name, task) = agent_and_task(context, &args, is_agent).await?;
     let ask = StartRun {
+        id: None,
         user: instance.home.user,
         agent: engine.find_agent(workspace, &name).await?.id,
         chat: args.chat.as_deref().map(chat).transpose()?,
@@ -94,6 +95,8 @@ async fn start(context: &Context, instance: &Instance, args: Args) -> Result<Exi
         message: task,
         model: args.model,
         max_cost: args.max_cost,
+        autonomy: None,
+        effects: adjutant_core::run::event::Effects::Live,
         metadata: BTreeMap::new(),
     };
     let run = engine.start_run(workspace, ask).await?;

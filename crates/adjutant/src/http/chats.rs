@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use adjutant_core::id::ChatId;
+use adjutant_core::limits;
 use adjutant_engine::store::row::{ChatFilter, ChatRow, RunFilter};
-use adjutant_engine::{Right, Role};
+use adjutant_engine::{Right, Role, WhenBusy};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -22,7 +23,8 @@ use super::page::{Page, limit, page};
 use super::problem::Problem;
 use super::runs::notebook;
 use super::server::Server;
-use super::start::{Started, Wait, begin};
+use super::start::{Mode, Started, Wait, begin};
+use super::waiting;
 use crate::wire;
 
 /// Runs of a chat that are shown with it.
@@ -53,7 +55,7 @@ pub(super) async fn find_chat(server: &Server, signed: &Signed, name: &str) -> R
     Err(Problem::not_found("chat", name))
 }
 
-fn shown(row: &ChatRow) -> Value {
+pub(super) fn shown(row: &ChatRow) -> Value {
     json!({
         "id": row.id, "workspace_id": row.workspace, "agent_id": row.agent, "notebook_id": row.notebook,
         "owner_id": row.owner, "title": row.title, "is_shared": row.shared, "last_run_id": row.tip,
@@ -125,7 +127,7 @@ async fn create(
     Ok((StatusCode::CREATED, Json(body)))
 }
 
-fn checked(title: &str) -> Result<String, Problem> {
+pub(super) fn checked(title: &str) -> Result<String, Problem> {
     let title = title.trim();
     if title.is_empty() || title.chars().count() > 200 {
         return Err(Problem::invalid("Nothing was written.").error("/title", "has 1 to 200 characters"));
@@ -151,6 +153,8 @@ async fn get(
 ) -> Result<Json<Value>, Problem> {
     let (access, row) = find_chat(&server, &signed, &name).await?;
     let mut chat = shown(&row);
+    let waits = server.engine.store().waiting_in(access.workspace, row.id, limits::MESSAGES_WAITING).await?;
+    chat["waiting"] = waits.iter().map(waiting::shown).collect();
     let wanted: Vec<&str> =
         asked.include.as_deref().unwrap_or_default().split(',').filter(|word| !word.is_empty()).collect();
     if let Some(unknown) = wanted.iter().find(|word| **word != "runs") {
@@ -228,6 +232,12 @@ struct Message {
     model: Option<String>,
     /// What the run may cost in dollars, if that is less than its agent allows.
     max_cost_usd: Option<f64>,
+    /// How freely it acts, if that is less than the agent may: `plan` only reads.
+    autonomy: Option<Mode>,
+    /// What becomes of it while the chat is busy: `refuse`, or `queue` until it is free.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    when_busy: WhenBusy,
     /// Free fields, never shown to a model.
     #[serde(default)]
     metadata: BTreeMap<String, String>,
@@ -236,7 +246,7 @@ struct Message {
     cancel_on_disconnect: bool,
 }
 
-/// Says something in a chat: the next run. `Accept: text/event-stream` streams it, `?wait=60` waits for it. A chat whose last run has not ended is `busy`.
+/// Says something in a chat: the next run. `Accept: text/event-stream` streams it, `?wait=60` waits for it. A chat whose last run has not ended is `busy`; with `"when_busy": "queue"` the message waits, and is answered with the id of the run it will be.
 #[utoipa::path(post, path = "/chats/{chat}/runs", tag = "chats", params(("chat" = String, Path, description = "Its id"), Wait), request_body = Message, responses((status = 200, description = "The stream, or the run once it ended or asks", body = Object), (status = 202, description = "Started", body = Object)))]
 async fn say(
     State(server): State<Server>,
@@ -256,6 +266,8 @@ async fn say(
         message: body.user_message,
         model: body.model,
         max_cost_usd: body.max_cost_usd,
+        autonomy: body.autonomy,
+        when_busy: body.when_busy,
         metadata: body.metadata,
         cancel_on_disconnect: body.cancel_on_disconnect,
     };

@@ -7,7 +7,7 @@ use adjutant_core::id::ChatId;
 use adjutant_core::run::command::Command;
 use adjutant_core::run::event::Actor;
 use adjutant_engine::store::row::{AgentRow, ChatRow, RunFilter, RunRow};
-use adjutant_engine::{Right, Role};
+use adjutant_engine::{Right, Role, WhenBusy};
 use axum::Json;
 use axum::Router;
 use axum::extract::{Path, State};
@@ -122,6 +122,8 @@ async fn speak(
         message,
         model: None,
         max_cost_usd: None,
+        autonomy: None,
+        when_busy: WhenBusy::Refuse,
         metadata: Default::default(),
         cancel_on_disconnect: false,
     };

@@ -19,6 +19,7 @@ mod guard;
 mod halt;
 mod health;
 mod history;
+mod import;
 mod leave;
 mod line;
 mod metrics;
@@ -43,6 +44,7 @@ mod tools;
 mod turn;
 mod ui;
 mod usage;
+mod waiting;
 mod workspaces;
 
 use axum::extract::DefaultBodyLimit;
@@ -106,6 +108,7 @@ fn closed() -> OpenApiRouter<Server> {
         .merge(workspaces::router())
         .merge(agents::router())
         .merge(chats::router())
+        .merge(import::router())
         .merge(runs::router())
         .merge(steer::router())
         .merge(approvals::router())

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use adjutant_core::id::{AgentId, ChatId, NotebookId, RunId};
 use adjutant_engine::store::row::{AgentRow, RunFilter, RunRow};
-use adjutant_engine::{ChosenBy, Right, Role};
+use adjutant_engine::{ChosenBy, Right, Role, WhenBusy};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
@@ -22,8 +22,9 @@ use super::door::{Access, Signed};
 use super::page::{Page, Slice, all, limit, page};
 use super::problem::Problem;
 use super::server::Server;
-use super::start::{LONGEST_WAIT, Started, Wait, begin, wait_for};
+use super::start::{LONGEST_WAIT, Mode, Started, Wait, begin, wait_for};
 use super::stream::{last_seen, stream, wants_stream};
+use super::waiting;
 use crate::wire::{self, Texts};
 
 pub(super) fn router() -> OpenApiRouter<Server> {
@@ -121,6 +122,8 @@ struct NewRun {
     model: Option<String>,
     /// What the run may cost in dollars, if that is less than its agent allows.
     max_cost_usd: Option<f64>,
+    /// How freely it acts, if that is less than the agent may: `plan` only reads.
+    autonomy: Option<Mode>,
     /// Free fields, never shown to a model.
     #[serde(default)]
     metadata: BTreeMap<String, String>,
@@ -165,6 +168,8 @@ async fn start(
         message: body.input,
         model: body.model,
         max_cost_usd: body.max_cost_usd,
+        autonomy: body.autonomy,
+        when_busy: WhenBusy::Refuse,
         metadata,
         cancel_on_disconnect: body.cancel_on_disconnect,
     };
@@ -193,7 +198,13 @@ async fn get(
     Path(name): Path<String>,
     Asked(wait): Asked<Wait>,
 ) -> Result<Response, Problem> {
-    let (access, row) = find_run(&server, &signed, &name).await?;
+    let (access, row) = match find_run(&server, &signed, &name).await {
+        Ok(found) => found,
+        Err(problem) => {
+            let (_, row) = waiting::find(&server, &signed, &name).await.map_err(|_| problem)?;
+            return Ok(Json(waiting::shown(&row)).into_response());
+        }
+    };
     if let Some(seconds) = wait.wait {
         wait_for(&server, access, row.id, Duration::from_secs(seconds.min(LONGEST_WAIT))).await?;
     }

@@ -4,23 +4,26 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use adjutant_core::budget::micros;
+use adjutant_core::guard::policy::Autonomy;
 use adjutant_core::id::{ChatId, NotebookId, RunId};
+use adjutant_core::run::event::Effects;
 use adjutant_core::run::status::Status;
-use adjutant_engine::StartRun;
 use adjutant_engine::store::row::AgentRow;
+use adjutant_engine::{Heard, StartRun, WhenBusy};
 use axum::Json;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::broadcast::error::RecvError;
-use utoipa::IntoParams;
+use utoipa::{IntoParams, ToSchema};
 
 use super::door::{Access, Signed};
 use super::frame::overloaded;
 use super::problem::Problem;
 use super::server::Server;
 use super::stream::{stream, wants_stream};
+use super::waiting;
 
 /// The longest a request waits for a run, in seconds.
 pub(super) const LONGEST_WAIT: u64 = 60;
@@ -41,8 +44,41 @@ pub(super) struct Started {
     pub(super) message: String,
     pub(super) model: Option<String>,
     pub(super) max_cost_usd: Option<f64>,
+    pub(super) autonomy: Option<Mode>,
+    pub(super) when_busy: WhenBusy,
     pub(super) metadata: BTreeMap<String, String>,
     pub(super) cancel_on_disconnect: bool,
+}
+
+/// How freely a run acts: it lowers what the agent may do by itself, and never raises it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Mode {
+    /// It only reads; everything else is refused.
+    Plan,
+    /// Every call asks.
+    None,
+    /// Reads are free, the rest asks.
+    Low,
+    /// Reads, creates and undoable writes are free.
+    Medium,
+    /// Only what cannot be undone asks.
+    High,
+    /// As the agent.
+    Full,
+}
+
+impl Mode {
+    const fn autonomy(self) -> Option<Autonomy> {
+        match self {
+            Self::Plan => None,
+            Self::None => Some(Autonomy::None),
+            Self::Low => Some(Autonomy::Low),
+            Self::Medium => Some(Autonomy::Medium),
+            Self::High => Some(Autonomy::High),
+            Self::Full => Some(Autonomy::Full),
+        }
+    }
 }
 
 /// Starts a run and answers in the form that was asked for.
@@ -59,6 +95,7 @@ pub(super) async fn begin(
         return Err(Problem::invalid("Nothing was started.").error("/max_cost_usd", "is no amount of dollars"));
     }
     let ask = StartRun {
+        id: None,
         user: access.user,
         agent: started.agent.id,
         chat: started.chat,
@@ -66,9 +103,20 @@ pub(super) async fn begin(
         message: started.message,
         model: started.model,
         max_cost: started.max_cost_usd.map(micros),
+        autonomy: started.autonomy.and_then(Mode::autonomy),
+        effects: if started.autonomy == Some(Mode::Plan) { Effects::Dry } else { Effects::Live },
         metadata: started.metadata,
     };
-    let run = server.engine.start_run(access.workspace, ask).await?;
+    let run = match server.engine.say(access.workspace, ask, started.when_busy).await? {
+        Heard::Started(run) => run,
+        // There is nothing to stream yet, whatever was asked for.
+        Heard::Waits(run) => {
+            let row = server.engine.store().waiting_message(access.workspace, run).await?;
+            let body = row.map_or_else(|| json!({"id": run, "status": "QUEUED"}), |row| waiting::shown(&row));
+            let location = [(header::LOCATION, format!("/api/v1/runs/{run}"))];
+            return Ok((StatusCode::ACCEPTED, location, Json(body)).into_response());
+        }
+    };
     let on_leave = if started.cancel_on_disconnect { OnLeave::Cancel } else { OnLeave::Nothing };
     answer(server, signed, access, headers, wait, run, on_leave).await
 }

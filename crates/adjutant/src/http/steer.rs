@@ -76,7 +76,10 @@ async fn cancel(
     Path(name): Path<String>,
     MaybeBody(body): MaybeBody<Reason>,
 ) -> Result<Json<Value>, Problem> {
-    let (access, row) = steered(&server, &signed, &name).await?;
+    let (access, row) = match steered(&server, &signed, &name).await {
+        Ok(found) => found,
+        Err(problem) => return super::waiting::take_back(&server, &signed, &name).await.map(Json).map_err(|_| problem),
+    };
     let reason = body.reason.unwrap_or_else(|| "cancelled by a person".to_owned());
     if reason.len() > 1000 {
         return Err(Problem::invalid("Nothing was cancelled.").error("/reason", "is longer than 1000 bytes"));

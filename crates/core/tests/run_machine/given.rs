@@ -89,6 +89,7 @@ pub(crate) fn start() -> RunStarted {
         tools: Content::from("[]"),
         labels: Labels::NONE,
         limits: RunLimits { turns: 50, tool_calls: 200, output_tokens: 4000, context_bytes: 400_000 },
+        autonomy: None,
         effects: Effects::Live,
         time_zone: "UTC".to_owned(),
         metadata: BTreeMap::new(),

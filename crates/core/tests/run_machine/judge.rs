@@ -75,6 +75,7 @@ pub(crate) struct Ask {
     pub(crate) definition: Definition,
     pub(crate) outside: Outside,
     pub(crate) effects: Effects,
+    pub(crate) autonomy: Option<Autonomy>,
     pub(crate) notebook: bool,
     pub(crate) labels: Labels,
     pub(crate) rules: Vec<Rule>,
@@ -93,6 +94,7 @@ impl Ask {
             definition: Definition::AsPinned,
             outside: Outside::default(),
             effects: Effects::Live,
+            autonomy: None,
             notebook: true,
             labels: Labels::NONE,
             rules: Vec::new(),
@@ -139,6 +141,7 @@ impl Ask {
             outside: &self.outside,
             filter: &Filter::new(&self.agent.content_filter),
             effects: self.effects,
+            autonomy: self.autonomy,
             notebook: self.notebook,
             labels: self.labels,
             caller: caller(),
@@ -453,6 +456,17 @@ fn creating_what_is_there_is_denied() {
     let seen = |there| Ask { seen: Some(vec![("/notes/a.md", there)]), ..Ask::new(spec.clone()) };
     seen(true).is(Decision::Deny, "P16");
     seen(false).is(Decision::Allow, "autonomy");
+}
+
+#[test]
+fn a_run_lowers_the_autonomy_of_its_agent_and_never_raises_it() {
+    let spec = tool("write_file", Category::FileWrite, Effect::Write, Action::Write);
+    let run = |agent, own| {
+        Ask { autonomy: own, ..Ask::new(spec.clone()) }.policy(move |policy| policy.autonomy = agent).verdict().decision
+    };
+    assert_eq!(run(Autonomy::Full, None), Decision::Allow);
+    assert_eq!(run(Autonomy::Full, Some(Autonomy::Low)), Decision::Ask);
+    assert_eq!(run(Autonomy::Low, Some(Autonomy::Full)), Decision::Ask);
 }
 
 #[test]

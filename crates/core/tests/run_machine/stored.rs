@@ -71,6 +71,7 @@ fn run_started() -> RunStarted {
         tools: Content::from("[]"),
         labels: Labels::PRIVATE.join(Labels::UNTRUSTED),
         limits: RunLimits { turns: 50, tool_calls: 200, output_tokens: 4000, context_bytes: 409_600 },
+        autonomy: Some(adjutant_core::guard::policy::Autonomy::Low),
         effects: Effects::Dry,
         time_zone: "Europe/Berlin".to_owned(),
         metadata: BTreeMap::from([("ticket".to_owned(), "7".to_owned())]),

@@ -161,6 +161,7 @@ impl Stage {
     /// Plays one run to its end, or until it waits.
     pub(crate) async fn one(&self, chat: Option<ChatId>, message: &str) -> Outcome<RunId> {
         let ask = StartRun {
+            id: None,
             user: self.home.user,
             agent: self.agent,
             chat,
@@ -168,6 +169,8 @@ impl Stage {
             message: message.to_owned(),
             model: None,
             max_cost: None,
+            autonomy: None,
+            effects: adjutant_core::run::event::Effects::Live,
             metadata: BTreeMap::new(),
         };
         let run = self.engine.start_run(self.home.workspace, ask).await?;

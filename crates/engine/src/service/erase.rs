@@ -132,6 +132,9 @@ impl Engine {
             return Err(EngineError::Busy(*open));
         }
         let report = self.erase_runs(workspace, user, EraseWhat::Chat(id)).await?;
+        for waiting in self.store().waiting_in(workspace, id, u32::MAX).await? {
+            self.store().remove_waiting(workspace, waiting.id).await?;
+        }
         // The row goes last: whoever was interrupted finds the chat and deletes it again.
         if self.store().delete_chat(workspace, id, chat.tip).await? {
             let act = Act::new(Deed::ChatDeleted, Some(Actor::User(user)), id.to_string());

@@ -9,6 +9,7 @@ mod choose;
 mod erase;
 mod halt;
 mod home;
+mod import;
 mod keys;
 mod notes;
 mod reach;
@@ -20,6 +21,7 @@ mod templates;
 mod told;
 mod undo;
 mod usage;
+mod waiting;
 
 pub use access::{
     Caller, Invited, Membership, Password, Right, Rights, Role, Secret, SignIn, TokenAsk, UnknownWord, Via,
@@ -29,6 +31,7 @@ pub use choose::{Choice, ChosenBy};
 pub use erase::{EraseReport, EraseWhat};
 pub use halt::{Halt, HaltOf};
 pub use home::Home;
+pub use import::{ImportChat, ImportedRun};
 pub use keys::{KeyOwner, KeyTest, NewKey};
 pub use notes::{Meant, NoteAuthor, NoteChange, NoteHistory, NotePlace, NotesFound, SavedNote};
 pub use reach::{Can, ReachReport, Wish};
@@ -40,3 +43,4 @@ pub use templates::{Resync, ResyncChange, Resynced, templates};
 pub use told::EffectivePrompt;
 pub use undo::{UndoMode, UndoOutcome, UndoReport, UndoneFile};
 pub use usage::{Forecast, GroupBy, Interval, Repriced, UsageLine};
+pub use waiting::{Heard, WhenBusy};

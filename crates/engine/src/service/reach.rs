@@ -201,6 +201,7 @@ impl Engine {
             outside: &agent.outside,
             filter: &agent.filter,
             effects: Effects::Live,
+            autonomy: None,
             notebook: files.is_some(),
             labels: Labels::NONE,
             caller: Caller { agent: agent.id, chat: self.env().id(), run: self.env().id(), now },

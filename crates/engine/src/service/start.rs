@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use adjutant_core::content::Content;
+use adjutant_core::guard::policy::Autonomy;
 use adjutant_core::id::{AgentId, ChatId, NotebookId, RunId, UserId, WorkspaceId};
 use adjutant_core::label::Labels;
 use adjutant_core::limits;
@@ -26,12 +27,16 @@ use crate::projection::{self, preview};
 use crate::prompt;
 use crate::spending;
 
+/// What starts a run when somebody says something.
+const MESSAGE: &str = "message";
 /// How often a start that lost a race is tried again.
 const RACES: usize = 8;
 
 /// A request to start a run.
 #[derive(Debug, Clone)]
 pub struct StartRun {
+    /// The id of the run, where it was given out before; a new one when none.
+    pub id: Option<RunId>,
     /// Who asks.
     pub user: UserId,
     /// The agent.
@@ -46,6 +51,10 @@ pub struct StartRun {
     pub model: Option<String>,
     /// What the run may cost, where that is less than the agent allows.
     pub max_cost: Option<MicroUsd>,
+    /// Its own autonomy: it lowers the agent's and never raises it.
+    pub autonomy: Option<Autonomy>,
+    /// Whether effects are real.
+    pub effects: Effects,
     /// Free fields.
     pub metadata: BTreeMap<String, String>,
 }
@@ -62,21 +71,25 @@ pub struct Fork {
 }
 
 /// What the first event is made from.
-struct Plan<'a> {
-    workspace: WorkspaceId,
-    user: UserId,
-    agent: &'a CurrentAgent,
-    chat: ChatRow,
-    message: Option<&'a str>,
+pub(super) struct Plan<'a> {
+    pub(super) run: RunId,
+    /// What started it.
+    pub(super) trigger: &'static str,
+    pub(super) workspace: WorkspaceId,
+    pub(super) user: UserId,
+    pub(super) agent: &'a CurrentAgent,
+    pub(super) chat: ChatRow,
+    pub(super) message: Option<&'a str>,
     /// What the content filter did to it.
-    filtered: Option<ContentFiltered>,
-    base: Option<Base>,
-    labels: Labels,
-    supersedes: Option<RunId>,
-    model: Option<String>,
-    max_cost: Option<MicroUsd>,
-    effects: Effects,
-    metadata: BTreeMap<String, String>,
+    pub(super) filtered: Option<ContentFiltered>,
+    pub(super) base: Option<Base>,
+    pub(super) labels: Labels,
+    pub(super) supersedes: Option<RunId>,
+    pub(super) model: Option<String>,
+    pub(super) max_cost: Option<MicroUsd>,
+    pub(super) autonomy: Option<Autonomy>,
+    pub(super) effects: Effects,
+    pub(super) metadata: BTreeMap<String, String>,
 }
 
 impl Engine {
@@ -95,6 +108,8 @@ impl Engine {
         for _ in 0..RACES {
             let (base, labels) = self.branch_end(workspace, &chat).await?;
             let plan = Plan {
+                run: ask.id.unwrap_or_else(|| self.env().id()),
+                trigger: MESSAGE,
                 workspace,
                 user: ask.user,
                 agent: &agent,
@@ -106,7 +121,8 @@ impl Engine {
                 supersedes: None,
                 model: ask.model.clone(),
                 max_cost: ask.max_cost,
-                effects: Effects::Live,
+                autonomy: ask.autonomy,
+                effects: ask.effects,
                 metadata: ask.metadata.clone(),
             };
             match self.begin(plan).await {
@@ -121,6 +137,16 @@ impl Engine {
             }
         }
         Err(EngineError::Store(StoreError::Stale { fenced: false }))
+    }
+
+    /// Whether a run could be started from this, once its chat is free.
+    pub(super) async fn check_start(&self, workspace: WorkspaceId, ask: &StartRun) -> Result<(), EngineError> {
+        check_message(&ask.message)?;
+        let agent = self.active_agent(workspace, ask.agent).await?;
+        if let Some(chat) = ask.chat {
+            self.chat_for(workspace, chat, &agent).await?;
+        }
+        self.filter_prompt(workspace, ask.user, &agent, &ask.message).await.map(drop)
     }
 
     /// Says something else in place of an earlier message: the run and what followed it are kept, marked superseded.
@@ -146,6 +172,8 @@ impl Engine {
         let chat =
             self.store().chat(workspace, row.chat).await?.ok_or_else(|| EngineError::not_found("chat", row.chat))?;
         let plan = Plan {
+            run: self.env().id(),
+            trigger: MESSAGE,
             workspace,
             user,
             agent: &agent,
@@ -157,7 +185,8 @@ impl Engine {
             supersedes: Some(run),
             model: None,
             max_cost: None,
-            effects: Effects::Live,
+            autonomy: start.autonomy,
+            effects: start.effects,
             metadata: start.metadata.clone(),
         };
         self.begin(plan).await
@@ -184,6 +213,8 @@ impl Engine {
         );
         let chat = self.new_chat(workspace, user, &agent, row.notebook, title, Some(run)).await?;
         let plan = Plan {
+            run: self.env().id(),
+            trigger: MESSAGE,
             workspace,
             user,
             agent: &agent,
@@ -195,6 +226,7 @@ impl Engine {
             supersedes: None,
             model: Some(fork.model.unwrap_or_else(|| start.model.clone())),
             max_cost: None,
+            autonomy: start.autonomy,
             effects: fork.effects,
             metadata: start.metadata.clone(),
         };
@@ -244,7 +276,7 @@ impl Engine {
     }
 
     async fn begin(&self, plan: Plan<'_>) -> Result<RunId, EngineError> {
-        let (run, now) = (self.env().id::<RunId>(), self.env().now());
+        let (run, now) = (plan.run, self.env().now());
         let config = &plan.agent.config;
         self.refuse_halted(plan.workspace).await?;
         self.check_requests(plan.agent, now).await?;
@@ -268,7 +300,7 @@ impl Engine {
             policy: plan.agent.policy,
             notebook: plan.chat.notebook,
             initiator: plan.user,
-            trigger: "message".to_owned(),
+            trigger: plan.trigger.to_owned(),
             base: plan.base,
             supersedes: plan.supersedes,
             user_message: plan.message.map(Content::from),
@@ -281,6 +313,7 @@ impl Engine {
             tools: shown.text.clone(),
             labels: plan.labels,
             limits: spending::run_limits(config, facts.as_ref()),
+            autonomy: plan.autonomy,
             effects: plan.effects,
             time_zone: zone,
             metadata: plan.metadata.clone(),
@@ -290,7 +323,7 @@ impl Engine {
     }
 
     /// Writes the first events, the run's row, and the end of the chat's branch in one transaction.
-    async fn record_start(
+    pub(super) async fn record_start(
         &self,
         plan: &Plan<'_>,
         run: RunId,
@@ -315,7 +348,7 @@ impl Engine {
             base: plan.base.map(|base| (base.run, base.seq)),
             parent: None,
             initiator: plan.user,
-            trigger: "message".to_owned(),
+            trigger: plan.trigger.to_owned(),
             created_at: now,
             superseded_by: None,
             head,
@@ -349,7 +382,7 @@ impl Engine {
     }
 }
 
-fn check_message(message: &str) -> Result<(), EngineError> {
+pub(super) fn check_message(message: &str) -> Result<(), EngineError> {
     if message.trim().is_empty() {
         return Err(EngineError::Invalid("the message is empty".to_owned()));
     }

@@ -189,6 +189,7 @@ impl Person {
     async fn say(&self, row: &RunRow) -> Result<(), EngineError> {
         let tenant = self.scene.tenant();
         let ask = StartRun {
+            id: None,
             user: tenant.user,
             agent: tenant.agent,
             chat: self.dice.one_in(2).then_some(row.chat),
@@ -196,6 +197,8 @@ impl Person {
             message: "Go on.".to_owned(),
             model: None,
             max_cost: None,
+            autonomy: None,
+            effects: adjutant_core::run::event::Effects::Live,
             metadata: std::collections::BTreeMap::new(),
         };
         self.engine.start_run(tenant.workspace, ask).await.map(drop)

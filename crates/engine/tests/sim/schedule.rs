@@ -72,6 +72,7 @@ async fn set_up(scene: &Arc<Scene>) -> Engine {
     *lock(&scene.tenant) = Some(Tenant { workspace: workspace.id, user: user.id, agent: row.id });
     for _ in 0..scene.plan.runs {
         let ask = StartRun {
+            id: None,
             user: user.id,
             agent: row.id,
             chat: None,
@@ -79,6 +80,8 @@ async fn set_up(scene: &Arc<Scene>) -> Engine {
             message: if scene.dice.one_in(8) { "Do it. ".repeat(700) } else { "Do something.".to_owned() },
             model: None,
             max_cost: None,
+            autonomy: None,
+            effects: adjutant_core::run::event::Effects::Live,
             metadata: BTreeMap::new(),
         };
         engine.start_run(workspace.id, ask).await.expect("nobody disturbs");

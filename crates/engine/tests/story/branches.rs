@@ -166,6 +166,7 @@ async fn a_chat_stays_with_its_agent_and_its_notebook() {
     let spec = adjutant_core::guard::policy::AgentSpec { name: "Other".to_owned(), ..Default::default() };
     let other = engine.save_agent(workspace, Actor::Clock, spec, 0).await.unwrap();
     let ask = adjutant_engine::StartRun {
+        id: None,
         user: row.initiator,
         agent: other.id,
         chat: Some(first.chat_id),
@@ -173,6 +174,8 @@ async fn a_chat_stays_with_its_agent_and_its_notebook() {
         message: "read".to_owned(),
         model: None,
         max_cost: None,
+        autonomy: None,
+        effects: adjutant_core::run::event::Effects::Live,
         metadata: Default::default(),
     };
     assert!(matches!(engine.start_run(workspace, ask).await, Err(EngineError::Invalid(_))));

@@ -84,6 +84,7 @@ impl Stage {
 /// A run that somebody else may drive.
 pub(crate) fn ask(agent: &Agent) -> StartRun {
     StartRun {
+        id: None,
         user: agent.user(),
         agent: agent.id(),
         chat: None,
@@ -91,6 +92,8 @@ pub(crate) fn ask(agent: &Agent) -> StartRun {
         message: "go".to_owned(),
         model: None,
         max_cost: None,
+        autonomy: None,
+        effects: adjutant_core::run::event::Effects::Live,
         metadata: BTreeMap::new(),
     }
 }

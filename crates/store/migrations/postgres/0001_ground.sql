@@ -160,6 +160,19 @@ CREATE TABLE chats (
 -- Serves: the chats of one agent, newest first.
 CREATE INDEX chats_agent ON chats (workspace, agent, id);
 
+-- Messages to a chat whose last run has not ended. `id` is the run that it will be; `body` is what it is started from, sealed.
+CREATE TABLE waiting_messages (
+    workspace TEXT NOT NULL,
+    id TEXT NOT NULL,
+    chat TEXT NOT NULL,
+    person TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    body BYTEA NOT NULL,
+    PRIMARY KEY (workspace, id)
+);
+-- Serves: the first message that waits in a chat.
+CREATE INDEX waiting_messages_chat ON waiting_messages (workspace, chat, id);
+
 -- The log. A body that was erased is NULL; its hashes stay.
 CREATE TABLE events (
     workspace TEXT COLLATE "C" NOT NULL,

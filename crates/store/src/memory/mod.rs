@@ -10,6 +10,7 @@ mod rules;
 mod runs;
 mod search;
 mod tables;
+mod waiting;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,7 +25,7 @@ use tokio::sync::broadcast;
 
 use crate::row::{
     AgentRow, ApprovalRow, AuditRow, BudgetRow, CallEnd, CallRow, Change, ChatRow, IndexedFile, MarkRow, ModelCallRow,
-    NotebookRow, RuleRow, RunRow, UserRow, WorkspaceRow,
+    NotebookRow, RuleRow, RunRow, UserRow, WaitingRow, WorkspaceRow,
 };
 use crate::seal::Scope;
 
@@ -57,6 +58,7 @@ struct State {
     users: BTreeMap<UserId, UserRow>,
     notebooks: BTreeMap<(WorkspaceId, NotebookId), NotebookRow>,
     chats: BTreeMap<(WorkspaceId, ChatId), ChatRow>,
+    waiting: BTreeMap<(WorkspaceId, RunId), WaitingRow>,
     agents: BTreeMap<(WorkspaceId, AgentId), Vec<AgentRow>>,
     events: BTreeMap<(Scope, StreamId), Vec<Entry>>,
     streams: BTreeMap<(Scope, StreamId), Head>,

@@ -2,12 +2,39 @@
 
 use adjutant_core::content::Hash;
 use adjutant_store::StoreError;
-use adjutant_store::row::{ChatFilter, ChatRow, MarkRow, NotebookRow, UserRow, WorkspaceRow};
+use adjutant_store::row::{
+    ChatFilter, ChatRow, MarkRow, NotebookRow, RunChange, RunState, UserRow, WaitingRow, WorkspaceRow,
+};
 
 use crate::fixture::*;
 use crate::world::World;
 
 stories! {
+    async fn messages_wait_in_order_until_their_chat_is_free(world: &World) {
+        let store = &world.store;
+        let home = Home::new(store).await;
+        let run = home.started_here(store, None).await;
+        let message = |created| WaitingRow {
+            id: run_id(), workspace: home.workspace, chat: home.chat, person: user_id(), created_at: at(created), body: "{}".into(),
+        };
+        let (first, second) = (message(1), message(2));
+        store.add_waiting(&first).await.unwrap();
+        store.add_waiting(&second).await.unwrap();
+        assert_eq!(store.waiting_in(home.workspace, home.chat, 9).await.unwrap(), [first.clone(), second.clone()]);
+        assert_eq!(store.waiting_message(home.workspace, second.id).await.unwrap(), Some(second.clone()));
+        assert_eq!(store.waiting_message(workspace_id(), second.id).await.unwrap(), None);
+        assert_eq!(store.chats_waited_for(9).await.unwrap(), [(home.workspace, home.chat, false)]);
+
+        let mut append = run.say(&["done"]);
+        let ended = RunState { ended_at: Some(at(9)), ..state("COMPLETED", None) };
+        append.run = Some(RunChange::Update { state: ended, release: true });
+        store.append(append).await.unwrap();
+        assert_eq!(store.chats_waited_for(9).await.unwrap(), [(home.workspace, home.chat, true)]);
+        assert!(store.remove_waiting(home.workspace, first.id).await.unwrap());
+        assert!(!store.remove_waiting(home.workspace, first.id).await.unwrap());
+        assert_eq!(store.waiting_in(home.workspace, home.chat, 9).await.unwrap(), [second]);
+    }
+
     async fn workspaces_users_and_notebooks_are_found_by_id_and_by_name(world: &World) {
         let store = &world.store;
         let ws = WorkspaceRow {

@@ -1,8 +1,8 @@
-//! Chats: taken away with what was said in them.
+//! Chats: taken away with what was said in them, taken in from a file, spoken to while they are busy.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::client::Server;
+use super::client::{Client, Server};
 use crate::house::{House, text};
 
 #[test]
@@ -37,4 +37,95 @@ fn a_chat_with_an_open_run_is_not_deleted() {
     owner.post(&format!("/api/v1/runs/{}/cancel", text(&run["id"])), json!({})).expect(200);
     owner.get(&format!("/api/v1/runs/{}?wait=60", text(&run["id"]))).expect(200);
     owner.delete(&chat).expect(204);
+}
+
+/// A chat whose run asks, with that run and its question.
+fn asked(owner: &Client) -> (String, Value) {
+    let body = json!({"agent_id": "guide", "input": "tidy the welcome notes"});
+    let run = owner.post("/api/v1/runs?wait=60", body).expect(200);
+    (format!("/api/v1/chats/{}", text(&run["chat_id"])), run)
+}
+
+#[test]
+fn a_message_to_a_busy_chat_waits_for_its_turn_if_it_asks_to() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    let (chat, run) = asked(&owner);
+    let say = |body: Value| owner.post(&format!("{chat}/runs"), body);
+    say(json!({"user_message": "hello"})).refuses(409, "busy");
+    let waits = say(json!({"user_message": "what files are here", "when_busy": "queue"})).expect(202);
+    let back = say(json!({"user_message": "never mind", "when_busy": "queue"})).expect(202);
+    assert_eq!((&waits["status"], &waits["is_waiting"]), (&json!("QUEUED"), &json!(true)));
+    let (next, gone) = (format!("/api/v1/runs/{}", text(&waits["id"])), format!("/api/v1/runs/{}", text(&back["id"])));
+    assert_eq!(owner.get(&next).expect(200)["user_message"], "what files are here");
+    assert_eq!(owner.get(&chat).expect(200)["waiting"].as_array().unwrap().len(), 2);
+    server.person("kim", "home", "write").get(&next).refuses(404, "not_found");
+    assert_eq!(owner.post(&format!("{gone}/cancel"), json!({})).expect(200)["status"], "CANCELLED");
+
+    let mut stream = owner.follow("GET", "/api/v1/events?topics=runs", None);
+    assert_eq!(stream.next().unwrap().name, "reread");
+    let decision = format!("/api/v1/approvals/{}/decision", text(&run["pending_approvals"][0]));
+    owner.post(&decision, json!({"decision": "approve"})).expect(200);
+    stream.find(|event| event.data["id"] == waits["id"] && event.data["status"] == "COMPLETED").unwrap();
+    let whole = owner.get(&format!("{chat}?include=runs")).expect(200);
+    let ids: Vec<_> = whole["runs"].as_array().unwrap().iter().map(|run| run["id"].clone()).collect();
+    assert_eq!((ids.len(), &whole["waiting"]), (2, &json!([])), "{whole}");
+    assert!(ids.contains(&run["id"]) && ids.contains(&waits["id"]));
+    owner.get(&gone).refuses(404, "not_found");
+}
+
+#[test]
+fn a_run_may_be_kept_shorter_than_its_agent_and_never_longer() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    let tidy = |autonomy: &str| {
+        let body = json!({"agent_id": "guide", "input": "tidy the welcome notes", "autonomy": autonomy});
+        owner.post("/api/v1/runs?wait=60", body)
+    };
+    assert_eq!(tidy("full").expect(200)["status"], "WAITING_APPROVAL");
+    let agent = owner.get("/api/v1/agents/guide");
+    let owner_now = owner.with("if-match", &agent.headers["etag"]);
+    owner_now.patch("/api/v1/agents/guide", json!({"autonomy": "full"})).expect(200);
+    assert_eq!(tidy("low").expect(200)["status"], "WAITING_APPROVAL");
+    let before = std::fs::read_to_string(server.house.note("todo.md")).unwrap();
+    let planned = tidy("plan").expect(200);
+    assert_eq!(planned["actions"].as_array().unwrap().last().unwrap()["rule"], "dry_run", "{planned}");
+    assert_eq!(std::fs::read_to_string(server.house.note("todo.md")).unwrap(), before);
+    assert_eq!(tidy("full").expect(200)["status"], "COMPLETED");
+    assert_ne!(std::fs::read_to_string(server.house.note("todo.md")).unwrap(), before);
+    tidy("reckless").refuses(422, "validation_failed");
+}
+
+#[test]
+fn an_exported_chat_is_taken_in_again_and_goes_on() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    let body = json!({"agent_id": "guide", "input": "what files are here"});
+    let run = owner.post("/api/v1/runs?wait=60", body).expect(200);
+    let file = owner.get(&format!("/api/v1/chats/{}/export", text(&run["chat_id"]))).expect(200);
+
+    let elsewhere = Server::start(House::new());
+    let owner = elsewhere.owner();
+    owner.post("/api/v1/chats/import", file.clone()).refuses(422, "validation_failed");
+    let chat = owner.post("/api/v1/chats/import?agent_id=guide", file.clone()).expect(201);
+    assert_eq!(chat["title"], file["title"]);
+    let path = format!("/api/v1/chats/{}", text(&chat["id"]));
+    let again = owner.get(&format!("{path}/export")).expect(200);
+    for field in ["user_message", "result", "status"] {
+        assert_eq!(again["runs"][0][field], file["runs"][0][field]);
+    }
+    let taken = format!("/api/v1/runs/{}", text(&again["runs"][0]["id"]));
+    let imported = owner.get("/api/v1/runs?trigger=import").expect(200);
+    assert_eq!(imported["data"][0]["id"], again["runs"][0]["id"]);
+    assert_eq!(owner.post(&format!("{taken}/replay"), json!({})).expect(200)["divergences"], json!([]));
+    let next = owner.post(&format!("{path}/runs?wait=60"), json!({"user_message": "hello"})).expect(200);
+    assert_eq!(next["status"], "COMPLETED");
+
+    let mut bad = file.clone();
+    bad["runs"] = json!([file["runs"][0], {"user_message": " ", "result": "x"}]);
+    owner.post("/api/v1/chats/import?agent_id=guide", bad).refuses(422, "validation_failed");
+    owner
+        .post("/api/v1/chats/import?agent_id=guide", json!({"title": "t", "runs": "none"}))
+        .refuses(422, "validation_failed");
+    assert_eq!(owner.get("/api/v1/chats").expect(200)["data"].as_array().unwrap().len(), 1);
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::client::Server;
-use crate::house::House;
+use crate::house::{House, text};
 
 #[test]
 fn the_server_tells_how_it_is_and_keeps_browsers_strict() {
@@ -69,4 +69,32 @@ fn the_api_is_described_for_programs_and_people() {
     assert!(document["paths"]["/api/v1/runs/{run}/events"]["get"].is_object(), "{document}");
     let page = server.nobody().get("/docs");
     assert!(page.status == 200 && page.text.contains("POST /api/v1/runs"), "{}", page.text);
+}
+
+#[test]
+fn the_numbers_tell_what_runs_did_and_what_waits() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    let tidy = json!({"agent_id": "guide", "input": "tidy the welcome notes"});
+    let run = owner.post("/api/v1/runs?wait=60", tidy).expect(200);
+    let decision = format!("/api/v1/approvals/{}/decision", text(&run["pending_approvals"][0]));
+    owner.post(&decision, json!({"decision": "reject"})).expect(200);
+    owner.get(&format!("/api/v1/runs/{}?wait=60", text(&run["id"]))).expect(200);
+    let numbers = server.nobody().get("/metrics").text;
+    for line in [
+        "adjutant_runs_ended_total{status=\"COMPLETED\"} 1",
+        "adjutant_tool_calls_total{tool=\"list_files\",outcome=\"done\"} 1",
+        "adjutant_tool_calls_total{tool=\"write_file\",outcome=\"refused\"} 1",
+        "adjutant_tool_seconds_count{tool=\"list_files\"} 1",
+        "adjutant_queue_depth 0",
+        "adjutant_approvals_waiting 0",
+        "adjutant_messages_waiting 0",
+        "adjutant_cost_usd_total 0",
+        "adjutant_model_failures_total 0",
+    ] {
+        assert!(numbers.lines().any(|known| known == line), "{line} is missing in {numbers}");
+    }
+    let count = |name: &str| numbers.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+    assert!(count("adjutant_steps_total ").is_some_and(|steps| steps >= 3), "{numbers}");
+    assert!(count("adjutant_commit_seconds_count{}").is_some_and(|commits| commits > 3), "{numbers}");
 }

@@ -58,7 +58,11 @@ impl Things {
         ];
         let path = pairs.into_iter().fold(pattern.to_owned(), |path, (name, value)| path.replace(name, value));
         assert!(!path.contains('{'), "{path} has a part that the walk does not know");
-        if path.ends_with("/search") { format!("{path}?q=file") } else { path }
+        match path.rsplit('/').next() {
+            Some("search") => format!("{path}?q=file"),
+            Some("import") => format!("{path}?agent_id={}", self.agent),
+            Some(_) | None => path,
+        }
     }
 
     /// A body that would be taken.
@@ -67,6 +71,7 @@ impl Things {
         Some(match (method, name) {
             ("post", "/runs") => json!({"agent_id": self.agent, "input": "hello"}),
             ("post", "/chats") => json!({"agent_id": self.agent}),
+            ("post", "/chats/import") => json!({"title": "t", "runs": [{"user_message": "m", "result": "r"}]}),
             ("post", "/chats/{chat}/runs") => json!({"user_message": "hello"}),
             ("post", "/runs/{run}/edit") => json!({"new_user_message": "hello"}),
             ("post", "/runs/{run}/in-doubt") => json!({"call_id": "c", "outcome": "abandon"}),

@@ -225,6 +225,7 @@ impl Stage {
             outside: &self.outside,
             filter: Filter::none(),
             effects: Effects::Live,
+            autonomy: None,
             notebook: true,
             labels: world::labels(&context.labels),
             caller: nobody(),

@@ -57,6 +57,8 @@ pub struct Question<'a> {
     pub labels: Labels,
     /// What its texts may hold.
     pub filter: &'a Filter,
+    /// The run's own autonomy, where it has one; it lowers the agent's and never raises it.
+    pub autonomy: Option<Autonomy>,
     /// Who calls, where and when: what standing rules are about.
     pub caller: Caller,
     /// The standing rules of the workspace.
@@ -325,7 +327,9 @@ fn effect_of(question: &Question<'_>, spec: &ToolSpec) -> Effect {
 
 fn by_autonomy(question: &Question<'_>, spec: &ToolSpec) -> Verdict {
     let effect = effect_of(question, spec);
-    let free = match question.agent.autonomy {
+    // A run may be kept shorter than its agent, never longer.
+    let autonomy = question.autonomy.map_or(question.agent.autonomy, |own| own.min(question.agent.autonomy));
+    let free = match autonomy {
         Autonomy::None => false,
         Autonomy::Low => effect == Effect::Read,
         Autonomy::Medium => match effect {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::content::{Content, Hash};
+use crate::guard::policy::Autonomy;
 use crate::id::{AgentId, ChatId, NotebookId, RunId, UserId, WorkspaceId};
 use crate::label::Labels;
 use crate::money::MicroUsd;
@@ -86,6 +87,9 @@ pub struct RunStarted {
     pub labels: Labels,
     /// Its limits.
     pub limits: RunLimits,
+    /// Its own autonomy, where that is lower than the agent's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub autonomy: Option<Autonomy>,
     /// Whether effects are real.
     #[serde(default)]
     pub effects: Effects,

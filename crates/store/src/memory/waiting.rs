@@ -1,0 +1,49 @@
+//! Messages that wait, in memory.
+
+use adjutant_core::id::{ChatId, RunId, WorkspaceId};
+
+use super::Memory;
+use crate::StoreError;
+use crate::row::WaitingRow;
+
+impl Memory {
+    pub(crate) fn add_waiting(&self, row: &WaitingRow) -> Result<(), StoreError> {
+        self.state().waiting.insert((row.workspace, row.id), row.clone());
+        Ok(())
+    }
+
+    pub(crate) fn waiting_message(&self, workspace: WorkspaceId, id: RunId) -> Result<Option<WaitingRow>, StoreError> {
+        Ok(self.state().waiting.get(&(workspace, id)).cloned())
+    }
+
+    pub(crate) fn waiting_in(
+        &self,
+        workspace: WorkspaceId,
+        chat: ChatId,
+        limit: u32,
+    ) -> Result<Vec<WaitingRow>, StoreError> {
+        let state = self.state();
+        let rows = state.waiting.values().filter(|row| row.workspace == workspace && row.chat == chat);
+        Ok(rows.take(limit as usize).cloned().collect())
+    }
+
+    pub(crate) fn remove_waiting(&self, workspace: WorkspaceId, id: RunId) -> Result<bool, StoreError> {
+        Ok(self.state().waiting.remove(&(workspace, id)).is_some())
+    }
+
+    pub(crate) fn chats_waited_for(&self, limit: u32) -> Result<Vec<(WorkspaceId, ChatId, bool)>, StoreError> {
+        let state = self.state();
+        let mut found: Vec<(WorkspaceId, ChatId, bool)> = Vec::new();
+        for row in state.waiting.values() {
+            let Some(chat) = state.chats.get(&(row.workspace, row.chat)) else { continue };
+            let ended = |run: &RunId| state.runs.get(run).is_some_and(|run| run.state.ended_at.is_some());
+            let free = chat.tip.as_ref().is_none_or(ended);
+            if !found.iter().any(|(_, known, _)| *known == row.chat) {
+                found.push((row.workspace, row.chat, free));
+            }
+        }
+        found.sort_by_key(|(_, _, free)| !free);
+        found.truncate(limit as usize);
+        Ok(found)
+    }
+}
