@@ -1,6 +1,5 @@
 //! The embeddable library: `Agent::builder()…build().await?.run("…")`. The same store, guard, log and driver as the server.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -96,19 +95,7 @@ impl Agent {
     /// # Errors
     /// As [`Agent::run`]; also when the chat is busy.
     pub async fn run_in(&self, chat: Option<ChatId>, task: &str) -> Result<RunReport, EngineError> {
-        let ask = StartRun {
-            id: None,
-            user: self.user,
-            agent: self.id,
-            chat,
-            notebook: self.notebook,
-            message: task.to_owned(),
-            model: None,
-            max_cost: None,
-            autonomy: None,
-            effects: adjutant_core::run::event::Effects::Live,
-            metadata: BTreeMap::new(),
-        };
+        let ask = StartRun { chat, notebook: self.notebook, ..StartRun::new(self.user, self.id, task) };
         let run = self.engine.start_run(self.workspace, ask).await?;
         self.go_on(run).await
     }

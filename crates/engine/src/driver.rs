@@ -6,11 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_core::id::CallId;
-use adjutant_core::limits;
 use adjutant_core::message::Message;
-use adjutant_core::run::event::{
-    Actor, ApprovalDecided, CallEnded, CallStarted, Decision, Errored, GrantScope, ModelFailed,
-};
+use adjutant_core::run::event::{Actor, ApprovalDecided, CallEnded, CallStarted, Decision, Errored, GrantScope};
 use adjutant_core::run::state::State;
 use adjutant_core::run::step::{Settlement, Step, step};
 use adjutant_core::time::Time;
@@ -185,24 +182,6 @@ impl Driver {
                 other => return other,
             }
         }
-    }
-
-    fn lose_model_call(&mut self) -> Result<Flushed, EngineError> {
-        let Some(asking) = self.state().asking.clone() else { return Ok(Flushed::Written) };
-        let exhausted = self.state().failed_with(&asking.model).saturating_add(1) >= limits::MODEL_ATTEMPTS;
-        self.log.push(ModelFailed {
-            turn: asking.turn,
-            attempt: asking.attempt,
-            class: "lost".to_owned(),
-            message: "The process ended while the model was answering; the answer was lost.".to_owned(),
-            retry_at: (!exhausted).then(|| self.now()),
-            // Nobody can say what it showed or cost.
-            model: asking.model,
-            next: None,
-            partial: true,
-            cost: asking.reserved,
-        })?;
-        Ok(Flushed::Written)
     }
 
     fn expire(&mut self, approvals: &[adjutant_core::id::ApprovalId]) -> Result<Flushed, EngineError> {

@@ -26,6 +26,7 @@ use crate::claims::Claims;
 use crate::env::Env;
 use crate::error::EngineError;
 use crate::feed::Feed;
+use crate::handles::OpenNotebook;
 use crate::lease::Lease;
 use crate::meter::Meter;
 
@@ -74,15 +75,6 @@ struct Inner {
     meter: Meter,
     /// The day before which every day is known to be closed.
     closed: Mutex<String>,
-}
-
-/// A notebook that is open.
-#[derive(Debug, Clone)]
-pub struct OpenNotebook {
-    /// Its short name.
-    pub slug: String,
-    /// Its files.
-    pub files: Arc<Notebook>,
 }
 
 /// An agent as it is now.

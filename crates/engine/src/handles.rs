@@ -6,8 +6,17 @@ use std::sync::Arc;
 use adjutant_core::id::{AgentId, NotebookId, WorkspaceId};
 use adjutant_core::time::Time;
 use adjutant_store::{Store, StoreError, row};
-use adjutant_tools::{HandleError, Hit, IndexHandle, IndexedFile, KvHandle, Stamp};
+use adjutant_tools::{HandleError, Hit, IndexHandle, IndexedFile, KvHandle, Notebook, Stamp};
 use async_trait::async_trait;
+
+/// A notebook that is open.
+#[derive(Debug, Clone)]
+pub struct OpenNotebook {
+    /// Its short name.
+    pub slug: String,
+    /// Its files.
+    pub files: Arc<Notebook>,
+}
 
 fn handle_error(error: StoreError) -> HandleError {
     match error {

@@ -42,11 +42,12 @@ pub use audit::{
 };
 pub use backtest::{Backtest, BacktestChange};
 pub use driver::Exit;
-pub use engine::{CurrentAgent, Engine, OpenNotebook, Parts, ShownTools};
+pub use engine::{CurrentAgent, Engine, Parts, ShownTools};
 pub use env::{Env, FromParts, Source};
 pub use error::EngineError;
 pub use export::{ExportProblem, Verified, verify_export};
 pub use feed::{FeedItem, Follower, Piece};
+pub use handles::OpenNotebook;
 pub use log::Recorded;
 pub use meter::{BUCKETS_MS, Meter, Numbers, Times, ToolNumbers};
 pub use projection::{Card, RunSummary};

@@ -6,7 +6,7 @@ use adjutant_core::guard::redact::{Mode, redact};
 use adjutant_core::id::CallId;
 use adjutant_core::label::Labels;
 use adjutant_core::limits;
-use adjutant_core::run::event::{CallEnded, CallInDoubt};
+use adjutant_core::run::event::{CallEnded, CallInDoubt, ModelFailed};
 use adjutant_core::run::state::Answered;
 use adjutant_core::tool::{Done, Probe, Recovery, ToolOutcome};
 use serde_json::Value;
@@ -21,6 +21,25 @@ use crate::toolbox::{WorkEnded, look, said};
 const RESTARTS: u32 = 5;
 
 impl Driver {
+    /// Records that a model call was lost with the process that made it.
+    pub(crate) fn lose_model_call(&mut self) -> Result<Flushed, EngineError> {
+        let Some(asking) = self.state().asking.clone() else { return Ok(Flushed::Written) };
+        let exhausted = self.state().failed_with(&asking.model).saturating_add(1) >= limits::MODEL_ATTEMPTS;
+        self.log.push(ModelFailed {
+            turn: asking.turn,
+            attempt: asking.attempt,
+            class: "lost".to_owned(),
+            message: "The process ended while the model was answering; the answer was lost.".to_owned(),
+            retry_at: (!exhausted).then(|| self.now()),
+            // Nobody can say what it showed or cost.
+            model: asking.model,
+            next: None,
+            partial: true,
+            cost: asking.reserved,
+        })?;
+        Ok(Flushed::Written)
+    }
+
     /// Records how a call ended, or starts it again where that is right.
     pub(crate) async fn record(&mut self, call: CallId, ended: WorkEnded) -> Result<Flushed, EngineError> {
         let attempts =

@@ -90,7 +90,7 @@ impl Store {
     /// Those of the database.
     pub async fn chats_waited_for(&self, limit: u32) -> Result<Vec<(WorkspaceId, ChatId, bool)>, StoreError> {
         let sql = sql!(self, memory => memory.chats_waited_for(limit));
-        let text = "SELECT w.workspace, w.chat, MAX(CASE WHEN c.tip IS NULL OR r.ended_at IS NOT NULL THEN 1 ELSE 0 END) \
+        let text = "SELECT w.workspace, w.chat, CAST(MAX(CASE WHEN c.tip IS NULL OR r.ended_at IS NOT NULL THEN 1 ELSE 0 END) AS BIGINT) \
                     FROM waiting_messages w \
                     JOIN chats c ON c.workspace = w.workspace AND c.id = w.chat \
                     LEFT JOIN runs r ON r.workspace = c.workspace AND r.id = c.tip \

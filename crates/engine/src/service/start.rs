@@ -59,6 +59,16 @@ pub struct StartRun {
     pub metadata: BTreeMap<String, String>,
 }
 
+impl StartRun {
+    /// A message, with nothing said about how.
+    #[must_use]
+    pub fn new(user: UserId, agent: AgentId, message: &str) -> Self {
+        let (message, metadata) = (message.to_owned(), BTreeMap::new());
+        let (id, chat, notebook, model, max_cost, autonomy) = (None, None, None, None, None, None);
+        Self { id, user, agent, chat, notebook, message, model, max_cost, autonomy, effects: Effects::Live, metadata }
+    }
+}
+
 /// A request to go on from a point of another run.
 #[derive(Debug, Clone, Default)]
 pub struct Fork {
