@@ -128,7 +128,7 @@ fn others_are_told_who_has_the_data_directory() {
     let house = House::new();
     let server = Server::start(&house);
     let (pid, address) = (server.child.id(), server.address.clone());
-    let refused = house.adjutant(&["audit", "verify"]);
+    let refused = house.adjutant(&["serve", "--listen", "127.0.0.1:0"]);
     assert_eq!(refused.code, Some(1), "{refused}");
     let holder = format!("in use by process {pid} (adjutant serve on http://{address})");
     assert!(refused.err.contains(&holder) && refused.err.contains("hint: "), "{refused}");
