@@ -1,6 +1,7 @@
 //! Chats: threads of runs with one agent, on one notebook.
 
 use adjutant_core::id::{AgentId, ChatId, NotebookId, RunId, UserId, WorkspaceId};
+use adjutant_core::limits;
 use adjutant_store::StoreError;
 use adjutant_store::row::ChatRow;
 
@@ -122,4 +123,15 @@ impl Engine {
             Some(id) => Err(EngineError::not_found("notebook in the agent's scope", id)),
         }
     }
+}
+
+/// A message that can be said.
+pub(super) fn check_message(message: &str) -> Result<(), EngineError> {
+    if message.trim().is_empty() {
+        return Err(EngineError::Invalid("the message is empty".to_owned()));
+    }
+    if message.len() > limits::MESSAGE_BYTES {
+        return Err(EngineError::Invalid(format!("the message is longer than {} bytes", limits::MESSAGE_BYTES)));
+    }
+    Ok(())
 }

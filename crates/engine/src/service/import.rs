@@ -14,7 +14,8 @@ use adjutant_core::run::state::State;
 use adjutant_core::run::transcript;
 use adjutant_store::row::ChatRow;
 
-use super::start::{Plan, check_message};
+use super::chats::check_message;
+use super::start::Plan;
 use crate::engine::{CurrentAgent, Engine};
 use crate::error::EngineError;
 use crate::{prompt, spending};

@@ -6,7 +6,6 @@ use adjutant_core::content::Content;
 use adjutant_core::guard::policy::Autonomy;
 use adjutant_core::id::{AgentId, ChatId, NotebookId, RunId, UserId, WorkspaceId};
 use adjutant_core::label::Labels;
-use adjutant_core::limits;
 use adjutant_core::money::MicroUsd;
 use adjutant_core::run::chain::{Entry, Head, StreamId};
 use adjutant_core::run::event::{Base, ContentFiltered, Effects, Event, RunStarted};
@@ -18,6 +17,7 @@ use adjutant_models::{WithKeys, lineup};
 use adjutant_store::StoreError;
 use adjutant_store::row::{Append, ChatRow, RunChange, RunRow, Tip, Writer};
 
+use super::chats::check_message;
 use crate::audit::run_rows;
 use crate::base::state_at;
 use crate::engine::{CurrentAgent, Engine};
@@ -390,14 +390,4 @@ impl Engine {
         self.store().append(append).await?;
         Ok(run)
     }
-}
-
-pub(super) fn check_message(message: &str) -> Result<(), EngineError> {
-    if message.trim().is_empty() {
-        return Err(EngineError::Invalid("the message is empty".to_owned()));
-    }
-    if message.len() > limits::MESSAGE_BYTES {
-        return Err(EngineError::Invalid(format!("the message is longer than {} bytes", limits::MESSAGE_BYTES)));
-    }
-    Ok(())
 }
