@@ -28,6 +28,8 @@ use crate::failure::{Exit, Failure};
 
 const DATABASE: &str = "adjutant.db";
 const NOTEBOOKS: &str = "notebooks";
+/// What was laid over the built-in catalog of models.
+pub(crate) const CATALOG: &str = "catalog.json";
 
 /// An opened instance.
 pub(crate) struct Instance {
@@ -53,7 +55,7 @@ impl Instance {
             Database::Postgres(_) => None,
         };
         let env = Env::system();
-        let models = models::models(&config.providers)?;
+        let models = models::models(&config.providers, &data.join(CATALOG))?;
         let store = open_store(config, &env).await?;
         let parts = Parts {
             store: store.clone(),

@@ -15,6 +15,7 @@ mod halt;
 mod inbox;
 mod interrupt;
 mod keys;
+mod models;
 mod openapi;
 mod output;
 mod people;
@@ -99,6 +100,8 @@ enum Command {
     Usage(usage::Args),
     /// See and set what may be spent
     Budgets(budgets::Args),
+    /// See which models can be used, what they cost, and which a strategy would choose
+    Models(models::Args),
     /// Keep keys of providers: sealed, and never shown again
     Keys(keys::Args),
     /// Search the record, export it, check that it is whole
@@ -208,6 +211,7 @@ pub(crate) async fn execute(cli: Cli, env: Environment) -> Result<Exit, Failure>
         Command::Agents(args) => agents::execute(&context, args).await,
         Command::Usage(args) => usage::execute(&context, args).await,
         Command::Budgets(args) => budgets::execute(&context, args).await,
+        Command::Models(args) => models::execute(&context, args).await,
         Command::Keys(args) => keys::execute(&context, args).await,
         Command::Audit(args) => audit::execute(&context, args).await,
         Command::Halt(args) => halt::execute(&context, args).await,

@@ -23,6 +23,7 @@ mod import;
 mod leave;
 mod line;
 mod metrics;
+mod models;
 mod news;
 mod once;
 mod openapi;
@@ -33,6 +34,7 @@ mod provider_keys;
 mod reach;
 mod rules;
 mod runs;
+mod seen;
 mod server;
 mod session;
 mod start;
@@ -125,6 +127,8 @@ fn closed() -> OpenApiRouter<Server> {
         .merge(usage::router())
         .merge(budgets::router())
         .merge(provider_keys::router())
+        .merge(models::router())
+        .merge(seen::router())
         .merge(about::router())
 }
 

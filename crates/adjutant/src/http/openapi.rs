@@ -64,6 +64,7 @@ struct Flaw {
         (name = "rules", description = "Standing answers"),
         (name = "tools", description = "What agents can call"),
         (name = "audit", description = "Who did what"),
+        (name = "models", description = "What can be asked, and what it costs"),
         (name = "money", description = "What was spent, and what may be"),
         (name = "settings", description = "The instance, and its stop switch"),
         (name = "older clients", description = "The same things under other names: an interaction is a run, a session a chat"),

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use adjutant_engine::models::catalog::Catalog;
 use adjutant_engine::models::{ApiKey, Credential, Models, ProviderConfig, ProviderKind, RemoteConfig};
 use adjutant_engine::provider_client;
 use secrecy::SecretString;
@@ -10,8 +11,11 @@ use secrecy::SecretString;
 use crate::config::{Kind, Proof, Provider, Remote};
 use crate::failure::Failure;
 
+/// The version of prices that came with a document of the operator's.
+const SYNCED: &str = "synced";
+
 /// Makes the models of these providers, and the built-in one.
-pub(crate) fn models(providers: &[Provider]) -> Result<Arc<Models>, Failure> {
+pub(crate) fn models(providers: &[Provider], catalog: &Path) -> Result<Arc<Models>, Failure> {
     let mut configs = Vec::new();
     for provider in providers.iter().filter(|provider| provider.missing.is_none()) {
         let prices = provider.prices.clone();
@@ -24,6 +28,15 @@ pub(crate) fn models(providers: &[Provider]) -> Result<Arc<Models>, Failure> {
     for provider in providers.iter().filter(|provider| provider.missing.is_some()) {
         if let Kind::Remote(remote) = &provider.kind {
             models = models.with_unkeyed(&provider.name, config(remote, Credential::None), provider.prices.clone());
+        }
+    }
+    if let Ok(bytes) = std::fs::read(catalog) {
+        let mut known = Catalog::built_in().clone();
+        match known.import(&bytes, SYNCED) {
+            Ok(_) => models.set_catalog(known),
+            Err(error) => {
+                tracing::warn!(%error, file = %catalog.display(), "the catalog cannot be used; the built-in one is");
+            }
         }
     }
     Ok(Arc::new(models))

@@ -4,6 +4,7 @@
 mod csv;
 mod event;
 mod keys;
+mod models;
 mod money;
 mod reach;
 mod row;
@@ -12,6 +13,7 @@ mod texts;
 pub(crate) use csv::{AUDIT_COLUMNS, audit_row};
 pub(crate) use event::{WireEvent, actor, event};
 pub(crate) use keys::{KeyLine, KeyList, KeyTested, key};
+pub(crate) use models::{Explained, ModelLine, ModelList, RankedModel, explained, models};
 pub(crate) use money::{
     BudgetLine, BudgetList, Estimate, Limits, RepricedSum, SpentOf, UsageList, UsageRow, budget, usage, usage_csv,
 };

@@ -10,6 +10,7 @@ mod audit;
 mod check;
 mod house;
 mod keys;
+mod models;
 mod money;
 mod programs;
 mod remote;

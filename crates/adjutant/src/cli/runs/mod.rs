@@ -4,6 +4,7 @@ mod export;
 mod follow;
 mod ls;
 mod replay;
+mod seen;
 mod show;
 mod steer;
 mod undo;

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use adjutant_core::money::MicroUsd;
 use serde_json::{Value, json};
 
+use super::seen;
 use crate::cli::Context;
 use crate::cli::find;
 use crate::cli::place::Place;
@@ -25,9 +26,17 @@ pub(super) struct Args {
     /// Every public event instead of the summary
     #[arg(long)]
     events: bool,
+    /// What the model saw in its call of this number, from 1
+    #[arg(long, value_name = "N", conflicts_with = "events")]
+    seen: Option<usize>,
 }
 
 pub(super) async fn execute(context: &Context, place: &Place, args: Args) -> Result<Exit, Failure> {
+    if let Some(n) = args.seen {
+        let document = seen::document(place, &args.run, n).await?;
+        context.print(&document, || seen::lines(&document, context.terminal.out));
+        return Ok(Exit::Done);
+    }
     if args.events {
         let document = match place {
             Place::Here(instance) => events_here(instance, &args.run).await?,

@@ -52,6 +52,7 @@ impl Things {
             ("{user}", &self.user),
             ("{rule}", &self.rule),
             ("{key}", &self.key),
+            ("{n}", "1"),
             ("{workspace}", "home"),
             ("{tool}", "read_file"),
             ("{path}", "todo.md"),
@@ -149,10 +150,12 @@ fn nobody_gets_nowhere() {
 }
 
 /// Lists and searches over all that is theirs: they answer, with nothing of others.
-const THEIR_OWN: [(&str, &str); 28] = [
+const THEIR_OWN: [(&str, &str); 30] = [
     ("get", "/usage"),
     ("get", "/usage/reprice"),
     ("get", "/budgets"),
+    ("get", "/models"),
+    ("get", "/models/explain"),
     ("get", "/provider-keys"),
     ("post", "/provider-keys"),
     ("get", "/agents/templates"),

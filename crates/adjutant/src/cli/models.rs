@@ -1,0 +1,180 @@
+//! `models`: what can be used here, what it costs, and why a strategy would choose which.
+
+use std::path::{Path, PathBuf};
+
+use adjutant_core::money::MicroUsd;
+use adjutant_core::routing::Strategy;
+use adjutant_engine::models::catalog::Catalog;
+use adjutant_engine::models::router::Needs;
+use serde_json::json;
+
+use super::Context;
+use super::place::{Place, Work};
+use super::terminal::{Style, clean, table};
+use crate::failure::{Exit, Failure};
+use crate::instance::{CATALOG, unusable};
+use crate::suggest;
+use crate::wire::{self, Explained, ModelLine, ModelList, RankedModel};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// List the models that can be used here
+    Ls {
+        /// Only those whose name holds this
+        word: Option<String>,
+    },
+    /// Show one model in full
+    Show {
+        /// Its name, as in anthropic/claude-haiku-4-5
+        model: String,
+    },
+    /// Say which model a strategy would choose now, and why
+    Explain(Question),
+    /// Lay a document in the form of models.dev over the built-in catalog
+    Sync {
+        /// The file, JSON
+        file: PathBuf,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct Question {
+    /// cheapest, fastest, smartest, balanced or fallback
+    #[arg(default_value = "balanced")]
+    strategy: String,
+    /// Tokens of input that are expected
+    #[arg(long, default_value_t = 4000)]
+    input: u64,
+    /// Tokens of output that are expected
+    #[arg(long, default_value_t = 1000)]
+    output: u64,
+    /// It has to see images
+    #[arg(long)]
+    images: bool,
+}
+
+pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failure> {
+    let place = Place::find(context, "models", Work::Looks).await?;
+    let exit = match args.command.unwrap_or(Command::Ls { word: None }) {
+        Command::Ls { word } => ls(context, &place, word.as_deref()).await,
+        Command::Show { model } => show(context, &place, &model).await,
+        Command::Explain(question) => explain(context, &place, &question).await,
+        Command::Sync { file } => sync(context, &place, &file),
+    };
+    place.close().await;
+    exit
+}
+
+async fn list(place: &Place) -> Result<ModelList, Failure> {
+    match place {
+        Place::Here(instance) => {
+            let engine = &instance.engine;
+            Ok(wire::models(engine.default_model(), &engine.models().offers()))
+        }
+        Place::There(remote) => remote.read(remote.get(&["models"], &[]).await?),
+    }
+}
+
+fn price(usd: Option<f64>) -> String {
+    usd.map_or_else(|| "?".to_owned(), |usd| format!("{usd}"))
+}
+
+async fn ls(context: &Context, place: &Place, word: Option<&str>) -> Result<Exit, Failure> {
+    let mut list = list(place).await?;
+    list.data.retain(|model| word.is_none_or(|word| model.id.contains(word)));
+    context.print(&serde_json::to_value(&list).unwrap_or_default(), || {
+        let style = context.terminal.out;
+        let mut lines = vec!["No model of a configured provider is known by that name.".to_owned()];
+        if !list.data.is_empty() {
+            let row = |model: &ModelLine| {
+                let window = model.context_window.map_or_else(|| "?".to_owned(), |size| format!("{}k", size / 1000));
+                let (input, output) = (price(model.prices.input_usd), price(model.prices.output_usd));
+                vec![clean(&model.id), window, input, output, model.grade.to_string(), model.abilities.join(" ")]
+            };
+            let cells: Vec<_> = list.data.iter().map(row).collect();
+            lines = table(&["MODEL", "WINDOW", "IN $/M", "OUT $/M", "GRADE", "CAN"], &cells, style);
+        }
+        lines.push(style.dim(&format!("default: {}", clean(&list.default_model))));
+        lines
+    });
+    Ok(Exit::Done)
+}
+
+async fn show(context: &Context, place: &Place, name: &str) -> Result<Exit, Failure> {
+    let list = list(place).await?;
+    let Some(model) = list.data.iter().find(|model| model.id == name) else {
+        let names: Vec<_> = list.data.iter().map(|model| model.id.as_str()).collect();
+        return Err(Failure::not_found(format!("There is no model `{name}` here, {}", suggest::advice(name, &names))));
+    };
+    let shown = serde_json::to_value(model).unwrap_or_default();
+    context.print(&shown, || vec![clean(&serde_json::to_string_pretty(&shown).unwrap_or_default())]);
+    Ok(Exit::Done)
+}
+
+async fn explain(context: &Context, place: &Place, question: &Question) -> Result<Exit, Failure> {
+    let word = question.strategy.as_str();
+    let Some(strategy) = Strategy::of(word) else {
+        let known = Strategy::ALL.map(Strategy::word);
+        return Err(Failure::usage(format!("There is no strategy `{word}`, {}", suggest::advice(word, &known))));
+    };
+    let choice: Explained = match place {
+        Place::Here(instance) => {
+            let (input, output, images) = (question.input, question.output, question.images);
+            let needs = Needs { tools: true, images, input, output, ..Needs::default() };
+            wire::explained(&instance.engine.models().offers(), &needs, strategy)
+        }
+        Place::There(remote) => {
+            let (input, output) = (question.input.to_string(), question.output.to_string());
+            let images = question.images.to_string();
+            let query = [("strategy", word), ("input", &input), ("output", &output), ("images", &images)];
+            remote.read(remote.get(&["models", "explain"], &query).await?)?
+        }
+    };
+    context.print(&serde_json::to_value(&choice).unwrap_or_default(), || reasons(&choice, context.terminal.out));
+    Ok(if choice.model.is_some() { Exit::Done } else { Exit::Other })
+}
+
+fn reasons(choice: &Explained, style: Style) -> Vec<String> {
+    let row = |ranked: &RankedModel| {
+        let cost = ranked.cost_microusd.map_or_else(|| "?".to_owned(), |cost| MicroUsd(cost).to_string());
+        let first = ranked.first_piece_ms.map_or_else(|| "?".to_owned(), |ms| format!("{ms} ms"));
+        vec![clean(&ranked.model), ranked.grade.to_string(), cost, first]
+    };
+    let mut lines = match &choice.model {
+        Some(model) => vec![format!("{} chooses {}", choice.strategy, clean(model))],
+        None => vec!["Nothing fits; configure a provider, or expect fewer tokens.".to_owned()],
+    };
+    if !choice.ranked.is_empty() {
+        let cells: Vec<_> = choice.ranked.iter().map(row).collect();
+        lines.extend(table(&["MODEL", "GRADE", "COST AT MOST", "FIRST PIECE"], &cells, style));
+    }
+    let left_out = choice.left_out.iter().map(|left| format!("{}: lacks {}", clean(&left.model), left.lacks));
+    lines.extend(left_out.map(|line| style.dim(&line)));
+    lines
+}
+
+fn sync(context: &Context, place: &Place, file: &Path) -> Result<Exit, Failure> {
+    let instance = match place {
+        Place::Here(instance) => instance,
+        Place::There(remote) => return Err(remote.only_here()),
+    };
+    let bytes = std::fs::read(file)
+        .map_err(|error| Failure::usage(format!("{} cannot be read: {error}. Nothing was taken.", file.display())))?;
+    let version = instance.engine.env().now().to_string();
+    let count = Catalog::built_in()
+        .clone()
+        .import(&bytes, &version)
+        .map_err(|error| Failure::usage(format!("{} cannot be used: {error}. Nothing was taken.", file.display())))?;
+    let kept = context.config()?.data.value.join(CATALOG);
+    std::fs::write(&kept, &bytes).map_err(|error| unusable(&kept, &error))?;
+    context.print(&json!({"models": count, "file": kept}), || {
+        vec![context.terminal.out.good(&format!("✔ {count} models laid over the built-in catalog"))]
+    });
+    Ok(Exit::Done)
+}

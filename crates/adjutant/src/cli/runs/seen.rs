@@ -1,0 +1,55 @@
+//! `runs show --seen N`: what the model saw in one of its calls, and how large each part is.
+
+use serde_json::Value;
+
+use crate::cli::find;
+use crate::cli::place::Place;
+use crate::cli::terminal::{Style, clean};
+use crate::failure::Failure;
+
+/// The request as a document.
+pub(super) async fn document(place: &Place, run: &str, n: usize) -> Result<Value, Failure> {
+    match place {
+        Place::Here(instance) => {
+            let run = find::run(instance, run).await?;
+            let seen = instance.engine.seen(instance.home.workspace, run, n).await?;
+            Ok(serde_json::to_value(&seen).unwrap_or_default())
+        }
+        Place::There(remote) => {
+            let run = remote.run_id(run).await?;
+            remote.get(&["runs", &run, "model-calls", &n.to_string()], &[]).await
+        }
+    }
+}
+
+/// The same for a person.
+pub(super) fn lines(seen: &Value, style: Style) -> Vec<String> {
+    let text = |value: &Value| clean(value.as_str().unwrap_or_default());
+    let proof =
+        if seen["same"] == true { "as it was sent" } else { "NOT what was sent: the program has changed since" };
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let tools: Vec<_> = list(&seen["tools"]).iter().map(text).collect();
+    let sizes = &seen["sizes"];
+    let mut lines = vec![
+        format!("call {} · turn {} · {} · {proof}", seen["n"], seen["turn"], text(&seen["model"])),
+        style.dim(&format!(
+            "system {} bytes · tools {} bytes ({}) · messages {} bytes · about {} tokens · {} bytes left out",
+            sizes["system_bytes"],
+            sizes["tools_bytes"],
+            tools.join(", "),
+            sizes["messages_bytes"],
+            sizes["estimated_tokens"],
+            seen["dropped_bytes"],
+        )),
+        style.bold("system"),
+        text(&seen["system"]),
+    ];
+    for message in list(&seen["messages"]) {
+        for part in list(&message["parts"]) {
+            let tool = part["tool"].as_str().map(|tool| format!(" {}", clean(tool))).unwrap_or_default();
+            let head = format!("{} · {}{tool} · {} bytes", text(&message["role"]), text(&part["kind"]), part["bytes"]);
+            lines.extend([style.bold(&head), text(&part["text"])]);
+        }
+    }
+    lines
+}

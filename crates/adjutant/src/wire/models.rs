@@ -1,0 +1,156 @@
+//! Models: what the server answers, and what the command line reads from it.
+
+use adjutant_core::routing::Strategy;
+use adjutant_engine::models::catalog::Rate;
+use adjutant_engine::models::router::{Lack, Needs};
+use adjutant_engine::models::{Offer, chosen};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A model that can be used here. What is not known is `null`.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub(crate) struct ModelLine {
+    /// `provider/model`: what an agent writes.
+    pub(crate) id: String,
+    /// The kind of its provider.
+    kind: String,
+    /// Tokens of question and answer together.
+    pub(crate) context_window: Option<u64>,
+    /// Tokens of an answer at the most.
+    max_output: Option<u64>,
+    /// `tools`, `images`, `documents`, `audio`, `video`, `reasoning`, `structured`, `embeddings`.
+    pub(crate) abilities: Vec<String>,
+    pub(crate) prices: ModelPrices,
+    /// The state of the prices.
+    price_version: String,
+    /// A rough grade from 1 to 10.
+    pub(crate) grade: u8,
+    /// Milliseconds until the first piece of an answer, lately.
+    first_piece_ms: Option<u64>,
+    /// Seconds for which its provider is left alone, because it failed.
+    resting_seconds: Option<u64>,
+}
+
+/// Dollars for a million tokens; `null` is not known.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub(crate) struct ModelPrices {
+    pub(crate) input_usd: Option<f64>,
+    cached_usd: Option<f64>,
+    cache_write_usd: Option<f64>,
+    pub(crate) output_usd: Option<f64>,
+    reasoning_usd: Option<f64>,
+}
+
+/// Models.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub(crate) struct ModelList {
+    /// The model of agents that say `default`.
+    pub(crate) default_model: String,
+    /// The models, by name.
+    pub(crate) data: Vec<ModelLine>,
+}
+
+/// Models for clients.
+pub(crate) fn models(default_model: &str, offers: &[Offer]) -> ModelList {
+    let mut data: Vec<_> = offers.iter().map(model).collect();
+    data.sort_by(|a, b| a.id.cmp(&b.id));
+    ModelList { default_model: default_model.to_owned(), data }
+}
+
+fn model(offer: &Offer) -> ModelLine {
+    let facts = &offer.facts;
+    let can = facts.abilities;
+    let abilities = [
+        (can.tools, "tools"),
+        (can.images, "images"),
+        (can.documents, "documents"),
+        (can.audio, "audio"),
+        (can.video, "video"),
+        (can.reasoning, "reasoning"),
+        (can.structured, "structured"),
+        (can.embeds, "embeddings"),
+    ];
+    let base = facts.prices.base;
+    let usd = |rate: Option<Rate>| rate.map(Rate::dollars);
+    ModelLine {
+        id: offer.name.clone(),
+        kind: facts.provider.clone(),
+        context_window: facts.window,
+        max_output: facts.longest_output,
+        abilities: abilities.into_iter().filter(|(can, _)| *can).map(|(_, word)| word.to_owned()).collect(),
+        prices: ModelPrices {
+            input_usd: usd(base.input),
+            cached_usd: usd(base.cached),
+            cache_write_usd: usd(base.cache_write),
+            output_usd: usd(base.output),
+            reasoning_usd: usd(base.reasoning),
+        },
+        price_version: facts.version.clone(),
+        grade: facts.grade,
+        first_piece_ms: offer.first_piece.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+        resting_seconds: offer.resting.map(|time| time.as_secs().max(1)),
+    }
+}
+
+/// A choice with its reasons.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub(crate) struct Explained {
+    /// The model that would be used; `null` where nothing fits.
+    pub(crate) model: Option<String>,
+    /// How it was chosen.
+    pub(crate) strategy: String,
+    /// All that could have been chosen, best first.
+    pub(crate) ranked: Vec<RankedModel>,
+    /// All that could not, and what they lack.
+    pub(crate) left_out: Vec<LackingModel>,
+}
+
+/// A model in its place.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub(crate) struct RankedModel {
+    pub(crate) model: String,
+    pub(crate) grade: u8,
+    /// What the expected call costs at the most; `null` where the price is not known.
+    pub(crate) cost_microusd: Option<u64>,
+    pub(crate) first_piece_ms: Option<u64>,
+}
+
+/// A model that could not be chosen.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub(crate) struct LackingModel {
+    pub(crate) model: String,
+    /// `tools`, `images`, `structured`, `reasoning`, `talk`, `room` or `resting`.
+    pub(crate) lacks: String,
+}
+
+const fn lacks(lack: &Lack) -> &'static str {
+    match lack {
+        Lack::Tools => "tools",
+        Lack::Images => "images",
+        Lack::Structured => "structured",
+        Lack::Reasoning => "reasoning",
+        Lack::Talk => "talk",
+        Lack::Room { .. } => "room",
+        Lack::Resting { .. } => "resting",
+    }
+}
+
+/// What a strategy would choose now, for clients.
+pub(crate) fn explained(offers: &[Offer], needs: &Needs, strategy: Strategy) -> Explained {
+    let (model, ranked, left_out) = match chosen(offers, needs, strategy) {
+        Ok(choice) => (Some(choice.model), choice.ranked, choice.left_out),
+        Err(none) => (None, Vec::new(), none.left_out),
+    };
+    let ranked = ranked.into_iter().map(|ranked| RankedModel {
+        model: ranked.model,
+        grade: ranked.grade,
+        cost_microusd: ranked.cost_microusd,
+        first_piece_ms: ranked.first_piece_ms,
+    });
+    let lacking = |left: adjutant_engine::models::router::LeftOut| LackingModel {
+        lacks: lacks(&left.lack).to_owned(),
+        model: left.model,
+    };
+    let left_out = left_out.into_iter().map(lacking).collect();
+    Explained { model, strategy: strategy.word().to_owned(), ranked: ranked.collect(), left_out }
+}

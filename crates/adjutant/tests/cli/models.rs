@@ -1,0 +1,83 @@
+//! Models at the command line: what there is, why one is chosen, and what it saw; with and without a server.
+
+use serde_json::json;
+
+use crate::api::client::Server;
+use crate::house::{House, text};
+
+fn two_providers() -> House {
+    let house = House::new();
+    let provider = |name: &str, kind: &str| {
+        format!("[providers.{name}]\nkind = \"{kind}\"\nbase_url = \"http://127.0.0.1:9/v1\"\n")
+    };
+    house.configure(&(provider("work", "openai") + &provider("lab", "deepseek")));
+    house
+}
+
+/// Models are listed, and a choice is explained.
+fn story(house: &House) {
+    let listed = house.document(&["models", "ls", "gpt-5.4-mini"]);
+    let mini = listed["data"].as_array().unwrap().iter().find(|model| model["id"] == "work/gpt-5.4-mini").unwrap();
+    assert!(mini["prices"]["input_usd"].as_f64().unwrap() > 0.0, "{mini:#}");
+    let shown = house.document(&["models", "show", "work/gpt-5.4-mini"]);
+    assert_eq!(&shown, mini);
+    let choice = house.document(&["models", "explain", "cheapest"]);
+    assert_eq!((&choice["strategy"], &choice["model"]), (&json!("cheapest"), &choice["ranked"][0]["model"]));
+    let costs = choice["ranked"].as_array().unwrap().iter().filter_map(|model| model["cost_microusd"].as_u64());
+    assert!(costs.is_sorted(), "{choice:#}");
+    assert!(!choice["left_out"].as_array().unwrap().is_empty(), "some call no tools: {choice:#}");
+    let told = house.adjutant(&["models", "explain", "smartest"]);
+    assert!(told.out.starts_with("smartest chooses ") && told.out.contains("lacks"), "{told}");
+    assert_eq!(house.adjutant(&["models", "explain", "prettiest"]).code, Some(2));
+    let huge = house.adjutant(&["models", "explain", "cheapest", "--input", "90000000"]);
+    assert!(huge.code == Some(1) && huge.out.contains("Nothing fits"), "{huge}");
+    assert_ne!(house.adjutant(&["models", "show", "work/no-such"]).code, Some(0));
+}
+
+#[test]
+fn models_are_listed_and_a_choice_is_explained() {
+    story(&two_providers());
+}
+
+#[test]
+fn models_are_the_same_at_the_server() {
+    let server = Server::start(two_providers());
+    story(&server.house);
+    let refused = server.house.adjutant(&["models", "sync", "any.json"]);
+    assert!(refused.code != Some(0) && refused.err.contains("data directory"), "{refused}");
+}
+
+#[test]
+fn a_document_is_laid_over_the_built_in_catalog_and_stays() {
+    let house = two_providers();
+    let file = house.path().join("models.json");
+    let model = json!({"id": "gpt-99", "name": "GPT 99", "limit": {"context": 1000, "output": 100}, "cost": {"input": 1, "output": 2}});
+    std::fs::write(&file, json!({"openai": {"id": "openai", "models": {"gpt-99": model}}}).to_string()).unwrap();
+    assert_eq!(house.document(&["models", "sync", file.to_str().unwrap()])["models"], 1);
+    let shown = house.document(&["models", "show", "work/gpt-99"]);
+    assert_eq!((&shown["context_window"], &shown["prices"]["output_usd"]), (&json!(1000), &json!(2.0)));
+    std::fs::write(&file, "[1, 2").unwrap();
+    let refused = house.adjutant(&["models", "sync", file.to_str().unwrap()]);
+    assert!(refused.code == Some(2) && refused.err.contains("Nothing was taken"), "{refused}");
+    assert_eq!(house.document(&["models", "show", "work/gpt-99"])["context_window"], 1000);
+}
+
+#[test]
+fn what_the_model_saw_is_made_again_from_the_log() {
+    let house = House::new();
+    let (run, _) = house.asked();
+    let calls = house.document(&["runs", "show", &run])["model_calls"].as_array().unwrap().len();
+    assert!(calls > 1);
+    for n in 1..=calls {
+        let seen = house.document(&["runs", "show", &run, "--seen", &n.to_string()]);
+        assert_eq!(seen["same"], true, "{seen:#}");
+        assert!(seen["sizes"]["messages_bytes"].as_u64().unwrap() > 0, "{seen:#}");
+    }
+    let last = house.document(&["runs", "show", &run, "--seen", &calls.to_string()]);
+    let shown = house.adjutant(&["runs", "show", &run, "--seen", "1"]);
+    assert!(shown.out.contains("as it was sent") && shown.out.contains("tidy the welcome notes"), "{shown}");
+    assert_ne!(house.adjutant(&["runs", "show", &run, "--seen", "99"]).code, Some(0));
+    let server = Server::start(house);
+    let there = server.house.document(&["runs", "show", &run, "--seen", &calls.to_string()]);
+    assert_eq!((&there, text(&there["messages"][0]["role"]).as_str()), (&last, "user"));
+}

@@ -1,0 +1,152 @@
+//! What the model saw in one of its calls, made again from the log: nothing of a request is stored but its hash.
+
+use adjutant_core::content::Hash;
+use adjutant_core::id::{RunId, WorkspaceId};
+use adjutant_core::message::{Message, ModelRequest, Part, Role};
+use adjutant_core::run::event::Event;
+use adjutant_core::run::state::State;
+use adjutant_core::run::transcript;
+use serde::Serialize;
+
+use crate::asking::tool_definitions;
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::log::{RunLog, texts};
+
+/// Rough bytes of a token, for shares of a request.
+const BYTES_PER_TOKEN: u64 = 4;
+
+/// A request to a model, made again.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SeenRequest {
+    /// The number of the call, from 1.
+    pub n: usize,
+    /// The turn.
+    pub turn: u32,
+    /// The attempt at it.
+    pub attempt: u32,
+    /// The model that was asked.
+    pub model: String,
+    /// The recorded hash of the request.
+    pub request_hash: Hash,
+    /// Whether what is shown has that hash: it is what was sent, to the last byte.
+    pub same: bool,
+    /// Bytes of old content that were left out to fit the window.
+    pub dropped_bytes: u64,
+    /// Output tokens at the most.
+    pub max_tokens: u32,
+    /// How large its parts are.
+    pub sizes: SeenSizes,
+    /// The system prompt.
+    pub system: String,
+    /// The tools it was shown, by name.
+    pub tools: Vec<String>,
+    /// The conversation.
+    pub messages: Vec<SeenMessage>,
+}
+
+/// How large the parts of a request are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct SeenSizes {
+    /// Bytes of the system prompt.
+    pub system_bytes: u64,
+    /// Bytes of the tool definitions.
+    pub tools_bytes: u64,
+    /// Bytes of the conversation.
+    pub messages_bytes: u64,
+    /// About how many tokens it is in all.
+    pub estimated_tokens: u64,
+}
+
+/// One message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SeenMessage {
+    /// `user`, `assistant` or `tool`.
+    pub role: Role,
+    /// Its parts, in order.
+    pub parts: Vec<SeenPart>,
+}
+
+/// One part of a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SeenPart {
+    /// `text`, `image`, `thinking`, `call` or `result`.
+    pub kind: &'static str,
+    /// The tool, for a call or a result.
+    pub tool: Option<String>,
+    /// Its text; of an image only what it is.
+    pub text: String,
+    /// Its bytes.
+    pub bytes: u64,
+}
+
+impl Engine {
+    /// What the model saw in a call of a run, by the number of the call, from 1.
+    ///
+    /// # Errors
+    /// When there is no such run or call, or its log cannot be followed.
+    pub async fn seen(&self, workspace: WorkspaceId, run: RunId, n: usize) -> Result<SeenRequest, EngineError> {
+        let log = RunLog::load(self.store(), self.env(), workspace, run).await?;
+        let start = log.state.start.as_ref().ok_or_else(|| EngineError::not_found("run", run))?;
+        let base = self.base_messages(workspace, start.base, start.limits.context_bytes).await?;
+        let tools = tool_definitions(self, &log).await?;
+        let mut state = State::default();
+        let mut count = 0;
+        for item in self.recorded(workspace, run, 0, None).await? {
+            if let Event::ModelRequested(asked) = &item.event {
+                count += 1;
+                if count == n {
+                    let (mut request, dropped) = transcript::request(&state, &base, &tools)
+                        .map_err(|overflow| EngineError::BadLog { run, why: overflow.to_string() })?;
+                    let hash = request.hash();
+                    let loaded = texts(self.store(), workspace, &request.missing()).await?;
+                    request.fill(&loaded);
+                    let seen = shown(&request);
+                    let same = hash == asked.request;
+                    let (turn, attempt, request_hash) = (asked.turn, asked.attempt, asked.request);
+                    return Ok(SeenRequest { n, turn, attempt, request_hash, same, dropped_bytes: dropped, ..seen });
+                }
+            }
+            state.apply(&item.event, item.seq, item.at).map_err(|bad| EngineError::impossible(run, &bad))?;
+        }
+        Err(EngineError::not_found("model call", n))
+    }
+}
+
+fn shown(request: &ModelRequest) -> SeenRequest {
+    let tools_bytes = serde_json::to_vec(&*request.tools).map_or(0, |bytes| bytes.len() as u64);
+    let parts = request.messages.iter().flat_map(|message| &message.parts);
+    let (system_bytes, messages_bytes) = (request.system.len(), parts.map(|part| part.content().len()).sum());
+    let estimated_tokens = (system_bytes + tools_bytes + messages_bytes).div_ceil(BYTES_PER_TOKEN);
+    SeenRequest {
+        n: 0,
+        turn: 0,
+        attempt: 0,
+        model: request.model.clone(),
+        request_hash: Hash::ZERO,
+        same: false,
+        dropped_bytes: 0,
+        max_tokens: request.max_tokens,
+        sizes: SeenSizes { system_bytes, tools_bytes, messages_bytes, estimated_tokens },
+        system: request.system.text().into_owned(),
+        tools: request.tools.iter().map(|tool| tool.name.clone()).collect(),
+        messages: request.messages.iter().map(message).collect(),
+    }
+}
+
+fn message(message: &Message) -> SeenMessage {
+    SeenMessage { role: message.role, parts: message.parts.iter().map(part).collect() }
+}
+
+fn part(part: &Part) -> SeenPart {
+    let bytes = part.content().len();
+    let text = || part.content().text().into_owned();
+    let (kind, tool, text) = match part {
+        Part::Text { .. } => ("text", None, text()),
+        Part::Image { media_type, .. } => ("image", None, media_type.clone()),
+        Part::Thinking { .. } => ("thinking", None, text()),
+        Part::Call { name, .. } => ("call", Some(name.clone()), text()),
+        Part::Result { name, .. } => ("result", Some(name.clone()), text()),
+    };
+    SeenPart { kind, tool, text, bytes }
+}
