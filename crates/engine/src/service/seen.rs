@@ -116,7 +116,7 @@ impl Engine {
 fn shown(request: &ModelRequest) -> SeenRequest {
     let tools_bytes = serde_json::to_vec(&*request.tools).map_or(0, |bytes| bytes.len() as u64);
     let parts = request.messages.iter().flat_map(|message| &message.parts);
-    let (system_bytes, messages_bytes) = (request.system.len(), parts.map(|part| part.content().len()).sum());
+    let (system_bytes, messages_bytes) = (request.system.len(), parts.map(|part| part.content().len()).sum::<u64>());
     let estimated_tokens = (system_bytes + tools_bytes + messages_bytes).div_ceil(BYTES_PER_TOKEN);
     SeenRequest {
         n: 0,
