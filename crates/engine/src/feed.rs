@@ -7,6 +7,7 @@ use adjutant_core::id::{RunId, WorkspaceId};
 use adjutant_core::limits::FEED_BACKLOG;
 use adjutant_core::message::Delta;
 use adjutant_core::run::chain::StreamId;
+use adjutant_core::run::event::Event;
 use adjutant_models::DeltaSink;
 use tokio::sync::Notify;
 use tokio::sync::broadcast::error::RecvError;
@@ -138,6 +139,7 @@ impl Engine {
             ready: Vec::new(),
             over: false,
             stale: true,
+            answered: 0,
         }
     }
 }
@@ -152,6 +154,8 @@ pub struct Follower {
     ready: Vec<Recorded>,
     over: bool,
     stale: bool,
+    /// The last turn whose answer was seen.
+    answered: u32,
 }
 
 impl Follower {
@@ -163,7 +167,11 @@ impl Follower {
         loop {
             if let Some(recorded) = self.ready.pop() {
                 self.after = recorded.seq;
-                self.over |= matches!(recorded.event, adjutant_core::run::event::Event::RunEnded(_));
+                match &recorded.event {
+                    Event::ModelAnswered(body) => self.answered = body.turn,
+                    Event::RunEnded(_) => self.over = true,
+                    _ => {}
+                }
                 return Ok(Some(FeedItem::Event(Box::new(recorded))));
             }
             if self.over {
@@ -176,6 +184,8 @@ impl Follower {
             let Some(line) = &self.line else { return Ok(None) };
             match line.next().await {
                 Signal::Grew => self.stale = true,
+                // The log may have been read beyond a piece that was still on its way: what replaces it was seen.
+                Signal::Piece(piece) if piece.turn <= self.answered => {}
                 Signal::Piece(piece) => return Ok(Some(FeedItem::Piece(piece))),
             }
         }
@@ -219,5 +229,32 @@ pub(crate) async fn dispatch(engine: Engine) {
             }
             Err(RecvError::Closed) => return,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use adjutant_models::Scripted;
+    use futures::FutureExt;
+
+    use super::*;
+    use crate::Agent;
+
+    #[tokio::test]
+    async fn a_piece_that_comes_after_what_replaces_it_is_not_shown() {
+        let script = "- calls: [{ name: kv_set, arguments: { key: a, value: b } }]";
+        let model = Scripted::parse(script).unwrap();
+        let agent = Agent::builder("Tester").toolsets(["kv"]).can_write().model(model).build().await.unwrap();
+        let run = agent.run("go").await.unwrap();
+        let mut follower = agent.engine().follow(agent.workspace(), run.id, 0);
+        let late = |turn| agent.engine().pieces(run.id, turn).text("late");
+        late(1);
+        let mut seen = Vec::new();
+        while let Some(Ok(Some(item))) = follower.next().now_or_never() {
+            seen.push(item);
+        }
+        assert!(seen.iter().all(|item| matches!(item, FeedItem::Event(_))) && !seen.is_empty(), "{seen:?}");
+        late(2);
+        assert!(matches!(follower.next().await, Ok(Some(FeedItem::Piece(Piece { turn: 2, .. })))));
     }
 }
