@@ -52,6 +52,8 @@ const SCREENS: Screen[] = [
   ['/settings/stop', 'Stop everything', 390, 'dark'],
   ['/settings/profile', 'Present password', 1440, 'light'],
   ['/settings/appearance', 'Colours', 390, 'light'],
+  ['/settings/models', 'Which one would it be?', 390, 'dark'],
+  ['/agents/guide?tab=credentials', 'No keys are kept here', 1024, 'light'],
   ['/settings/tokens', 'New token', 1024, 'dark'],
   ['/settings/people', 'Members', 390, 'dark'],
   ['/settings/tools', 'read_file', 390, 'light'],

@@ -29,6 +29,8 @@ export async function startBrowser(more: string[] = []): Promise<Browser> {
       ...more,
     ],
   })
+  // Well below the time of a test, so that a failure says where it waited.
+  context.setDefaultTimeout(Number(process.env['ADJUTANT_TEST_PATIENCE_MS'] ?? 30_000))
   return {
     context,
     async close() {

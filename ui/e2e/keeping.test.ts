@@ -112,6 +112,7 @@ it('goes on from an event in the middle of a run, without touching anything', as
   await page.getByRole('button', { name: /tool_result/ }).first().click()
   await page.getByRole('button', { name: 'Start the fork' }).click()
   await page.waitForURL((url) => url.pathname.startsWith('/runs/') && !first.includes(url.pathname))
+  await page.getByRole('heading', { name: 'A fork of another run' }).waitFor()
   await page.getByText('Done').first().waitFor()
 })
 

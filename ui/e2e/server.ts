@@ -27,6 +27,8 @@ export interface Start {
   script?: string
   /** What that model costs; nobody knows without it. */
   dollarsForAMillion?: number
+  /** More of the configuration, as TOML. */
+  settings?: string
   /** Agents that are there from the first start, by the name of their file. */
   agents?: Record<string, string>
   /** Takes the build that can be made to crash: it has a tool whose end only a person can tell. */
@@ -34,14 +36,14 @@ export interface Start {
   env?: Env
 }
 
-export async function startServer({ script, dollarsForAMillion, agents, canCrash, env }: Start = {}): Promise<Server> {
+export async function startServer({ script, dollarsForAMillion, settings, agents, canCrash, env }: Start = {}): Promise<Server> {
   const which = canCrash ? 'ADJUTANT_FAULTS_BIN' : 'ADJUTANT_BIN'
   const binary = process.env[which]
   if (!binary) throw new Error(`${which} must name the server to test; \`make test\` sets it`)
 
   const data = await mkdtemp(join(tmpdir(), 'adjutant-e2e-'))
   const listen = `127.0.0.1:${await freePort()}`
-  const config = script === undefined ? [] : ['--config', await configOf(data, script, dollarsForAMillion)]
+  const config = script === undefined ? [] : ['--config', await configOf(data, script, dollarsForAMillion, settings ?? '')]
   for (const [name, text] of Object.entries(agents ?? {})) {
     await mkdir(join(data, 'agents'), { recursive: true })
     await writeFile(join(data, 'agents', name), text)
@@ -67,11 +69,11 @@ export async function startServer({ script, dollarsForAMillion, agents, canCrash
   }
 }
 
-async function configOf(folder: string, script: string, dollars: number | undefined): Promise<string> {
+async function configOf(folder: string, script: string, dollars: number | undefined, more: string): Promise<string> {
   const file = join(folder, 'e2e.toml')
   const prices = dollars === undefined ? '' : `input_usd = "${dollars}"\noutput_usd = "${dollars}"\n`
   await writeFile(join(folder, 'story.yaml'), script)
-  await writeFile(file, 'default_model = "test/any"\n\n[providers.test]\nkind = "scripted"\nscript = "story.yaml"\n' + prices)
+  await writeFile(file, 'default_model = "test/any"\n\n[providers.test]\nkind = "scripted"\nscript = "story.yaml"\n' + prices + more)
   return file
 }
 

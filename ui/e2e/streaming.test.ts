@@ -7,7 +7,7 @@ const SCRIPT = `
 - when: { user: count }
   text: "${WORDS.join(' ')}"
   chunk: 8
-  pace_ms: 60
+  pace_ms: 120
 - when: { user: harm }
   text: |
     <img src="https://evil.example/pixel.png" onerror="document.title='owned'">

@@ -64,6 +64,17 @@ export interface Chat {
   forked_from: string | null
   created_at: string
   runs?: Run[]
+  /** Messages that wait until the chat is free, the first first. */
+  waiting?: Waiting[]
+}
+
+export interface Waiting {
+  /** The run that it will be. */
+  id: string
+  user_message: string
+  created_at: string
+  /** Why it could not be started when the chat was free. */
+  error?: string | null
 }
 
 export type Scope = 'once' | 'run' | 'chat' | 'always'

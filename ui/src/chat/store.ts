@@ -32,5 +32,9 @@ export const useChats = defineStore('chats', () => {
     all.value.push(...page.data)
     cursor.value = page.next_cursor
   }
-  return { all, cursor, isLoaded, problem, load, more }
+  /** One that is no more. */
+  function forget(id: string): void {
+    all.value = all.value.filter((chat) => chat.id !== id)
+  }
+  return { all, cursor, isLoaded, problem, load, more, forget }
 })

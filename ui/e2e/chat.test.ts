@@ -1,0 +1,105 @@
+// What a chat can do beside talking: only plan, another model, messages that wait for their turn, and an end.
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { begin, order, setUp, type Story } from './story'
+
+const SCRIPT = `
+- when: { user: long }
+  text: "${Array.from({ length: 60 }, (_, n) => `piece${n + 1}`).join(' ')}"
+  chunk: 8
+  pace_ms: 60
+- when: { user: change, turn: 1 }
+  calls:
+    - { name: write_file, arguments: { path: /todo.md, content: "all new" } }
+- when: { user: change }
+  text: "It came to this: \${last_result}"
+- text: Heard.
+`
+
+let story: Story
+beforeAll(async () => {
+  story = await begin({ script: SCRIPT })
+  await setUp(story)
+})
+afterAll(() => story?.end())
+
+it('only plans when it is told so, and says so', async () => {
+  const { page, server } = story
+  await page.goto(server.url)
+  await page.getByRole('button', { name: 'Mode: As set' }).click()
+  await page.getByRole('menuitemradio', { name: /^Plan/ }).click()
+  const box = page.getByRole('textbox', { name: 'Message' })
+  await box.fill('change')
+  await box.press('Enter')
+  await page.getByText(/It came to this/).waitFor()
+  expect(await page.getByRole('button', { name: 'Approve', exact: true }).count()).toBe(0)
+  // The choice stays with the chat, and ends by a command.
+  await page.getByRole('button', { name: 'Mode: Plan' }).waitFor()
+  await box.pressSequentially('/auto')
+  await page.keyboard.press('Enter')
+  await page.getByRole('button', { name: 'Mode: As set' }).waitFor()
+  await page.goto(`${server.url}/files/welcome?path=/todo.md`)
+  await page.getByText('buy mlik').waitFor()
+})
+
+it('asks another model when somebody chooses one', async () => {
+  const { page, server } = story
+  await page.goto(server.url)
+  await page.getByLabel('Model').locator('option:checked', { hasText: 'test/any' }).waitFor({ state: 'attached' })
+  await page.getByLabel('Model').selectOption({ label: 'Another…' })
+  await page.getByLabel('Provider and model').fill('demo/guide')
+  await page.keyboard.press('Enter')
+  await page.getByLabel('Model').locator('option:checked', { hasText: 'demo/guide' }).waitFor({ state: 'attached' })
+  await page.getByRole('textbox', { name: 'Message' }).fill('what do you remember')
+  await page.keyboard.press('Enter')
+  await page.getByRole('link', { name: 'See the run' }).click()
+  await page.getByText('demo/guide').first().waitFor()
+})
+
+it('lets messages wait while the agent is at work, and gives them back', async () => {
+  const { page } = story
+  await order(story, 'long')
+  await page.getByText('piece3').waitFor()
+  const box = page.getByRole('textbox', { name: 'Message' })
+  await box.fill('the second')
+  await page.getByRole('button', { name: 'Send when it is free' }).click()
+  await page.getByRole('article', { name: 'Waits: the second' }).getByText('Waits for its turn').waitFor()
+  await box.fill('the third')
+  await box.press('Enter')
+  const third = page.getByRole('article', { name: 'Waits: the third' })
+  await third.getByRole('button', { name: 'Take back' }).click()
+  await third.waitFor({ state: 'detached' })
+  expect(await box.inputValue()).toBe('the third')
+
+  await page.getByRole('article', { name: 'Message: the second' }).getByText('Heard.').waitFor()
+  expect(await page.getByRole('article', { name: /^Waits/ }).count()).toBe(0)
+  expect(await page.getByRole('article').count()).toBe(2)
+})
+
+it('forgets a chat for good after asking once more', async () => {
+  const { page } = story
+  await order(story, 'a word that nobody shall read')
+  await page.getByText('Heard.').waitFor()
+  const chat = page.url()
+  await page.getByRole('button', { name: 'What can be done with this chat' }).click()
+  await page.getByRole('menuitem', { name: 'Delete…' }).click()
+  const question = page.getByRole('alertdialog', { name: 'Delete the chat' })
+  await question.getByText('for good').waitFor()
+  await question.getByRole('button', { name: 'Cancel' }).click()
+  await page.getByText('Heard.').waitFor()
+
+  await page.getByRole('textbox', { name: 'Message' }).pressSequentially('/delete')
+  await page.keyboard.press('Enter')
+  await question.getByRole('button', { name: 'Delete the chat' }).click()
+  await page.getByRole('heading', { name: /What should be done/ }).waitFor()
+  await page.getByText('The chat is deleted.').waitFor()
+  expect(await page.getByRole('link', { name: 'a word that nobody shall read' }).count()).toBe(0)
+  const before = story.wrong.length
+  await page.goto(chat)
+  await page.getByRole('alert').waitFor()
+  // A browser reports the answer that says so.
+  story.wrong.splice(before)
+})
+
+it('did all that without an error and without asking anybody else', () => {
+  expect(story.wrong).toEqual([])
+})

@@ -1,0 +1,22 @@
+import { expect, it } from 'vitest'
+import type { Agent } from '../api/types'
+import { choicesBody, choicesOf, modesFor, moveChoices, NEW_CHAT } from './choices'
+
+const agent = (autonomy: Agent['autonomy']): Agent => ({ autonomy }) as Agent
+
+it('offers only modes that lower what the agent does by itself', () => {
+  expect(modesFor(agent('full'))).toEqual(['', 'low', 'none', 'plan'])
+  expect(modesFor(agent('low'))).toEqual(['', 'none', 'plan'])
+  expect(modesFor(agent('none'))).toEqual(['', 'plan'])
+})
+
+it('says nothing to the server about what nobody chose', () => {
+  expect(choicesBody({ mode: '', model: '' })).toEqual({})
+  expect(choicesBody({ mode: 'plan', model: 'demo/guide' })).toEqual({ autonomy: 'plan', model: 'demo/guide' })
+})
+
+it('goes along from the new chat into the chat, and the next new one begins anew', () => {
+  choicesOf(NEW_CHAT).mode = 'plan'
+  moveChoices('chat_1')
+  expect([choicesOf('chat_1').mode, choicesOf(NEW_CHAT).mode]).toEqual(['plan', ''])
+})

@@ -1,0 +1,36 @@
+// How the next order of a chat is carried out: how freely, and by which model. Kept while the page is open.
+import { reactive } from 'vue'
+import type { Agent } from '../api/types'
+
+/** Empty is as the agent is set. A mode lowers what the agent does by itself and never raises it. */
+export type Mode = '' | 'low' | 'none' | 'plan'
+export interface Choices {
+  mode: Mode
+  model: string
+}
+export const NEW_CHAT = 'new'
+
+const kept = reactive(new Map<string, Choices>())
+
+export function choicesOf(chat: string): Choices {
+  if (!kept.has(chat)) kept.set(chat, { mode: '', model: '' })
+  return kept.get(chat) as Choices
+}
+/** A new chat that got its first message takes its choices along. */
+export function moveChoices(chat: string): void {
+  kept.set(chat, { ...choicesOf(NEW_CHAT) })
+  kept.delete(NEW_CHAT)
+}
+
+/** What the server is told. */
+export const choicesBody = ({ mode, model }: Choices): { autonomy?: Exclude<Mode, ''>; model?: string } => ({
+  ...(mode && { autonomy: mode }),
+  ...(model && { model }),
+})
+
+const LEVELS: readonly Agent['autonomy'][] = ['none', 'low', 'medium', 'high', 'full']
+/** The modes that lower something: those the agent has not already. */
+export function modesFor(agent: Agent | undefined): Mode[] {
+  const level = LEVELS.indexOf(agent?.autonomy ?? 'full')
+  return ['', ...(level > 1 ? (['low'] as const) : []), ...(level > 0 ? (['none'] as const) : []), 'plan']
+}
