@@ -21,12 +21,14 @@ use secrecy::ExposeSecret;
 
 pub(crate) use self::agents::{files_of, known, save as save_agent_file};
 pub(crate) use self::beacon::Beacon;
+pub(crate) use self::key::NAME as MASTER_KEY;
 use self::lock::Lock;
 use crate::agent_file::Problem;
 use crate::config::{self, Config, Database};
 use crate::failure::{Exit, Failure};
 
-const DATABASE: &str = "adjutant.db";
+/// The database, if it is SQLite.
+pub(crate) const DATABASE: &str = "adjutant.db";
 const NOTEBOOKS: &str = "notebooks";
 /// What was laid over the built-in catalog of models.
 pub(crate) const CATALOG: &str = "catalog.json";

@@ -1,6 +1,7 @@
 //! The front door: reads the command line, runs one command, and tells the shell how it went.
 
 mod agent_file;
+mod backup;
 mod cli;
 mod config;
 mod diagnosis;

@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use sqlx::{AssertSqlSafe, Column as _, Postgres, Row as _, Transaction, TypeInfo as _, ValueRef as _};
+use sqlx::{Column as _, Postgres, Row as _, Transaction, TypeInfo as _, ValueRef as _};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::StoreError;
 use crate::lite::{self, Writing};
 use crate::set::{SetSql, transpose};
 use crate::sqlite::Readers;
-use crate::value::{Arg, Args, Row, Value};
+use crate::value::{Args, Row, Value};
 
 /// Statement text: constant, or put together from constant pieces. Never holds a value.
 pub(crate) type Text = Cow<'static, str>;
@@ -45,19 +45,21 @@ pub(crate) enum Disk {
     Apart,
 }
 
+/// A statement with its values, for PostgreSQL.
 macro_rules! query {
     ($sql:expr, $args:expr) => {{
-        let mut query = sqlx::query(AssertSqlSafe($sql));
+        let mut query = sqlx::query(sqlx::AssertSqlSafe($sql));
         for arg in $args {
             query = match arg {
-                Arg::Int(value) => query.bind(value),
-                Arg::Text(value) => query.bind(value),
-                Arg::Bytes(value) => query.bind(value),
+                $crate::value::Arg::Int(value) => query.bind(value),
+                $crate::value::Arg::Text(value) => query.bind(value),
+                $crate::value::Arg::Bytes(value) => query.bind(value),
             };
         }
         query
     }};
 }
+pub(crate) use query;
 
 impl Db {
     pub(crate) const fn dialect(&self) -> Dialect {
@@ -239,7 +241,7 @@ impl Tx {
     }
 }
 
-fn postgres_rows(rows: &[sqlx::postgres::PgRow]) -> Result<Vec<Row>, StoreError> {
+pub(crate) fn postgres_rows(rows: &[sqlx::postgres::PgRow]) -> Result<Vec<Row>, StoreError> {
     let read = |row: &sqlx::postgres::PgRow| {
         let columns = row.columns().iter().map(|column| {
             let at = column.ordinal();

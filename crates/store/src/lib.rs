@@ -34,6 +34,7 @@ mod branch;
 mod budgets;
 mod chats;
 mod commit;
+mod copy;
 mod db;
 mod error;
 mod fault;
@@ -72,6 +73,7 @@ mod waiting;
 mod writer;
 
 pub use branch::Link;
+pub use copy::{Batch, Copied, CopyFor, Snapshot, Target, copy};
 pub use error::{Source, StoreError};
 pub use health::{Health, Tallies};
 #[cfg(feature = "sim")]

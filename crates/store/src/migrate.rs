@@ -1,6 +1,7 @@
 //! Brings the schema forward, one transaction per step, and refuses what it must not touch. Never goes back.
 
 use crate::StoreError;
+use crate::copy::MARK;
 use crate::db::{Db, Dialect, Tx};
 use crate::keys;
 use crate::seal::Sealing;
@@ -49,6 +50,17 @@ pub(crate) async fn migrate(db: &Db, sealing: &Sealing) -> Result<(), StoreError
     }
 }
 
+/// What makes the tables of a schema that this program knows, and of no later one.
+pub(crate) fn scripts(schema: u64, dialect: Dialect) -> Result<Vec<&'static str>, StoreError> {
+    let count = usize::try_from(schema).unwrap_or(usize::MAX);
+    let steps = MIGRATIONS.get(..count).ok_or(StoreError::NewerSchema { found: schema, known: KNOWN })?;
+    let text = |step: &Migration| match dialect {
+        Dialect::Sqlite => step.sqlite,
+        Dialect::Postgres => step.postgres,
+    };
+    Ok(steps.iter().map(text).collect())
+}
+
 /// The schema of the database, 0 for an empty one.
 async fn schema(tx: &mut Tx) -> Result<u64, StoreError> {
     let tables = match tx.dialect() {
@@ -58,6 +70,10 @@ async fn schema(tx: &mut Tx) -> Result<u64, StoreError> {
     if count(tx, tables).await? == 0 {
         let strange = tx.dialect() == Dialect::Sqlite && count(tx, "SELECT count(*) FROM sqlite_master").await? > 0;
         return if strange { Err(StoreError::Corrupt("it belongs to another program".into())) } else { Ok(0) };
+    }
+    if get(tx, MARK).await?.is_some() {
+        let why = "a copy into this database did not come to its end; let it go on, or empty the database";
+        return Err(StoreError::Conflict(why.to_owned()));
     }
     let min_binary = number(tx, "min_binary").await?;
     if min_binary > KNOWN {

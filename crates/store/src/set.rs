@@ -49,7 +49,7 @@ impl SetSql {
     }
 
     /// The text: for one row on SQLite, for all on PostgreSQL.
-    pub(crate) fn text(&'static self, dialect: Dialect) -> &'static str {
+    pub(crate) fn text(&self, dialect: Dialect) -> &str {
         match dialect {
             Dialect::Postgres => &self.postgres,
             Dialect::Sqlite => &self.sqlite,

@@ -17,7 +17,7 @@ const OLDEST: (u32, u32, u32) = (3, 51, 3);
 /// Connections for reading that are kept. Reads are short; more would only compete for the processor.
 const READERS: usize = 4;
 /// Nobody else writes to the file; a wait this long means that something is badly wrong.
-const BUSY: Duration = Duration::from_secs(10);
+pub(crate) const BUSY: Duration = Duration::from_secs(10);
 /// Pages of the write-ahead log before it is written back: 16 MiB, so that busy times are not spent copying.
 const CHECKPOINT_PAGES: i64 = 4000;
 /// Prepared statements that a connection keeps: more than the store has.
@@ -47,7 +47,7 @@ fn open_both(file: PathBuf, durability: Durability) -> Result<(Connection, Reade
     Ok((writer, readers))
 }
 
-fn connect(file: &Path, durability: Durability) -> Result<Connection, StoreError> {
+pub(crate) fn connect(file: &Path, durability: Durability) -> Result<Connection, StoreError> {
     let connection = Connection::open(file)?;
     connection.busy_timeout(BUSY)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
@@ -121,7 +121,7 @@ fn opening(error: StoreError) -> StoreError {
 
 /// Makes the file, readable by its owner only; SQLite gives the files beside it the same mode. Also tells a directory that
 /// cannot be written from a database that cannot be opened.
-fn touch(file: &Path) -> Result<(), StoreError> {
+pub(crate) fn touch(file: &Path) -> Result<(), StoreError> {
     use std::os::unix::fs::OpenOptionsExt as _;
     let mut options = std::fs::OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);

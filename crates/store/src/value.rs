@@ -48,6 +48,11 @@ impl Row {
         Self(values.into_iter())
     }
 
+    /// The columns that are left.
+    pub(crate) fn rest(self) -> Vec<Value> {
+        self.0.collect()
+    }
+
     /// The next column.
     pub(crate) fn take<T: Column>(&mut self) -> Result<T, StoreError> {
         let value = self.0.next().ok_or_else(|| StoreError::Corrupt("a row has too few columns".into()))?;

@@ -3,6 +3,7 @@
 mod agents;
 mod audit;
 mod backtest;
+mod backup;
 mod budgets;
 mod check;
 mod clean_log;
@@ -20,6 +21,7 @@ mod openapi;
 mod output;
 mod people;
 mod place;
+mod progress;
 mod prompt;
 mod remote;
 mod rules;
@@ -123,6 +125,10 @@ enum Command {
     Ws(people::Ws),
     /// Keep a token for a server
     Login(remote::Login),
+    /// Write the whole instance into one file, while it runs; the master key is not in it
+    Backup(backup::BackupArgs),
+    /// Put a backup into an empty data directory, verified, or not at all
+    Restore(backup::RestoreArgs),
     /// Say how this instance is
     Doctor(doctor::Args),
     /// See the settings and where they come from
@@ -221,6 +227,8 @@ pub(crate) async fn execute(cli: Cli, env: Environment) -> Result<Exit, Failure>
         Command::Users(command) => people::users(&context, command).await,
         Command::Ws(command) => people::ws(&context, command).await,
         Command::Login(args) => remote::login(&context, args).await,
+        Command::Backup(args) => backup::backup(&context, args).await,
+        Command::Restore(args) => backup::restore(&context, args).await,
         Command::Doctor(args) => doctor::execute(&context, args).await,
         Command::Config(args) => config::execute(&context, &args),
         Command::Openapi => openapi::execute(),

@@ -12,7 +12,8 @@ use secrecy::{ExposeSecret, SecretString};
 use crate::config::KeySource;
 use crate::failure::{Exit, Failure};
 
-const NAME: &str = "master.key";
+/// The file of the master key in the data directory.
+pub(crate) const NAME: &str = "master.key";
 const BYTES: usize = 32;
 
 /// Whether a database is there already, which then has a key already.

@@ -7,6 +7,7 @@ use house::Base;
 mod agents;
 mod api;
 mod audit;
+mod backup;
 mod check;
 mod house;
 mod keys;

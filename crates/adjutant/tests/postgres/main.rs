@@ -9,6 +9,8 @@ use house::Base;
 
 #[path = "../cli/api/mod.rs"]
 mod api;
+#[path = "../cli/backup.rs"]
+mod backup;
 #[path = "../cli/house.rs"]
 mod house;
 

@@ -162,10 +162,10 @@ CREATE INDEX chats_agent ON chats (workspace, agent, id);
 
 -- Messages to a chat whose last run has not ended. `id` is the run that it will be; `body` is what it is started from, sealed.
 CREATE TABLE waiting_messages (
-    workspace TEXT NOT NULL,
-    id TEXT NOT NULL,
-    chat TEXT NOT NULL,
-    person TEXT NOT NULL,
+    workspace TEXT COLLATE "C" NOT NULL,
+    id TEXT COLLATE "C" NOT NULL,
+    chat TEXT COLLATE "C" NOT NULL,
+    person TEXT COLLATE "C" NOT NULL,
     created_at BIGINT NOT NULL,
     body BYTEA NOT NULL,
     PRIMARY KEY (workspace, id)
