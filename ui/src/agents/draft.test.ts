@@ -19,6 +19,7 @@ const agent = {
   max_turns: 50,
   max_tool_calls: 200,
   max_requests_per_hour: 600,
+  max_tokens_per_request: 4000,
   is_active: true,
   owner: 'user',
 } as unknown as Agent
@@ -60,7 +61,9 @@ it('gives hosts and keeps the rest of their policy', () => {
 
 it('keeps money as numbers, and nothing as no limit', () => {
   const draft = newDraft()
-  expect(fieldsOf(draft)['budget']).toEqual({ run_usd: 0.5, day_usd: null, month_usd: 20 })
+  const plain = { run_usd: 0.5, day_usd: null, month_usd: 20, soft_usd: null, alert_at_usd: [1, 5, 10, 50], cheaper_model: null }
+  expect(fieldsOf(draft)['budget']).toEqual(plain)
   draft.budget.day_usd = 3
-  expect(fieldsOf(draft)['budget']).toEqual({ run_usd: 0.5, day_usd: 3, month_usd: 20 })
+  draft.alerts = '2.5, 7'
+  expect(fieldsOf(draft)['budget']).toEqual({ ...plain, day_usd: 3, alert_at_usd: [2.5, 7] })
 })

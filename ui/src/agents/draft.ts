@@ -27,12 +27,17 @@ export interface Draft {
   max_turns: number
   max_tool_calls: number
   max_requests_per_hour: number
+  max_tokens_per_request: number
   /** Dollars; empty is no limit. */
   budget: Record<Purse, number | ''>
+  /** Dollars of a month at which somebody is told. */
+  alerts: string
+  /** From `soft_usd` in a month on it asks this model. */
+  cheaper_model: string
   is_active: boolean
   owner: Agent['owner']
 }
-export const PURSES = ['run_usd', 'day_usd', 'month_usd'] as const
+export const PURSES = ['run_usd', 'day_usd', 'month_usd', 'soft_usd'] as const
 export type Purse = (typeof PURSES)[number]
 
 export function newDraft(): Draft {
@@ -54,7 +59,10 @@ export function newDraft(): Draft {
     max_turns: 50,
     max_tool_calls: 200,
     max_requests_per_hour: 600,
-    budget: { run_usd: 0.5, day_usd: '', month_usd: 20 },
+    max_tokens_per_request: 4000,
+    budget: { run_usd: 0.5, day_usd: '', month_usd: 20, soft_usd: '' },
+    alerts: '1, 5, 10, 50',
+    cheaper_model: '',
     is_active: true,
     owner: 'user',
   }
@@ -93,18 +101,22 @@ export function draftOf(agent: Agent): Draft {
     max_turns: agent.max_turns,
     max_tool_calls: agent.max_tool_calls,
     max_requests_per_hour: agent.max_requests_per_hour,
-    budget: { run_usd: agent.budget?.run_usd ?? '', day_usd: agent.budget?.day_usd ?? '', month_usd: agent.budget?.month_usd ?? '' },
+    max_tokens_per_request: agent.max_tokens_per_request,
+    budget: Object.fromEntries(PURSES.map((purse) => [purse, agent.budget?.[purse] ?? ''])) as Draft['budget'],
+    alerts: (agent.budget?.alert_at_usd ?? []).join(', '),
+    cheaper_model: agent.budget?.cheaper_model ?? '',
     is_active: agent.is_active,
     owner: agent.owner,
   }
 }
 
+const OF_BUDGET = ['budget', 'alerts', 'cheaper_model']
 /** A template says only what is special about it. What it leaves out is the careful choice. */
 export function draftOfTemplate(template: Partial<Agent>): Draft {
   const careful = { can_read: true, can_write: false, can_create: false, can_delete: false, can_access_integrations: false, scope: {}, toolsets: ['files'], requires_approval: [], description: '', system_prompt: '' }
   const plain = newDraft()
   const draft = draftOf({ ...careful, ...template } as Agent)
-  const given = Object.entries(draft).filter(([name, value]) => value !== undefined && (name !== 'budget' || template.budget !== undefined))
+  const given = Object.entries(draft).filter(([name, value]) => value !== undefined && (!OF_BUDGET.includes(name) || template.budget !== undefined))
   return { ...plain, ...Object.fromEntries(given), owner: 'user', is_active: true }
 }
 
@@ -142,7 +154,12 @@ export function fieldsOf(draft: Draft): Record<string, unknown> {
     max_turns: draft.max_turns,
     max_tool_calls: draft.max_tool_calls,
     max_requests_per_hour: draft.max_requests_per_hour,
-    budget: Object.fromEntries(PURSES.map((purse) => [purse, draft.budget[purse] === '' ? null : draft.budget[purse]])),
+    max_tokens_per_request: draft.max_tokens_per_request,
+    budget: {
+      ...Object.fromEntries(PURSES.map((purse) => [purse, draft.budget[purse] === '' ? null : draft.budget[purse]])),
+      alert_at_usd: words(draft.alerts).map(Number),
+      cheaper_model: draft.cheaper_model.trim() || null,
+    },
     is_active: draft.is_active,
     owner: draft.owner,
   }
