@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { Agent } from '../api/types'
-import { changeOf, draftOf, draftOfTemplate, fieldsOf, newDraft } from './draft'
+import { changeOf, draftOf, draftOfTemplate, fieldsOf, newDraft, toolChoice, withToolChoice } from './draft'
 
 const agent = {
   name: 'Guide',
@@ -66,4 +66,12 @@ it('keeps money as numbers, and nothing as no limit', () => {
   draft.budget.day_usd = 3
   draft.alerts = '2.5, 7'
   expect(fieldsOf(draft)['budget']).toEqual({ ...plain, day_usd: 3, alert_at_usd: [2.5, 7] })
+})
+
+it('says one thing of a tool: that it always asks, that it is never used, or nothing', () => {
+  const asks = withToolChoice(draftOf(agent), 'write_file', 'ask')
+  expect([toolChoice(asks, 'write_file'), changeOf(agent, asks)]).toEqual(['ask', { requires_approval: ['write_file'] }])
+  const never = withToolChoice(asks, 'write_file', 'never')
+  expect([toolChoice(never, 'write_file'), changeOf(agent, never)]).toEqual(['never', { denied_tools: ['write_file'] }])
+  expect(changeOf(agent, withToolChoice(never, 'write_file', 'usual'))).toEqual({})
 })

@@ -20,6 +20,8 @@ export interface Draft {
   notebooks: string
   file_types: string
   toolsets: string[]
+  tools: string[]
+  denied_tools: string[]
   can_access_integrations: boolean
   hosts: string
   host_policy: HostPolicy
@@ -52,6 +54,8 @@ export function newDraft(): Draft {
     notebooks: '*',
     file_types: '',
     toolsets: ['files'],
+    tools: [],
+    denied_tools: [],
     can_access_integrations: false,
     hosts: '',
     host_policy: {},
@@ -94,6 +98,8 @@ export function draftOf(agent: Agent): Draft {
     notebooks: (agent.scope.notebooks ?? []).join(', '),
     file_types: (agent.scope.file_types ?? []).join(', '),
     toolsets: [...agent.toolsets],
+    tools: [...(agent.tools ?? [])],
+    denied_tools: [...(agent.denied_tools ?? [])],
     can_access_integrations: agent.can_access_integrations,
     hosts: (agent.allowed_hosts?.hosts ?? []).join(', '),
     host_policy: agent.allowed_hosts ?? {},
@@ -148,6 +154,8 @@ export function fieldsOf(draft: Draft): Record<string, unknown> {
     can_delete: some('delete'),
     scope: scopeOf(draft),
     toolsets: draft.toolsets,
+    tools: draft.tools,
+    denied_tools: draft.denied_tools,
     can_access_integrations: draft.can_access_integrations,
     allowed_hosts: { ...draft.host_policy, hosts: words(draft.hosts) },
     requires_approval: draft.requires_approval,
@@ -162,6 +170,21 @@ export function fieldsOf(draft: Draft): Record<string, unknown> {
     },
     is_active: draft.is_active,
     owner: draft.owner,
+  }
+}
+
+/** What is said of one tool: nothing special, that it always asks, or that it is never used. */
+export type ToolChoice = 'usual' | 'ask' | 'never'
+export function toolChoice(draft: Draft, tool: string): ToolChoice {
+  if (draft.denied_tools.includes(tool)) return 'never'
+  return draft.requires_approval.includes(tool) ? 'ask' : 'usual'
+}
+export function withToolChoice(draft: Draft, tool: string, choice: ToolChoice): Draft {
+  const without = (list: string[]): string[] => list.filter((name) => name !== tool)
+  return {
+    ...draft,
+    denied_tools: choice === 'never' ? [...without(draft.denied_tools), tool] : without(draft.denied_tools),
+    requires_approval: choice === 'ask' ? [...without(draft.requires_approval), tool] : without(draft.requires_approval),
   }
 }
 

@@ -1,0 +1,58 @@
+// What holds agents back: rules seen before they are saved, tools one by one, and a record that is whole.
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { begin, setUp, tidy, type Story } from './story'
+
+let story: Story
+beforeAll(async () => {
+  story = await begin()
+  await setUp(story)
+  await tidy(story.page)
+})
+afterAll(() => story?.end())
+
+it('shows what a rule says and which calls it would have met, and then it holds', async () => {
+  const { page, server } = story
+  await page.getByRole('button', { name: 'Reject' }).click()
+  await page.getByText('See the run').waitFor()
+  await page.goto(`${server.url}/rules`)
+  await page.getByRole('button', { name: 'New rule' }).click()
+  await page.getByLabel('Tool').selectOption('write_file')
+  await page.getByText('Never: write_file anywhere for every agent').waitFor()
+  await page.getByText('1 call of the last 30 days would have met it: 0 had been allowed, 1 asked, 0 refused.').waitFor()
+  await page.getByLabel('Folders').fill('/elsewhere')
+  await page.getByText('No call of the last 30 days would have met it.').waitFor()
+  await page.getByLabel('Folders').fill('/')
+  await page.getByRole('button', { name: 'Save the rule' }).click()
+  await page.getByRole('listitem').filter({ hasText: 'write_file in / and below for every agent' }).getByText('Never').waitFor()
+
+  await page.goto(server.url)
+  await page.getByRole('button', { name: /tidy the welcome notes/i }).click()
+  await page.getByText('See the run').waitFor()
+  expect(await page.getByRole('button', { name: 'Approve', exact: true }).count()).toBe(0)
+})
+
+it('takes one tool from an agent and lets another always ask', async () => {
+  const { page, server } = story
+  await page.goto(`${server.url}/agents/guide?tab=scope`)
+  await page.getByText('Tool by tool').click()
+  await page.getByLabel('delete_file').selectOption('never')
+  await page.getByLabel('read_file', { exact: true }).selectOption('ask')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.getByText('Saved as version 2.').waitFor()
+  await page.reload()
+  await page.getByText('Tool by tool').click()
+  expect([await page.getByLabel('delete_file').inputValue(), await page.getByLabel('read_file', { exact: true }).inputValue()]).toEqual(['never', 'ask'])
+})
+
+it('walks every chain and says what it walked', async () => {
+  const { page, server } = story
+  await page.goto(`${server.url}/audit`)
+  const chain = page.getByRole('region', { name: 'State of the chains' })
+  await chain.getByRole('button', { name: 'Check the chains' }).click()
+  await chain.getByText(/^Whole: \d+ entries$/).waitFor()
+  await chain.getByText(/2 runs and \d+ logs were walked/).waitFor()
+})
+
+it('did all that without an error and without asking anybody else', () => {
+  expect(story.wrong).toEqual([])
+})
