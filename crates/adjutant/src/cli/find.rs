@@ -1,7 +1,7 @@
 //! From what a person types to the thing they mean: an id, or as much of one as no other has.
 
 use adjutant_core::guard::rule::Rule;
-use adjutant_core::id::{ApprovalId, RuleId, RunId};
+use adjutant_core::id::{ApprovalId, ChatId, RuleId, RunId};
 use adjutant_engine::store::row::{ApprovalFilter, ApprovalRow, RunFilter};
 
 use serde_json::Value;
@@ -60,6 +60,18 @@ impl Typed for ApprovalId {
     fn none(text: &str) -> Failure {
         no_approval(text)
     }
+}
+
+impl Typed for ChatId {
+    const PREFIX: &'static str = Self::PREFIX;
+
+    fn none(text: &str) -> Failure {
+        no_chat(text)
+    }
+}
+
+pub(super) fn no_chat(text: &str) -> Failure {
+    Failure::not_found(format!("There is no chat `{text}`.")).hint("adjutant chat --continue goes on with the newest")
 }
 
 pub(super) fn no_run(text: &str) -> Failure {

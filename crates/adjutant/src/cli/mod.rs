@@ -5,6 +5,7 @@ mod audit;
 mod backtest;
 mod backup;
 mod budgets;
+mod chat;
 mod check;
 mod clean_log;
 mod completions;
@@ -90,6 +91,8 @@ enum Command {
     Serve(serve::Args),
     /// Give an agent a task and watch it
     Run(run::Args),
+    /// Talk with an agent on the whole screen
+    Chat(chat::Args),
     /// Look at runs, follow them, steer them
     Runs(runs::Args),
     /// See what waits for you, and decide
@@ -206,11 +209,11 @@ pub(crate) async fn execute(cli: Cli, env: Environment) -> Result<Exit, Failure>
     let terminal = Terminal::of_process(&env);
     let flags = Flags { config, data, database_url, listen: None, log };
     let context = Context { env, flags, terminal, url, json };
-    let serves = matches!(cli.command, Command::Serve(_));
-    start_log(&context, if serves { "info" } else { "warn" })?;
+    start_log(&context, Voice::of(&cli.command))?;
     match cli.command {
         Command::Serve(args) => serve::execute(context, args).await,
         Command::Run(args) => run::execute(&context, args).await,
+        Command::Chat(args) => chat::execute(&context, args).await,
         Command::Runs(args) => runs::execute(&context, args).await,
         Command::Inbox(args) => inbox::execute(&context, args).await,
         Command::Rules(args) => rules::execute(&context, args).await,
@@ -237,11 +240,37 @@ pub(crate) async fn execute(cli: Cli, env: Environment) -> Result<Exit, Failure>
     }
 }
 
+/// How much a command says in its log where nobody says otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Voice {
+    /// What it does.
+    Serves,
+    /// What goes wrong.
+    Works,
+    /// Nothing on the screen that it draws on.
+    Draws,
+}
+
+impl Voice {
+    fn of(command: &Command) -> Self {
+        match command {
+            Command::Serve(_) => Self::Serves,
+            Command::Chat(_) => Self::Draws,
+            _ => Self::Works,
+        }
+    }
+}
+
 /// Sends the log to standard error, as far as it is wanted.
-fn start_log(context: &Context, default: &str) -> Result<(), Failure> {
+fn start_log(context: &Context, voice: Voice) -> Result<(), Failure> {
+    let default = match voice {
+        Voice::Serves => "info",
+        Voice::Works | Voice::Draws => "warn",
+    };
     // Settings that cannot be read are the command's to report.
     let wanted =
         context.config().ok().and_then(|config| config.log).map_or_else(|| default.to_owned(), |log| log.value);
+    let wanted = if voice == Voice::Draws && context.terminal.interactive { "off".to_owned() } else { wanted };
     let filter = tracing_subscriber::EnvFilter::try_new(&wanted)
         .map_err(|error| Failure::usage(format!("The log level `{wanted}` is not one: {error}.")))?;
     let coloured = context.terminal.err == terminal::Style::Coloured;

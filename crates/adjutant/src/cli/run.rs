@@ -23,7 +23,7 @@ use crate::failure::{Exit, Failure};
 use crate::instance::Instance;
 
 /// The agent that is there from the beginning.
-const DEFAULT_AGENT: &str = "guide";
+pub(super) const DEFAULT_AGENT: &str = "guide";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {

@@ -128,7 +128,7 @@ fn bootstrap_token(env: &Environment) -> Result<Option<Secret>, Failure> {
 }
 
 /// Serves until the signal comes, then lets open requests end, but not for ever.
-async fn listen(
+pub(super) async fn listen(
     listener: TcpListener,
     server: Server,
     stop: impl Future<Output = ()> + Send + 'static,

@@ -8,6 +8,7 @@ mod agents;
 mod api;
 mod audit;
 mod backup;
+mod chat;
 mod check;
 mod house;
 mod keys;

@@ -8,13 +8,14 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use adjutant_core::id::{ApprovalId, RunId};
+use adjutant_core::id::{ApprovalId, ChatId, RunId};
 use reqwest::{Method, StatusCode, Url};
 use secrecy::{ExposeSecret, SecretString};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 pub(super) use self::login::{Login, login};
+pub(super) use self::stream::Item;
 pub(super) use self::visit::Visit;
 use super::Context;
 use super::find::{self, Edge, Meant};
@@ -52,6 +53,11 @@ impl Remote {
         let Some((url, token)) = beacon(&context.config()?.data.value) else { return Ok(None) };
         let found = Self::new(url, token)?;
         Ok(found.is_there().await.then_some(found))
+    }
+
+    /// The server at an address.
+    pub(super) fn at(url: &str, token: SecretString) -> Result<Self, Failure> {
+        Self::new(address(url)?, token)
     }
 
     fn new(url: Url, token: SecretString) -> Result<Self, Failure> {
@@ -206,6 +212,17 @@ impl Remote {
             Meant::Beginning(wanted, last) => {
                 let query = [("superseded", "true"), ("limit", "2"), ("cursor", &*last.to_string())];
                 find::only_id(&self.get(&["runs"], &query).await?, &wanted, text, find::no_run)
+            }
+        }
+    }
+
+    /// The id of a chat that a person means.
+    pub(super) async fn chat_id(&self, text: &str) -> Result<String, Failure> {
+        match find::meant::<ChatId>(text, Edge::Last)? {
+            Meant::Whole(id) => Ok(id.to_string()),
+            Meant::Beginning(wanted, last) => {
+                let query = [("limit", "2"), ("cursor", &*last.to_string())];
+                find::only_id(&self.get(&["chats"], &query).await?, &wanted, text, find::no_chat)
             }
         }
     }

@@ -15,7 +15,7 @@ use crate::wire::WireEvent;
 const EVENT_BYTES: usize = 32 * 1024 * 1024;
 
 /// Something of a run.
-pub(super) enum Item {
+pub(in crate::cli) enum Item {
     /// A durable event.
     Event(WireEvent),
     /// A live piece.
@@ -23,7 +23,7 @@ pub(super) enum Item {
 }
 
 /// The events of a run, as they come.
-pub(super) struct Events {
+pub(in crate::cli) struct Events {
     body: BoxStream<'static, reqwest::Result<Bytes>>,
     /// What has come and is not read yet.
     rest: Vec<u8>,
@@ -33,7 +33,7 @@ pub(super) struct Events {
 
 impl Remote {
     /// Follows a run from an event on. None: nothing will come any more.
-    pub(super) async fn follow(&self, run: &str, after: u64) -> Result<Option<Events>, Failure> {
+    pub(in crate::cli) async fn follow(&self, run: &str, after: u64) -> Result<Option<Events>, Failure> {
         let request = self.request(Method::GET, &["runs", run, "events"], &[("after", &after.to_string())])?;
         let answer = request.header(ACCEPT, "text/event-stream").send().await;
         let answer = self.good(answer.map_err(|error| self.unreachable(&error))?).await?;
@@ -46,7 +46,7 @@ impl Remote {
 
 impl Events {
     /// The next of them; none when the stream is over, for whatever reason.
-    pub(super) async fn next(&mut self) -> Option<Item> {
+    pub(in crate::cli) async fn next(&mut self) -> Option<Item> {
         loop {
             while let Some(end) = self.rest[self.scanned..].windows(2).position(|two| two == b"\n\n") {
                 let block: Vec<u8> = self.rest.drain(..self.scanned + end + 2).collect();

@@ -1,0 +1,111 @@
+//! What a slash command asks of the server, and its answer in lines.
+
+use std::io::Write;
+
+use adjutant_core::money::MicroUsd;
+use serde_json::{Value, json};
+
+use super::pilot::{Hand, word};
+use super::state::{Choice, Msg, Picker, Want};
+use crate::cli::words::ago;
+use crate::failure::Failure;
+
+/// Whether files are put back, or it is only said which would be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Undo {
+    Plan,
+    Real,
+}
+
+impl Hand {
+    pub(super) async fn new_chat(&self, agent: &str) -> Result<(), Failure> {
+        let agent = self.remote.get(&["agents", agent], &[]).await?;
+        self.say(Msg::Opened { id: None, title: String::new(), agent: word(&agent["slug"]) }).await;
+        Ok(())
+    }
+
+    pub(super) async fn list(&self, want: Want) -> Result<(), Failure> {
+        let query = [("limit", "100")];
+        let page = match want {
+            Want::Chats => self.remote.get(&["chats"], &query).await?,
+            Want::Agents => self.remote.get(&["agents"], &query).await?,
+            Want::Models => self.remote.get(&["models"], &[]).await?,
+        };
+        let choice = |row: &Value| match want {
+            Want::Chats => {
+                let label = format!("{:12}  {}", ago(&word(&row["created_at"])), word(&row["title"]));
+                Choice { id: word(&row["id"]), label }
+            }
+            Want::Agents => {
+                let label = format!("{:12}  {}", word(&row["slug"]), word(&row["description"]));
+                Choice { id: word(&row["slug"]), label }
+            }
+            Want::Models => Choice { id: word(&row["id"]), label: word(&row["id"]) },
+        };
+        let choices: Vec<Choice> = page["data"].as_array().into_iter().flatten().map(choice).collect();
+        self.say(match choices.is_empty() {
+            true => Msg::Told(vec!["There is nothing to choose from.".to_owned()]),
+            false => Msg::Choices(Picker { want, choices, at: 0 }),
+        })
+        .await;
+        Ok(())
+    }
+
+    pub(super) async fn undo(&self, run: &str, undo: Undo) -> Result<(), Failure> {
+        let body = json!({"dry_run": undo == Undo::Plan});
+        let report = self.remote.post(&["runs", run, "undo"], &body).await?;
+        let files = report["files"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let line = |file: &Value| {
+            let why = file["why"].as_str().map(|why| format!(": {why}")).unwrap_or_default();
+            format!("  {}  {}{why}", word(&file["outcome"]), word(&file["path"]))
+        };
+        let mut lines: Vec<String> = files.iter().map(line).collect();
+        let beyond = report["beyond"].as_array().into_iter().flatten();
+        lines.extend(beyond.map(|what| format!("  cannot be taken back: {}", word(what))));
+        let can_undo = files.iter().any(|file| file["outcome"] == "planned");
+        self.say(match (undo, can_undo) {
+            (Undo::Plan, true) => Msg::UndoPlanned { run: run.to_owned(), lines },
+            (Undo::Plan, false) => {
+                lines.push("The last run left no file to put back.".to_owned());
+                Msg::Told(lines)
+            }
+            (Undo::Real, _) => Msg::Told(lines),
+        })
+        .await;
+        Ok(())
+    }
+
+    pub(super) async fn cost(&self, chat: &str) -> Result<(), Failure> {
+        let stats = self.remote.get(&["chats", chat, "stats"], &[]).await?;
+        let number = |value: &Value| value.as_u64().unwrap_or_default();
+        let tokens = &stats["token_usage"];
+        let line = format!(
+            "{} for {} runs, {} turns and {} calls: {} tokens in, {} out.",
+            MicroUsd(number(&stats["cost_microusd"])),
+            number(&stats["runs"]),
+            number(&stats["steps"]),
+            number(&stats["calls"]),
+            number(&tokens["input"]),
+            number(&tokens["output"]),
+        );
+        self.say(Msg::Told(vec![line])).await;
+        Ok(())
+    }
+
+    pub(super) async fn title(&self, chat: &str, title: &str) -> Result<(), Failure> {
+        self.remote.patch(&["chats", chat], &json!({"title": title})).await?;
+        self.say(Msg::Told(vec![format!("The chat is called “{title}” now.")])).await;
+        Ok(())
+    }
+
+    pub(super) async fn export(&self, chat: &str, file: &str) -> Result<(), Failure> {
+        let document = self.remote.get(&["chats", chat, "export"], &[]).await?;
+        let text = serde_json::to_string_pretty(&document).unwrap_or_default();
+        // What is there already is somebody's.
+        let made = std::fs::OpenOptions::new().write(true).create_new(true).open(file);
+        made.and_then(|mut made| writeln!(made, "{text}"))
+            .map_err(|error| Failure::other(format!("{file} cannot be written: {error}. Nothing was exported.")))?;
+        self.say(Msg::Told(vec![format!("Written to {file}.")])).await;
+        Ok(())
+    }
+}
