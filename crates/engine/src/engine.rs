@@ -144,6 +144,7 @@ impl Engine {
         let node = parts.env.id();
         Ok(Self(Arc::new(Inner {
             parts,
+            meter: Meter::new(schemas.keys().cloned()),
             schemas,
             catalog,
             node,
@@ -157,7 +158,6 @@ impl Engine {
             definitions: Mutex::default(),
             audit: tokio::sync::Mutex::default(),
             waiting: AtomicBool::new(true),
-            meter: Meter::default(),
             closed: Mutex::default(),
         })))
     }

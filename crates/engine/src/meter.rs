@@ -1,7 +1,7 @@
 //! What this process has done, in numbers: counted where it has become durable, read by whoever watches over it. They count
 //! and name no person.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use crate::engine::lock;
 
 /// Upper ends of the buckets of times, in milliseconds.
 pub const BUCKETS_MS: [u64; 9] = [1, 5, 10, 25, 100, 250, 1000, 5000, 30_000];
-/// Tools that are counted by name; further ones are counted together.
-const TOOLS: usize = 256;
+/// What calls of tools that do not exist are counted under: a model may write any name.
+const OTHER: &str = "other";
 
 /// How long something took, over and over.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -73,27 +73,36 @@ pub struct Numbers {
 
 /// Where it is counted.
 #[derive(Debug, Default)]
-pub struct Meter(Mutex<Numbers>);
+pub struct Meter {
+    /// The tools that are counted by name.
+    tools: BTreeSet<String>,
+    numbers: Mutex<Numbers>,
+}
 
 impl Meter {
+    /// Nothing counted yet, of these tools.
+    pub(crate) fn new(tools: impl IntoIterator<Item = String>) -> Self {
+        Self { tools: tools.into_iter().collect(), numbers: Mutex::default() }
+    }
+
     /// The numbers as they are now.
     #[must_use]
     pub fn read(&self) -> Numbers {
-        lock(&self.0).clone()
+        lock(&self.numbers).clone()
     }
 
     /// Counts events that have just become durable.
     pub(crate) fn committed(&self, events: &Tally, took: Duration) {
-        let mut numbers = lock(&self.0);
+        let mut numbers = lock(&self.numbers);
         numbers.commits.add(took);
         for counted in &events.0 {
-            numbers.count(counted);
+            numbers.count(counted, &self.tools);
         }
     }
 }
 
 impl Numbers {
-    fn count(&mut self, counted: &Counted) {
+    fn count(&mut self, counted: &Counted, known: &BTreeSet<String>) {
         match counted {
             Counted::Answered { usage, cost, ms } => {
                 self.steps += 1;
@@ -103,9 +112,8 @@ impl Numbers {
             }
             Counted::Failed => self.model_failures += 1,
             Counted::Call { tool, is_error, allowed, ms } => {
-                let known = self.tools.len() < TOOLS || self.tools.contains_key(tool);
-                let name = if known { tool.clone() } else { "other".to_owned() };
-                let numbers = self.tools.entry(name).or_default();
+                let name = known.get(tool).map_or(OTHER, String::as_str);
+                let numbers = self.tools.entry(name.to_owned()).or_default();
                 match (allowed, is_error) {
                     (false, _) => numbers.refused += 1,
                     (true, true) => numbers.failed += 1,

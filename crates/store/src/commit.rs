@@ -21,6 +21,7 @@ use crate::statements::{
     RULES, STAND, START, SUPERSEDE, UPDATE, UPDATE_AND_RELEASE,
 };
 use crate::value::{Args, args};
+use crate::waiting;
 
 /// What became of a batch: who passed, and what to tell others.
 pub(crate) struct Committed {
@@ -235,6 +236,7 @@ async fn carry_out(tx: &mut Tx, batch: &[Box<Prepared>], verdicts: &Verdicts) ->
         match &append.doing {
             Some(Doing::SaveAgent(row)) => agents::save(tx, row, row.version.saturating_sub(1)).await?,
             Some(Doing::RemoveRule(id)) => rules::remove(tx, append.scope, *id).await?,
+            Some(Doing::StartWaiting(run)) => waiting::become_run(tx, append.scope, *run).await?,
             None => {}
         }
     }

@@ -89,8 +89,7 @@ pub(crate) fn check(append: &Append) -> Result<Head, StoreError> {
     };
     let goes_on = matches!(append.run, Some(RunChange::Update { .. }));
     let own = (goes_on || (append.takings.is_empty() && append.spends.is_empty()))
-        && (append.run.is_none() || append.doing.is_none())
-        && append.doing.iter().all(|doing| doing.is_of(append.workspace))
+        && append.doing.iter().all(|doing| doing.is_of(append.workspace) && doing.goes_with(append.stream))
         && append.approvals.iter().all(|row| row.workspace == append.workspace)
         && append.rules.iter().all(|row| row.workspace == append.workspace)
         && append.calls.iter().all(|row| row.workspace == append.workspace && StreamId::Run(row.run) == append.stream)

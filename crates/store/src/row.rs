@@ -2,6 +2,7 @@
 
 mod audit;
 mod change;
+mod doing;
 mod guard;
 mod money;
 
@@ -10,7 +11,7 @@ use std::collections::BTreeMap;
 use adjutant_core::budget::Spend;
 use adjutant_core::content::Hash;
 use adjutant_core::guard::rate::Taking;
-use adjutant_core::id::{AgentId, ApprovalId, CallId, ChatId, NodeId, NotebookId, RuleId, RunId, UserId, WorkspaceId};
+use adjutant_core::id::{AgentId, ApprovalId, CallId, ChatId, NodeId, NotebookId, RunId, UserId, WorkspaceId};
 use adjutant_core::money::{MicroUsd, TokenUsage};
 use adjutant_core::run::chain::{Entry, Head, StreamId};
 use adjutant_core::time::Time;
@@ -23,6 +24,7 @@ pub use crate::replies::Reply;
 pub use crate::waiting::WaitingRow;
 pub use audit::{AuditFilter, AuditPlace, AuditRow};
 pub use change::Change;
+pub use doing::Doing;
 pub use guard::{MarkRow, RuleRow};
 pub use money::{BudgetRow, ModelCallRow, ProviderKeyRow, UsageFilter, UsageRow};
 
@@ -72,29 +74,10 @@ pub struct Append {
     pub takings: Vec<Taking>,
     /// Model calls that are over with these events.
     pub model_calls: Vec<ModelCallRow>,
-    /// What is done with these events. If it cannot be, nothing is written; only an audit log records such things.
+    /// What is done with these events. If it cannot be, nothing is written.
     pub doing: Option<Doing>,
     /// What changes in purses. If one change is refused, nothing is written; only a run that goes on spends.
     pub spends: Vec<Spend>,
-}
-
-/// Something that is done in the transaction that records it.
-#[derive(Debug, Clone)]
-pub enum Doing {
-    /// Saves a version of an agent; the one before it must be the current one.
-    SaveAgent(Box<AgentRow>),
-    /// Removes a rule, which must be there.
-    RemoveRule(RuleId),
-}
-
-impl Doing {
-    /// Whether it is about something of this workspace.
-    pub(crate) fn is_of(&self, workspace: WorkspaceId) -> bool {
-        match self {
-            Self::SaveAgent(row) => row.workspace == workspace,
-            Self::RemoveRule(_) => true,
-        }
-    }
 }
 
 /// The run's row after an append.

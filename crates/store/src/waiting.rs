@@ -1,14 +1,17 @@
 //! Messages that wait until their chat is free. Each has the id of the run it will be, so it becomes one run at the most.
 
 use adjutant_core::id::{ChatId, RunId, UserId, WorkspaceId};
+use adjutant_core::run::chain::StreamId;
 use adjutant_core::time::Time;
 
+use crate::db::Tx;
 use crate::keys::Sealer;
+use crate::row::Change;
 use crate::seal::{Place, Scope};
 use crate::value::{Row, args};
 use crate::{Store, StoreError};
 
-const COLUMNS: &str = "id, chat, person, created_at, body";
+const COLUMNS: &str = "id, chat, person, created_at, body, failed";
 
 /// A message that waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +28,8 @@ pub struct WaitingRow {
     pub created_at: Time,
     /// What a run is started from: JSON, sealed at rest.
     pub body: String,
+    /// Whether it was to be started and could not: it waits for nothing but to be looked at and taken away.
+    pub failed: bool,
 }
 
 impl Store {
@@ -36,10 +41,12 @@ impl Store {
         let sql = sql!(self, memory => memory.add_waiting(row));
         let sealer = sql.sealer(Scope::Workspace(row.workspace)).await?;
         let body = sealer.seal(place(&row.id.to_string()), row.body.as_bytes())?;
-        let text = "INSERT INTO waiting_messages (workspace, id, chat, person, created_at, body) \
-                    VALUES ($1, $2, $3, $4, $5, $6)";
-        let args = args![row.workspace, row.id, row.chat, row.person, row.created_at, body];
-        sql.db.write(text, args).await.map(drop)
+        let text = "INSERT INTO waiting_messages (workspace, id, chat, person, created_at, body, failed) \
+                    VALUES ($1, $2, $3, $4, $5, $6, $7)";
+        let args = args![row.workspace, row.id, row.chat, row.person, row.created_at, body, u64::from(row.failed)];
+        sql.db.write(text, args).await?;
+        self.announce(sql, change(row.id)).await;
+        Ok(())
     }
 
     /// One message that waits.
@@ -53,7 +60,44 @@ impl Store {
         read(workspace, row, &sql.sealer(Scope::Workspace(workspace)).await?).map(Some)
     }
 
-    /// The messages that wait in a chat, oldest first.
+    /// Where a message waits.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn find_waiting(&self, id: RunId) -> Result<Option<WorkspaceId>, StoreError> {
+        let sql = sql!(self, memory => memory.find_waiting(id));
+        let row = sql.db.read_one("SELECT workspace FROM waiting_messages WHERE id = $1", args![id]).await?;
+        row.map(|mut row| row.take()).transpose()
+    }
+
+    /// The message that is next in a chat.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn next_waiting(&self, workspace: WorkspaceId, chat: ChatId) -> Result<Option<WaitingRow>, StoreError> {
+        let sql = sql!(self, memory => memory.next_waiting(workspace, chat));
+        let text = format!(
+            "SELECT {COLUMNS} FROM waiting_messages WHERE workspace = $1 AND chat = $2 AND failed = 0 ORDER BY id LIMIT 1"
+        );
+        let Some(row) = sql.db.read_one(text, args![workspace, chat]).await? else { return Ok(None) };
+        read(workspace, row, &sql.sealer(Scope::Workspace(workspace)).await?).map(Some)
+    }
+
+    /// Writes down why a message could not be started, if it is still there.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn fail_waiting(&self, row: &WaitingRow) -> Result<(), StoreError> {
+        let sql = sql!(self, memory => memory.fail_waiting(row));
+        let sealer = sql.sealer(Scope::Workspace(row.workspace)).await?;
+        let body = sealer.seal(place(&row.id.to_string()), row.body.as_bytes())?;
+        let text = "UPDATE waiting_messages SET failed = 1, body = $3 WHERE workspace = $1 AND id = $2";
+        sql.db.write(text, args![row.workspace, row.id, body]).await?;
+        self.announce(sql, change(row.id)).await;
+        Ok(())
+    }
+
+    /// The messages of a chat that wait or could not be started, oldest first.
     ///
     /// # Errors
     /// Those of the database.
@@ -94,10 +138,15 @@ impl Store {
                     FROM waiting_messages w \
                     JOIN chats c ON c.workspace = w.workspace AND c.id = w.chat \
                     LEFT JOIN runs r ON r.workspace = c.workspace AND r.id = c.tip \
-                    GROUP BY w.workspace, w.chat ORDER BY 3 DESC, MIN(w.id) LIMIT $1";
+                    WHERE w.failed = 0 GROUP BY w.workspace, w.chat ORDER BY 3 DESC, MIN(w.id) LIMIT $1";
         let rows = sql.db.read(text, args![limit]).await?;
         rows.into_iter().map(|mut row| Ok((row.take()?, row.take()?, row.take::<u64>()? == 1))).collect()
     }
+}
+
+/// What others are told: the run changed that it will be.
+const fn change(id: RunId) -> Change {
+    Change::Stream(StreamId::Run(id))
 }
 
 const fn place(id: &str) -> Place<'_> {
@@ -113,5 +162,12 @@ fn read(workspace: WorkspaceId, mut row: Row, sealer: &Sealer) -> Result<Waiting
         person: row.take()?,
         created_at: row.take()?,
         body: sealer.open_text(place(&id.to_string()), row.take()?)?,
+        failed: row.take::<u64>()? == 1,
     })
+}
+
+/// Takes a message away because it becomes a run in the same transaction.
+pub(crate) async fn become_run(tx: &mut Tx, workspace: Scope, id: RunId) -> Result<(), StoreError> {
+    let text = "DELETE FROM waiting_messages WHERE workspace = $1 AND id = $2 AND failed = 0";
+    if tx.run(text, args![workspace, id]).await? == 0 { Err(StoreError::NotFound) } else { Ok(()) }
 }

@@ -175,7 +175,7 @@ impl Teller {
             Some(known) => *known,
             None => match store.find_run(run).await? {
                 Some(found) => found,
-                None => return Ok(()),
+                None => return self.waiting(run).await,
             },
         };
         let Some(row) = store.run(workspace, run).await? else { return Ok(()) };
@@ -211,6 +211,19 @@ impl Teller {
             self.known.runs.insert(run, body);
             self.known.places.insert(run, workspace);
         }
+        Ok(())
+    }
+
+    /// Tells of a message that waits to be a run, or could not be started.
+    async fn waiting(&self, run: RunId) -> Result<(), StoreError> {
+        let store = self.engine.store();
+        let Some(workspace) = store.find_waiting(run).await? else { return Ok(()) };
+        let Some(row) = store.waiting_message(workspace, run).await? else { return Ok(()) };
+        let Some(chat) = store.chat(workspace, row.chat).await? else { return Ok(()) };
+        let whose = Whose { workspace, owner: row.person, shared: chat.shared };
+        let mut body = super::waiting::shown(&row);
+        body["chat_title"] = json!(chat.title);
+        self.send(About::Run(whose, Inbox::Same), event("run", &body));
         Ok(())
     }
 

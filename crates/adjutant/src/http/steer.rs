@@ -78,7 +78,11 @@ async fn cancel(
 ) -> Result<Json<Value>, Problem> {
     let (access, row) = match steered(&server, &signed, &name).await {
         Ok(found) => found,
-        Err(problem) => return super::waiting::take_back(&server, &signed, &name).await.map(Json).map_err(|_| problem),
+        Err(_) => match super::waiting::take_back(&server, &signed, &name).await {
+            Ok(taken) => return Ok(Json(taken)),
+            // It may have become a run at this moment.
+            Err(_) => steered(&server, &signed, &name).await?,
+        },
     };
     let reason = body.reason.unwrap_or_else(|| "cancelled by a person".to_owned());
     if reason.len() > 1000 {

@@ -29,10 +29,16 @@ pub(super) async fn find(server: &Server, signed: &Signed, name: &str) -> Result
 /// How it is shown.
 pub(super) fn shown(row: &WaitingRow) -> Value {
     let kept: Value = serde_json::from_str(&row.body).unwrap_or_default();
-    json!({
+    let mut shown = json!({
         "id": row.id, "workspace_id": row.workspace, "chat_id": row.chat, "agent_id": kept["agent"], "status": "QUEUED",
-        "is_waiting": true, "user_message": kept["message"], "created_at": row.created_at,
-    })
+        "is_waiting": !row.failed, "user_message": kept["message"], "created_at": row.created_at,
+    });
+    if row.failed {
+        let message = kept["failure"].as_str().unwrap_or("What was kept of it cannot be read.");
+        shown["status"] = "FAILED".into();
+        shown["error"] = message.into();
+    }
+    shown
 }
 
 /// Takes a message back that waits; says so as if the run had been cancelled.

@@ -15,10 +15,10 @@ use adjutant_core::run::transcript;
 use adjutant_store::row::ChatRow;
 
 use super::chats::check_message;
-use super::start::Plan;
+use super::plan::{Asked, Plan};
 use crate::engine::{CurrentAgent, Engine};
 use crate::error::EngineError;
-use crate::{prompt, spending};
+use crate::spending;
 
 /// What started a run that was made elsewhere.
 const TRIGGER: &str = "import";
@@ -85,6 +85,7 @@ impl Engine {
             let (run, now) = (self.env().id::<RunId>(), self.env().now());
             let plan = Plan {
                 run,
+                waited: false,
                 trigger: TRIGGER,
                 workspace,
                 user: import.user,
@@ -101,35 +102,17 @@ impl Engine {
                 effects: Effects::Dry,
                 metadata: std::collections::BTreeMap::new(),
             };
-            let started = RunStarted {
-                run,
-                workspace,
-                chat: chat.id,
-                agent: agent.id,
-                agent_version: agent.version,
-                policy: agent.policy,
-                notebook: chat.notebook,
-                initiator: import.user,
-                trigger: TRIGGER.to_owned(),
-                base,
-                supersedes: None,
-                user_message: said.message.as_deref().map(Content::from),
+            let asked = Asked {
                 model: said.model.clone(),
                 fallbacks: Vec::new(),
                 strategy: None,
                 budget: None,
                 temperature: None,
-                system_prompt: Content::new(prompt::compose(&agent.config, &agent.shown.definitions, now, &zone)),
-                tools: agent.shown.text.clone(),
-                labels: Labels::UNTRUSTED,
                 limits: spending::run_limits(&agent.config, None),
-                autonomy: None,
-                effects: Effects::Dry,
-                time_zone: zone.clone(),
-                metadata: std::collections::BTreeMap::new(),
             };
+            let started = plan.started(asked, now, zone.clone());
             let events = self.ended(started, agent, said).await?;
-            self.record_start(&plan, run, now, &events).await?;
+            self.record_start(&plan, now, &events).await?;
             chat.tip = Some(run);
             base = Some(Base { run, seq: events.len() as u64 });
         }

@@ -12,6 +12,7 @@ mod home;
 mod import;
 mod keys;
 mod notes;
+mod plan;
 mod reach;
 mod report;
 pub(crate) mod rules;

@@ -2,29 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use adjutant_core::content::Content;
 use adjutant_core::guard::policy::Autonomy;
 use adjutant_core::id::{AgentId, ChatId, NotebookId, RunId, UserId, WorkspaceId};
 use adjutant_core::label::Labels;
 use adjutant_core::money::MicroUsd;
-use adjutant_core::run::chain::{Entry, Head, StreamId};
-use adjutant_core::run::event::{Base, ContentFiltered, Effects, Event, RunStarted};
+use adjutant_core::run::event::{Base, Effects, Event};
 use adjutant_core::run::state::State;
 use adjutant_core::run::status::Status;
-use adjutant_core::time::Time;
 use adjutant_models::router::Needs;
 use adjutant_models::{WithKeys, lineup};
 use adjutant_store::StoreError;
-use adjutant_store::row::{Append, ChatRow, RunChange, RunRow, Tip, Writer};
+use adjutant_store::row::ChatRow;
 
 use super::chats::check_message;
-use crate::audit::run_rows;
+use super::plan::{Asked, Plan};
 use crate::base::state_at;
 use crate::engine::{CurrentAgent, Engine};
 use crate::error::EngineError;
-use crate::log::blocks_of;
-use crate::projection::{self, preview};
-use crate::prompt;
+use crate::projection::preview;
 use crate::spending;
 
 /// What starts a run when somebody says something.
@@ -35,7 +30,7 @@ const RACES: usize = 8;
 /// A request to start a run.
 #[derive(Debug, Clone)]
 pub struct StartRun {
-    /// The id of the run, where it was given out before; a new one when none.
+    /// The run that a message waits to be; a new one when none.
     pub id: Option<RunId>,
     /// Who asks.
     pub user: UserId,
@@ -80,28 +75,6 @@ pub struct Fork {
     pub effects: Effects,
 }
 
-/// What the first event is made from.
-pub(super) struct Plan<'a> {
-    pub(super) run: RunId,
-    /// What started it.
-    pub(super) trigger: &'static str,
-    pub(super) workspace: WorkspaceId,
-    pub(super) user: UserId,
-    pub(super) agent: &'a CurrentAgent,
-    pub(super) chat: ChatRow,
-    pub(super) message: Option<&'a str>,
-    /// What the content filter did to it.
-    pub(super) filtered: Option<ContentFiltered>,
-    pub(super) base: Option<Base>,
-    pub(super) labels: Labels,
-    pub(super) supersedes: Option<RunId>,
-    pub(super) model: Option<String>,
-    pub(super) max_cost: Option<MicroUsd>,
-    pub(super) autonomy: Option<Autonomy>,
-    pub(super) effects: Effects,
-    pub(super) metadata: BTreeMap<String, String>,
-}
-
 impl Engine {
     /// Starts a run.
     ///
@@ -119,6 +92,7 @@ impl Engine {
             let (base, labels) = self.branch_end(workspace, &chat).await?;
             let plan = Plan {
                 run: ask.id.unwrap_or_else(|| self.env().id()),
+                waited: ask.id.is_some(),
                 trigger: MESSAGE,
                 workspace,
                 user: ask.user,
@@ -183,6 +157,7 @@ impl Engine {
             self.store().chat(workspace, row.chat).await?.ok_or_else(|| EngineError::not_found("chat", row.chat))?;
         let plan = Plan {
             run: self.env().id(),
+            waited: false,
             trigger: MESSAGE,
             workspace,
             user,
@@ -224,6 +199,7 @@ impl Engine {
         let chat = self.new_chat(workspace, user, &agent, row.notebook, title, Some(run)).await?;
         let plan = Plan {
             run: self.env().id(),
+            waited: false,
             trigger: MESSAGE,
             workspace,
             user,
@@ -286,13 +262,12 @@ impl Engine {
     }
 
     async fn begin(&self, plan: Plan<'_>) -> Result<RunId, EngineError> {
-        let (run, now) = (plan.run, self.env().now());
+        let now = self.env().now();
         let config = &plan.agent.config;
         self.refuse_halted(plan.workspace).await?;
         self.check_requests(plan.agent, now).await?;
         let zone = self.store().workspace(plan.workspace).await?.map_or_else(|| "UTC".to_owned(), |row| row.time_zone);
         let shown = &plan.agent.shown;
-        let prompt = prompt::compose(config, &shown.definitions, now, &zone);
         self.check_budgets(plan.workspace, plan.agent, plan.user, now, &zone).await?;
         let needs = Needs { tools: !shown.definitions.is_empty(), ..Needs::default() };
         let wanted = self.wanted(plan.agent, plan.model.as_deref(), now, &zone).await?;
@@ -301,93 +276,16 @@ impl Engine {
         let lineup = lineup(&source, &wanted, self.default_model(), &needs)
             .map_err(|bad| EngineError::Invalid(bad.to_string()))?;
         let facts = self.models().facts(&lineup.model);
-        let started = Event::RunStarted(RunStarted {
-            run,
-            workspace: plan.workspace,
-            chat: plan.chat.id,
-            agent: plan.agent.id,
-            agent_version: plan.agent.version,
-            policy: plan.agent.policy,
-            notebook: plan.chat.notebook,
-            initiator: plan.user,
-            trigger: plan.trigger.to_owned(),
-            base: plan.base,
-            supersedes: plan.supersedes,
-            user_message: plan.message.map(Content::from),
+        let asked = Asked {
             model: lineup.model,
             fallbacks: lineup.fallbacks,
             strategy: lineup.choice.map(|choice| choice.strategy),
             budget: config.budget.run().into_iter().chain(plan.max_cost).min(),
             temperature: config.temperature,
-            system_prompt: Content::new(prompt),
-            tools: shown.text.clone(),
-            labels: plan.labels,
             limits: spending::run_limits(config, facts.as_ref()),
-            autonomy: plan.autonomy,
-            effects: plan.effects,
-            time_zone: zone,
-            metadata: plan.metadata.clone(),
-        });
+        };
+        let started = Event::RunStarted(plan.started(asked, now, zone));
         let events: Vec<Event> = std::iter::once(started).chain(plan.filtered.clone().map(Event::from)).collect();
-        self.record_start(&plan, run, now, &events).await
-    }
-
-    /// Writes the first events, the run's row, and the end of the chat's branch in one transaction.
-    pub(super) async fn record_start(
-        &self,
-        plan: &Plan<'_>,
-        run: RunId,
-        now: Time,
-        events: &[Event],
-    ) -> Result<RunId, EngineError> {
-        let (mut state, mut head, mut entries) = (State::default(), Head::START, Vec::new());
-        for event in events {
-            let body = event.encode(self.env().random()).map_err(|bad| EngineError::Invalid(bad.to_string()))?;
-            let entry = Entry::next(StreamId::Run(run), head, event.kind(), now, body);
-            head = entry.head();
-            state.apply(event, head.seq, now).map_err(|bad| EngineError::impossible(run, &bad))?;
-            entries.push(entry);
-        }
-        let row = RunRow {
-            id: run,
-            workspace: plan.workspace,
-            chat: plan.chat.id,
-            agent: plan.agent.id,
-            agent_version: plan.agent.version,
-            notebook: plan.chat.notebook,
-            base: plan.base.map(|base| (base.run, base.seq)),
-            parent: None,
-            initiator: plan.user,
-            trigger: plan.trigger.to_owned(),
-            created_at: now,
-            superseded_by: None,
-            head,
-            owner: None,
-            epoch: 0,
-            state: projection::run_state(&state),
-        };
-        let append = Append {
-            workspace: plan.workspace,
-            stream: StreamId::Run(run),
-            expected: Head::START,
-            writer: Writer::Command,
-            entries,
-            blocks: blocks_of(events.iter().flat_map(Event::contents)),
-            run: Some(RunChange::Start {
-                row: Box::new(row),
-                tip: Tip { expected: plan.chat.tip, supersedes: plan.supersedes, advance: true },
-            }),
-            approvals: Vec::new(),
-            calls: Vec::new(),
-            rules: Vec::new(),
-            audit: run_rows(&state, (1..).zip(events).map(|(seq, event)| (seq, now, event))),
-            marks: Vec::new(),
-            takings: Vec::new(),
-            model_calls: Vec::new(),
-            doing: None,
-            spends: Vec::new(),
-        };
-        self.store().append(append).await?;
-        Ok(run)
+        self.record_start(&plan, now, &events).await
     }
 }

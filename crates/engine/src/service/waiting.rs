@@ -8,6 +8,7 @@ use adjutant_core::id::{AgentId, ChatId, RunId, WorkspaceId};
 use adjutant_core::limits;
 use adjutant_core::money::MicroUsd;
 use adjutant_core::run::event::Effects;
+use adjutant_store::StoreError;
 use adjutant_store::row::WaitingRow;
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +49,20 @@ struct Kept {
     autonomy: Option<Autonomy>,
     effects: Effects,
     metadata: BTreeMap<String, String>,
+    /// Why it could not be started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    failure: Option<String>,
+}
+
+impl Kept {
+    fn read(row: &WaitingRow) -> Result<Self, EngineError> {
+        serde_json::from_str(&row.body)
+            .map_err(|bad| EngineError::Invalid(format!("a message that waits cannot be read: {bad}")))
+    }
+
+    fn write(&self) -> Result<String, EngineError> {
+        serde_json::to_string(self).map_err(|bad| EngineError::Invalid(bad.to_string()))
+    }
 }
 
 impl Engine {
@@ -82,9 +97,10 @@ impl Engine {
             autonomy: ask.autonomy,
             effects: ask.effects,
             metadata: ask.metadata,
+            failure: None,
         };
-        let body = serde_json::to_string(&kept).map_err(|bad| EngineError::Invalid(bad.to_string()))?;
-        self.store().add_waiting(&WaitingRow { id, workspace, chat, person, created_at, body }).await?;
+        let body = kept.write()?;
+        self.store().add_waiting(&WaitingRow { id, workspace, chat, person, created_at, body, failed: false }).await?;
         self.waiting().store(true, Ordering::SeqCst);
         // It may have become free in the meantime.
         self.start_waiting_in(workspace, chat).await?;
@@ -100,41 +116,62 @@ impl Engine {
         let chats = self.store().chats_waited_for(CHATS).await?;
         for (workspace, chat, free) in &chats {
             if *free && let Err(error) = self.start_waiting_in(*workspace, *chat).await {
-                tracing::warn!(%chat, %error, "a message waits on: it cannot be started");
+                tracing::warn!(%chat, %error, "the messages that wait in a chat cannot be looked at");
             }
         }
         Ok(!chats.is_empty())
     }
 
-    /// Starts the first message that waits in a chat, if the chat is free. A message that cannot be started waits on.
+    /// Starts the first message that waits in a chat, if the chat is free. One that would have been refused if it were said now
+    /// is kept with the reason, and no longer stands in the way of the next.
     async fn start_waiting_in(&self, workspace: WorkspaceId, chat: ChatId) -> Result<(), EngineError> {
-        while let Some(row) = self.store().waiting_in(workspace, chat, 1).await?.pop() {
-            if self.store().run(workspace, row.id).await?.is_none() {
-                let kept: Kept = serde_json::from_str(&row.body)
-                    .map_err(|bad| EngineError::Invalid(format!("a message that waits cannot be read: {bad}")))?;
-                let ask = StartRun {
-                    id: Some(row.id),
-                    user: row.person,
-                    agent: kept.agent,
-                    chat: Some(chat),
-                    notebook: None,
-                    message: kept.message,
-                    model: kept.model,
-                    max_cost: kept.max_cost,
-                    autonomy: kept.autonomy,
-                    effects: kept.effects,
-                    metadata: kept.metadata,
-                };
-                match self.start_run(workspace, ask).await {
-                    Ok(_) => {}
-                    // The chat is still taken, or was taken again.
-                    Err(EngineError::Busy(_)) => return Ok(()),
-                    Err(error) => return Err(error),
+        while let Some(row) = self.store().next_waiting(workspace, chat).await? {
+            match self.start_kept(&row).await {
+                Ok(_) => {}
+                // The chat is taken, or everything is: this message has its turn later.
+                Err(EngineError::Busy(_) | EngineError::Halted { .. } | EngineError::RateLimited { .. }) => {
+                    return Ok(());
                 }
+                // It was taken back, or another node has started it.
+                Err(EngineError::Store(StoreError::NotFound | StoreError::Stale { .. })) => {
+                    if self.store().next_waiting(workspace, chat).await?.is_some_and(|next| next.id == row.id) {
+                        return Ok(());
+                    }
+                }
+                Err(EngineError::Store(error)) => return Err(error.into()),
+                Err(error) => self.keep_failed(row, &error).await?,
             }
-            // It is a run now. A crash before this line is found out by looking for the run.
-            self.store().remove_waiting(workspace, row.id).await?;
         }
         Ok(())
+    }
+
+    async fn start_kept(&self, row: &WaitingRow) -> Result<RunId, EngineError> {
+        let kept = Kept::read(row)?;
+        if !self.may_still_run(row.workspace, row.person).await? {
+            return Err(EngineError::Invalid("whoever said it may no longer start runs in this workspace".to_owned()));
+        }
+        let ask = StartRun {
+            id: Some(row.id),
+            user: row.person,
+            agent: kept.agent,
+            chat: Some(row.chat),
+            notebook: None,
+            message: kept.message,
+            model: kept.model,
+            max_cost: kept.max_cost,
+            autonomy: kept.autonomy,
+            effects: kept.effects,
+            metadata: kept.metadata,
+        };
+        self.start_run(row.workspace, ask).await
+    }
+
+    async fn keep_failed(&self, row: WaitingRow, error: &EngineError) -> Result<(), EngineError> {
+        tracing::info!(run = %row.id, %error, "a message that waited could not be started");
+        let body = match Kept::read(&row) {
+            Ok(kept) => Kept { failure: Some(error.to_string()), ..kept }.write()?,
+            Err(_) => row.body.clone(),
+        };
+        Ok(self.store().fail_waiting(&WaitingRow { body, failed: true, ..row }).await?)
     }
 }

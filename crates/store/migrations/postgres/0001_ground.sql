@@ -168,10 +168,13 @@ CREATE TABLE waiting_messages (
     person TEXT COLLATE "C" NOT NULL,
     created_at BIGINT NOT NULL,
     body BYTEA NOT NULL,
+    failed BIGINT NOT NULL,
     PRIMARY KEY (workspace, id)
 );
 -- Serves: the first message that waits in a chat.
 CREATE INDEX waiting_messages_chat ON waiting_messages (workspace, chat, id);
+-- Serves: the workspace of a message whose run was named.
+CREATE INDEX waiting_messages_id ON waiting_messages (id);
 
 -- The log. A body that was erased is NULL; its hashes stay.
 CREATE TABLE events (

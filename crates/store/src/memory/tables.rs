@@ -20,6 +20,10 @@ impl State {
         match doing {
             Doing::SaveAgent(row) => self.may_save_agent(row, row.version.saturating_sub(1)),
             Doing::RemoveRule(id) => self.rules.get(&(workspace, *id)).map(drop).ok_or(StoreError::NotFound),
+            Doing::StartWaiting(run) => {
+                let waits = self.waiting.get(&(workspace, *run)).is_some_and(|row| !row.failed);
+                if waits { Ok(()) } else { Err(StoreError::NotFound) }
+            }
         }
     }
 
@@ -28,6 +32,9 @@ impl State {
             Doing::SaveAgent(row) => self.put_agent(*row),
             Doing::RemoveRule(id) => {
                 self.rules.remove(&(workspace, id));
+            }
+            Doing::StartWaiting(run) => {
+                self.waiting.remove(&(workspace, run));
             }
         }
     }

@@ -3,7 +3,7 @@
 use adjutant_core::content::Hash;
 use adjutant_store::StoreError;
 use adjutant_store::row::{
-    ChatFilter, ChatRow, MarkRow, NotebookRow, RunChange, RunState, UserRow, WaitingRow, WorkspaceRow,
+    ChatFilter, ChatRow, Doing, MarkRow, NotebookRow, RunChange, RunState, UserRow, WaitingRow, WorkspaceRow,
 };
 
 use crate::fixture::*;
@@ -15,7 +15,7 @@ stories! {
         let home = Home::new(store).await;
         let run = home.started_here(store, None).await;
         let message = |created| WaitingRow {
-            id: run_id(), workspace: home.workspace, chat: home.chat, person: user_id(), created_at: at(created), body: "{}".into(),
+            id: run_id(), workspace: home.workspace, chat: home.chat, person: user_id(), created_at: at(created), body: "{}".into(), failed: false,
         };
         let (first, second) = (message(1), message(2));
         store.add_waiting(&first).await.unwrap();
@@ -33,6 +33,44 @@ stories! {
         assert!(store.remove_waiting(home.workspace, first.id).await.unwrap());
         assert!(!store.remove_waiting(home.workspace, first.id).await.unwrap());
         assert_eq!(store.waiting_in(home.workspace, home.chat, 9).await.unwrap(), [second]);
+    }
+
+    async fn a_message_that_waits_becomes_a_run_once_and_not_after_it_was_taken_back(world: &World) {
+        let store = &world.store;
+        let home = Home::new(store).await;
+        let mut tip = None;
+        let mut waits = async |failed| {
+            let mut start = home.start(tip);
+            let id = run_of(&start);
+            let row = WaitingRow {
+                id, workspace: home.workspace, chat: home.chat, person: user_id(), created_at: at(1), body: "{}".into(), failed,
+            };
+            store.add_waiting(&row).await.unwrap();
+            start.doing = Some(Doing::StartWaiting(id));
+            tip = tip.or(Some(id));
+            (row, start)
+        };
+        let (first, start) = waits(false).await;
+        assert_eq!(store.find_waiting(first.id).await.unwrap(), Some(home.workspace));
+        assert_eq!(store.next_waiting(home.workspace, home.chat).await.unwrap(), Some(first.clone()));
+        store.append(start).await.unwrap();
+        assert_eq!(store.waiting_message(home.workspace, first.id).await.unwrap(), None);
+        assert!(!store.remove_waiting(home.workspace, first.id).await.unwrap());
+        assert!(store.run(home.workspace, first.id).await.unwrap().is_some());
+
+        let (back, start) = waits(false).await;
+        assert!(store.remove_waiting(home.workspace, back.id).await.unwrap());
+        assert!(matches!(store.append(start).await, Err(StoreError::NotFound)));
+        assert_eq!(store.run(home.workspace, back.id).await.unwrap(), None);
+
+        let (bad, start) = waits(false).await;
+        let told = WaitingRow { body: "{\"failure\":\"x\"}".into(), failed: true, ..bad.clone() };
+        store.fail_waiting(&told).await.unwrap();
+        assert_eq!(store.next_waiting(home.workspace, home.chat).await.unwrap(), None);
+        assert_eq!(store.chats_waited_for(9).await.unwrap(), []);
+        assert_eq!(store.waiting_in(home.workspace, home.chat, 9).await.unwrap(), [told]);
+        assert!(matches!(store.append(start).await, Err(StoreError::NotFound)));
+        assert_eq!(store.chat(home.workspace, home.chat).await.unwrap().unwrap().tip, Some(first.id));
     }
 
     async fn workspaces_users_and_notebooks_are_found_by_id_and_by_name(world: &World) {

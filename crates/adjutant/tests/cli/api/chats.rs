@@ -75,6 +75,36 @@ fn a_message_to_a_busy_chat_waits_for_its_turn_if_it_asks_to() {
 }
 
 #[test]
+fn a_message_that_cannot_be_started_when_its_turn_comes_says_why_and_holds_up_nobody() {
+    let server = Server::start(House::new());
+    let (owner, kim) = (server.owner(), server.person("kim", "home", "write"));
+    let (chat, run) = asked(&owner);
+    owner.patch(&chat, json!({"is_shared": true})).expect(200);
+    let wait = |client: &Client, words: &str| {
+        let body = json!({"user_message": words, "when_busy": "queue"});
+        text(&client.post(&format!("{chat}/runs"), body).expect(202)["id"])
+    };
+    let (left, fine) = (wait(&kim, "hello from kim"), wait(&owner, "what files are here"));
+    let id = text(&kim.get("/api/v1/me").expect(200)["user_id"]);
+    owner.delete(&format!("/api/v1/workspaces/home/members/{id}")).expect(204);
+
+    let mut stream = owner.follow("GET", "/api/v1/events?topics=runs", None);
+    assert_eq!(stream.next().unwrap().name, "reread");
+    let decision = format!("/api/v1/approvals/{}/decision", text(&run["pending_approvals"][0]));
+    owner.post(&decision, json!({"decision": "approve"})).expect(200);
+    stream.find(|event| event.data["id"] == fine && event.data["status"] == "COMPLETED").unwrap();
+
+    let whole = owner.get(&chat).expect(200);
+    let kept = &whole["waiting"][0];
+    assert_eq!((&kept["id"], &kept["status"], &kept["is_waiting"]), (&json!(left), &json!("FAILED"), &json!(false)));
+    assert!(text(&kept["error"]).contains("may no longer start runs"), "{kept}");
+    let path = format!("/api/v1/runs/{left}");
+    owner.post(&format!("{path}/cancel"), json!({})).expect(200);
+    owner.get(&path).refuses(404, "not_found");
+    assert_eq!(owner.get(&chat).expect(200)["waiting"], json!([]));
+}
+
+#[test]
 fn a_run_may_be_kept_shorter_than_its_agent_and_never_longer() {
     let server = Server::start(House::new());
     let owner = server.owner();

@@ -98,3 +98,16 @@ fn the_numbers_tell_what_runs_did_and_what_waits() {
     assert!(count("adjutant_steps_total ").is_some_and(|steps| steps >= 3), "{numbers}");
     assert!(count("adjutant_commit_seconds_count{}").is_some_and(|commits| commits > 3), "{numbers}");
 }
+
+#[test]
+fn a_name_that_a_model_makes_up_is_no_line_of_the_numbers() {
+    let house = House::new();
+    house.script(
+        "- when: { turn: 1 }\n  calls: [{ name: \"x\\\"} 1\\nadjutant_forged 7\\n\", arguments: {} }, { name: made_up, arguments: {} }]\n- text: Done.\n",
+    );
+    let server = Server::start(house);
+    server.owner().post("/api/v1/runs?wait=60", json!({"agent_id": "guide", "input": "go"})).expect(200);
+    let numbers = server.nobody().get("/metrics").text;
+    assert!(!numbers.contains("forged") && !numbers.contains("made_up"), "{numbers}");
+    assert!(numbers.contains("adjutant_tool_calls_total{tool=\"other\",outcome=\"refused\"} 2"), "{numbers}");
+}

@@ -7,7 +7,7 @@ use adjutant_core::time::Time;
 use adjutant_store::row::{LoginRow, SessionRow, TokenRow};
 
 use super::secret::TOKEN_PREFIX;
-use super::{Caller, Membership, Password, Right, Rights, Secret, Via};
+use super::{Caller, Membership, Password, Right, Rights, Role, Secret, Via};
 use crate::engine::Engine;
 use crate::error::EngineError;
 
@@ -136,6 +136,16 @@ impl Engine {
         let mut login = self.active(user).await?;
         login.owner = true;
         self.caller(login, Rights::all(), Via::Local, None).await
+    }
+
+    /// Whether a person may still start runs in a workspace, long after they were asked who they are.
+    pub(crate) async fn may_still_run(&self, workspace: WorkspaceId, user: UserId) -> Result<bool, EngineError> {
+        if !self.store().login(user).await?.is_some_and(|login| login.active) {
+            return Ok(false);
+        }
+        let rows = self.store().memberships(user).await?;
+        let role = rows.iter().find(|row| row.workspace == workspace).and_then(|row| row.role.parse::<Role>().ok());
+        Ok(role.is_some_and(|role| role >= Role::Write))
     }
 
     async fn active(&self, user: UserId) -> Result<LoginRow, EngineError> {

@@ -1,0 +1,152 @@
+//! How the log of a run begins, whatever begins it.
+
+use std::collections::BTreeMap;
+
+use adjutant_core::content::Content;
+use adjutant_core::guard::policy::Autonomy;
+use adjutant_core::id::{RunId, UserId, WorkspaceId};
+use adjutant_core::label::Labels;
+use adjutant_core::money::MicroUsd;
+use adjutant_core::routing::Strategy;
+use adjutant_core::run::chain::{Entry, Head, StreamId};
+use adjutant_core::run::event::{Base, ContentFiltered, Effects, Event, RunLimits, RunStarted};
+use adjutant_core::run::state::State;
+use adjutant_core::time::Time;
+use adjutant_store::row::{Append, ChatRow, Doing, RunChange, RunRow, Tip, Writer};
+
+use crate::audit::run_rows;
+use crate::engine::{CurrentAgent, Engine};
+use crate::error::EngineError;
+use crate::log::blocks_of;
+use crate::projection;
+use crate::prompt;
+
+/// What the first event is made from.
+pub(super) struct Plan<'a> {
+    pub(super) run: RunId,
+    /// Whether a message waits to be it.
+    pub(super) waited: bool,
+    /// What started it.
+    pub(super) trigger: &'static str,
+    pub(super) workspace: WorkspaceId,
+    pub(super) user: UserId,
+    pub(super) agent: &'a CurrentAgent,
+    pub(super) chat: ChatRow,
+    pub(super) message: Option<&'a str>,
+    /// What the content filter did to it.
+    pub(super) filtered: Option<ContentFiltered>,
+    pub(super) base: Option<Base>,
+    pub(super) labels: Labels,
+    pub(super) supersedes: Option<RunId>,
+    pub(super) model: Option<String>,
+    pub(super) max_cost: Option<MicroUsd>,
+    pub(super) autonomy: Option<Autonomy>,
+    pub(super) effects: Effects,
+    pub(super) metadata: BTreeMap<String, String>,
+}
+
+/// Which model is asked, and how.
+pub(super) struct Asked {
+    pub(super) model: String,
+    pub(super) fallbacks: Vec<String>,
+    pub(super) strategy: Option<Strategy>,
+    pub(super) budget: Option<MicroUsd>,
+    pub(super) temperature: Option<f64>,
+    pub(super) limits: RunLimits,
+}
+
+impl Plan<'_> {
+    /// The first event.
+    pub(super) fn started(&self, asked: Asked, now: Time, time_zone: String) -> RunStarted {
+        let (agent, chat) = (self.agent, &self.chat);
+        let prompt = prompt::compose(&agent.config, &agent.shown.definitions, now, &time_zone);
+        RunStarted {
+            run: self.run,
+            workspace: self.workspace,
+            chat: chat.id,
+            agent: agent.id,
+            agent_version: agent.version,
+            policy: agent.policy,
+            notebook: chat.notebook,
+            initiator: self.user,
+            trigger: self.trigger.to_owned(),
+            base: self.base,
+            supersedes: self.supersedes,
+            user_message: self.message.map(Content::from),
+            model: asked.model,
+            fallbacks: asked.fallbacks,
+            strategy: asked.strategy,
+            budget: asked.budget,
+            temperature: asked.temperature,
+            system_prompt: Content::new(prompt),
+            tools: agent.shown.text.clone(),
+            labels: self.labels,
+            limits: asked.limits,
+            autonomy: self.autonomy,
+            effects: self.effects,
+            time_zone,
+            metadata: self.metadata.clone(),
+        }
+    }
+}
+
+impl Engine {
+    /// Writes the first events, the run's row, and the end of the chat's branch in one transaction.
+    pub(super) async fn record_start(
+        &self,
+        plan: &Plan<'_>,
+        now: Time,
+        events: &[Event],
+    ) -> Result<RunId, EngineError> {
+        let run = plan.run;
+        let (mut state, mut head, mut entries) = (State::default(), Head::START, Vec::new());
+        for event in events {
+            let body = event.encode(self.env().random()).map_err(|bad| EngineError::Invalid(bad.to_string()))?;
+            let entry = Entry::next(StreamId::Run(run), head, event.kind(), now, body);
+            head = entry.head();
+            state.apply(event, head.seq, now).map_err(|bad| EngineError::impossible(run, &bad))?;
+            entries.push(entry);
+        }
+        let row = RunRow {
+            id: run,
+            workspace: plan.workspace,
+            chat: plan.chat.id,
+            agent: plan.agent.id,
+            agent_version: plan.agent.version,
+            notebook: plan.chat.notebook,
+            base: plan.base.map(|base| (base.run, base.seq)),
+            parent: None,
+            initiator: plan.user,
+            trigger: plan.trigger.to_owned(),
+            created_at: now,
+            superseded_by: None,
+            head,
+            owner: None,
+            epoch: 0,
+            state: projection::run_state(&state),
+        };
+        let append = Append {
+            workspace: plan.workspace,
+            stream: StreamId::Run(run),
+            expected: Head::START,
+            writer: Writer::Command,
+            entries,
+            blocks: blocks_of(events.iter().flat_map(Event::contents)),
+            run: Some(RunChange::Start {
+                row: Box::new(row),
+                tip: Tip { expected: plan.chat.tip, supersedes: plan.supersedes, advance: true },
+            }),
+            approvals: Vec::new(),
+            calls: Vec::new(),
+            rules: Vec::new(),
+            audit: run_rows(&state, (1..).zip(events).map(|(seq, event)| (seq, now, event))),
+            marks: Vec::new(),
+            takings: Vec::new(),
+            model_calls: Vec::new(),
+            doing: plan.waited.then_some(Doing::StartWaiting(run)),
+            spends: Vec::new(),
+        };
+        self.store().append(append).await?;
+        Ok(run)
+    }
+}

@@ -1,0 +1,36 @@
+//! What an append does beside recording it: both happen, or neither.
+
+use adjutant_core::id::{RuleId, RunId, WorkspaceId};
+use adjutant_core::run::chain::StreamId;
+
+use super::AgentRow;
+
+/// Something that is done in the transaction that records it.
+#[derive(Debug, Clone)]
+pub enum Doing {
+    /// Saves a version of an agent; the one before it must be the current one.
+    SaveAgent(Box<AgentRow>),
+    /// Removes a rule, which must be there.
+    RemoveRule(RuleId),
+    /// Takes a message away that waits, which must be there: it becomes the run that starts with these events.
+    StartWaiting(RunId),
+}
+
+impl Doing {
+    /// Whether it is recorded in such a log: what starts is, in the run's own; everything else is in an audit log.
+    pub(crate) fn goes_with(&self, stream: StreamId) -> bool {
+        match (self, stream) {
+            (Self::StartWaiting(run), StreamId::Run(started)) => *run == started,
+            (Self::StartWaiting(_), _) | (_, StreamId::Run(_)) => false,
+            _ => true,
+        }
+    }
+
+    /// Whether it is about something of this workspace.
+    pub(crate) fn is_of(&self, workspace: WorkspaceId) -> bool {
+        match self {
+            Self::SaveAgent(row) => row.workspace == workspace,
+            Self::RemoveRule(_) | Self::StartWaiting(_) => true,
+        }
+    }
+}
