@@ -115,21 +115,28 @@ it('opens the palette and the help without a finding, and closes them with Escap
   await page.getByRole('dialog').waitFor({ state: 'detached' })
 })
 
-it('says everything through the translation', async () => {
-  const page = await visit('/agents/guide?tab=limits&locale=pseudo', '⟦', 1440, 'light')
-  await page.getByRole('radio').first().waitFor()
+const SPOKEN: [place: string, ready: string][] = [
+  ['/agents/guide?tab=limits', 'Dóllárš óf óñé rúñ'],
+  ['/chat', 'Néw çhát'],
+  ['/rules', 'Nó štáñdíñg rúléš'],
+  ['/usage', 'Búdgétš'],
+  ['/settings/models', 'Whíçh óñé wóúld ít bé'],
+  ['/settings/appearance', 'Cólóúrš'],
+]
+it.each(SPOKEN)('says everything on %s through the translation', async (place, ready) => {
+  const page = await visit(`${place}${place.includes('?') ? '&' : '?'}locale=pseudo`, ready, 1440, 'light')
   const raw = await page.evaluate(() => {
     const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
     const texts: string[] = []
     for (let node = walker.nextNode(); node; node = walker.nextNode()) {
       const text = node.textContent?.trim() ?? ''
       const place = node.parentElement
-      // Names that people and agents gave, keys and code are not ours to translate.
-      if (/\p{L}{2,}/u.test(text) && !text.includes('⟦') && !place?.closest('kbd, code, .mono, noscript, script, .brand, .name')) texts.push(text)
+      // Names that people, agents and models were given, keys and code are not ours to translate.
+      if (/\p{L}{2,}/u.test(text) && !text.includes('⟦') && !place?.closest('kbd, code, .mono, noscript, script, .brand, .name, option, .chat, h1')) texts.push(text)
     }
     return texts
   })
-  expect(raw.filter((text) => !/Guide$|^read, write/u.test(text))).toEqual([])
+  expect(raw.filter((text) => !/Guide$|^read, write|^dana$|^guide$|^Home$|USD|^[A-Z][a-z]{2} \d+$/u.test(text))).toEqual([])
 })
 
 it('did all that without an error and without asking anybody else', () => {

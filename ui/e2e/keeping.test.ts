@@ -116,6 +116,21 @@ it('goes on from an event in the middle of a run, without touching anything', as
   await page.getByText('Done').first().waitFor()
 })
 
+it('shows what the model saw, as it was sent', async () => {
+  const { page, server } = story
+  const fork = page.url()
+  await page.goto(`${server.url}/runs`)
+  await page.getByRole('link', { name: 'tidy the welcome notes' }).first().click()
+  await page.getByRole('button', { name: 'What the model saw' }).click()
+  const seen = page.getByRole('dialog', { name: 'What the model saw' })
+  await seen.getByText('as it was sent, to the last byte').waitFor()
+  await seen.getByText('You are Guide').waitFor()
+  await seen.getByRole('button', { name: 'The call before' }).click()
+  await seen.getByText(/call \d of \d/).waitFor()
+  await page.keyboard.press('Escape')
+  await page.goto(fork)
+})
+
 it('shows two runs beside each other', async () => {
   const { page } = story
   await page.getByRole('button', { name: 'Compare' }).click()
