@@ -104,29 +104,6 @@ impl Store {
         sql.db.write(text, args![hash, now]).await.map(drop)
     }
 
-    /// Adds a token.
-    ///
-    /// # Errors
-    /// [`StoreError::Conflict`] when there is one with this secret, [`StoreError::NotFound`] when there is no such person.
-    pub async fn create_token(&self, row: &TokenRow) -> Result<(), StoreError> {
-        let sql = sql!(self, memory => memory.no_sign_in());
-        let text = "INSERT INTO tokens (id, person, workspace, name, hash, hint, scopes, created_at, expires_at, used_at) \
-                    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
-        let args = args![
-            row.id,
-            row.user,
-            row.workspace,
-            &row.name,
-            row.hash,
-            &row.hint,
-            &row.scopes,
-            row.created_at,
-            row.expires_at,
-            row.used_at,
-        ];
-        sql.db.write(text, args).await.map(drop)
-    }
-
     /// The token of a secret.
     ///
     /// # Errors
@@ -144,15 +121,6 @@ impl Store {
         let sql = sql!(self, memory => memory.no_sign_in());
         let rows = sql.db.read(format!("{TOKEN} WHERE person = $1 ORDER BY id"), args![user]).await?;
         rows.into_iter().map(read_token).collect()
-    }
-
-    /// Takes a token of a person away; says whether there was one.
-    ///
-    /// # Errors
-    /// Those of the database.
-    pub async fn revoke_token(&self, user: UserId, id: TokenId) -> Result<bool, StoreError> {
-        let sql = sql!(self, memory => memory.no_sign_in());
-        Ok(sql.db.write("DELETE FROM tokens WHERE person = $1 AND id = $2", args![user, id]).await? > 0)
     }
 
     /// Notes that a token was used.
@@ -235,16 +203,16 @@ impl Store {
     ///
     /// # Errors
     /// Those of the database.
-    pub async fn use_reset(&self, hash: Hash, now: Time, password: &str) -> Result<bool, StoreError> {
+    pub async fn use_reset(&self, hash: Hash, now: Time, password: &str) -> Result<Option<UserId>, StoreError> {
         let sql = sql!(self, memory => memory.no_sign_in());
         let mut tx = sql.db.begin().await?;
-        let Some(mut row) = tx.row(USE_INVITE, args![hash, "reset", now]).await? else { return Ok(false) };
+        let Some(mut row) = tx.row(USE_INVITE, args![hash, "reset", now]).await? else { return Ok(None) };
         let (_, _, user): (Option<WorkspaceId>, Option<String>, Option<UserId>) =
             (row.take()?, row.take()?, row.take()?);
         tx.run("UPDATE users SET password = $2 WHERE id = $1", args![user, password]).await?;
         tx.run("DELETE FROM sessions WHERE person = $1", args![user]).await?;
         tx.commit().await?;
-        Ok(true)
+        Ok(user)
     }
 
     /// Counts an attempt before it is checked, and says how many there were in this slot. Older slots are forgotten.

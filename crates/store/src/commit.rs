@@ -7,6 +7,7 @@ use adjutant_core::id::{ChatId, NodeId, RunId};
 use adjutant_core::run::chain::{Head, StreamId};
 
 use crate::StoreError;
+use crate::admission;
 use crate::agents;
 use crate::db::{Db, Dialect, Tx};
 use crate::fault;
@@ -236,6 +237,7 @@ async fn carry_out(tx: &mut Tx, batch: &[Box<Prepared>], verdicts: &Verdicts) ->
         match &append.doing {
             Some(Doing::SaveAgent(row)) => agents::save(tx, row, row.version.saturating_sub(1)).await?,
             Some(Doing::RemoveRule(id)) => rules::remove(tx, append.scope, *id).await?,
+            Some(Doing::Admit(change)) => admission::admit(tx, change).await?,
             Some(Doing::StartWaiting(run)) => waiting::become_run(tx, append.scope, *run).await?,
             None => {}
         }

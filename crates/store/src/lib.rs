@@ -28,6 +28,7 @@ macro_rules! sql {
 }
 
 mod access;
+mod admission;
 mod agents;
 mod audit;
 mod branch;

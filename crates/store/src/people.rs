@@ -108,34 +108,6 @@ impl Store {
         Ok(sql.db.write(text, args![user, name, password]).await? > 0)
     }
 
-    /// Switches a person on or off. Off ends every session in the same transaction.
-    ///
-    /// # Errors
-    /// Those of the database.
-    pub async fn set_active(&self, user: UserId, active: bool) -> Result<bool, StoreError> {
-        let sql = sql!(self, memory => memory.no_sign_in());
-        let mut tx = sql.db.begin().await?;
-        let found = tx.run("UPDATE users SET active = $2 WHERE id = $1", args![user, active]).await?;
-        if !active {
-            tx.run("DELETE FROM sessions WHERE person = $1", args![user]).await?;
-        }
-        tx.commit().await?;
-        Ok(found > 0)
-    }
-
-    /// Gives a person another password. Ends every session in the same transaction.
-    ///
-    /// # Errors
-    /// Those of the database.
-    pub async fn set_password(&self, user: UserId, password: &str) -> Result<bool, StoreError> {
-        let sql = sql!(self, memory => memory.no_sign_in());
-        let mut tx = sql.db.begin().await?;
-        let found = tx.run("UPDATE users SET password = $2 WHERE id = $1", args![user, password]).await?;
-        tx.run("DELETE FROM sessions WHERE person = $1", args![user]).await?;
-        tx.commit().await?;
-        Ok(found > 0)
-    }
-
     /// Lets a person into a workspace, or changes what they may do there.
     ///
     /// # Errors
@@ -149,16 +121,6 @@ impl Store {
     ) -> Result<(), StoreError> {
         let sql = sql!(self, memory => Ok(()));
         sql.db.write(PUT_MEMBER, args![workspace, user, role, now]).await.map(drop)
-    }
-
-    /// Takes a person out of a workspace; says whether they were in it.
-    ///
-    /// # Errors
-    /// Those of the database.
-    pub async fn remove_member(&self, workspace: WorkspaceId, user: UserId) -> Result<bool, StoreError> {
-        let sql = sql!(self, memory => memory.no_sign_in());
-        let text = "DELETE FROM members WHERE workspace = $1 AND person = $2";
-        Ok(sql.db.write(text, args![workspace, user]).await? > 0)
     }
 
     /// Who is in a workspace, in the order they came.

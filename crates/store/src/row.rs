@@ -17,6 +17,7 @@ use adjutant_core::run::chain::{Entry, Head, StreamId};
 use adjutant_core::time::Time;
 
 pub use crate::access::{InviteRow, SessionRow, TokenRow};
+pub use crate::admission::Admission;
 pub use crate::filter::{ApprovalFilter, ChatFilter, RunFilter};
 pub use crate::people::{LoginRow, MemberRow, MembershipRow};
 pub use crate::provider_keys::OpenKey;

@@ -109,9 +109,7 @@ async fn change_user(
     if login.id == signed.caller.user {
         return Err(Problem::invalid("You cannot switch yourself off. Nothing was done."));
     }
-    server.engine.store().set_active(login.id, body.is_active).await?;
-    let word = if body.is_active { "on" } else { "off" };
-    server.record(Deed::UserSaved, Some(signed.caller.user), format!("{} {word}", login.name)).await?;
+    server.engine.set_active(signed.caller.user, &login, body.is_active).await?;
     server.forget_callers();
     Ok(Json(shown(&LoginRow { active: body.is_active, ..login })))
 }
@@ -125,6 +123,8 @@ async fn reset_user(
 ) -> Result<(StatusCode, Json<Value>), Problem> {
     signed.need_owner()?;
     let login = find(&server.engine, &user).await?;
+    let made = format!("{} may choose a new password", login.name);
+    server.record(Deed::LinkMade, Some(signed.caller.user), made).await?;
     let invited = server.engine.invite_password(login.id).await?;
     let link = format!("/login#renew={}", invited.secret.expose());
     Ok((
@@ -205,8 +205,6 @@ async fn create_token(
     let rights = if body.scopes.is_some() { Rights::of(rights) } else { Rights::ordinary() };
     let ask = TokenAsk { name: body.name, rights, workspace, expires_at: body.expires_at };
     let (row, secret) = server.engine.create_token(signed.caller.user, ask).await?;
-    let made = format!("{} ({}): {}", row.name, row.id, row.scopes);
-    server.record(Deed::TokenMade, Some(signed.caller.user), made).await?;
     let mut shown = token(&row);
     shown["token"] = json!(secret.expose());
     Ok((StatusCode::CREATED, Json(shown)))
@@ -221,10 +219,7 @@ async fn revoke_token(
 ) -> Result<StatusCode, Problem> {
     signed.need(Right::Admin)?;
     let token: TokenId = id("token", &name)?;
-    if !server.engine.store().revoke_token(signed.caller.user, token).await? {
-        return Err(Problem::not_found("token", &name));
-    }
-    server.record(Deed::TokenRevoked, Some(signed.caller.user), token.to_string()).await?;
+    server.engine.revoke_token(signed.caller.user, token).await?;
     server.forget_callers();
     Ok(StatusCode::NO_CONTENT)
 }

@@ -140,9 +140,7 @@ async fn put_member(
 ) -> Result<Json<Value>, Problem> {
     let access = administered(&server, &signed, &name).await?;
     let (login, role) = (people::find(&server.engine, &user).await?, role(&body.role)?);
-    server.engine.put_member(access.workspace, login.id, role).await?;
-    let given = format!("{} has the role {role} in {}", login.name, access.workspace);
-    server.record(Deed::UserSaved, Some(access.user), given).await?;
+    server.engine.put_member(access.user, access.workspace, &login, role).await?;
     server.forget_callers();
     Ok(Json(json!({"user_id": login.id, "name": login.name, "role": role.word()})))
 }
@@ -159,9 +157,7 @@ async fn remove_member(
     let id = user.parse::<UserId>().ok();
     let known = members.iter().find(|row| Some(row.user) == id || row.name == user);
     let known = known.ok_or_else(|| Problem::not_found("member", &user))?;
-    server.engine.remove_member(access.workspace, known.user).await?;
-    let gone = format!("{} is out of {}", known.name, access.workspace);
-    server.record(Deed::UserSaved, Some(access.user), gone).await?;
+    server.engine.remove_member(access.user, access.workspace, known).await?;
     server.forget_callers();
     Ok(StatusCode::NO_CONTENT)
 }
@@ -175,7 +171,10 @@ async fn invite(
     Body(body): Body<NewRole>,
 ) -> Result<(StatusCode, Json<Value>), Problem> {
     let access = signed.workspace(&name, Role::Admin, Right::Admin)?;
-    let invited = server.engine.invite_member(access.workspace, role(&body.role)?).await?;
+    let role = role(&body.role)?;
+    let made = format!("one new person may have the role {role} in {}", access.workspace);
+    server.record(Deed::LinkMade, Some(access.user), made).await?;
+    let invited = server.engine.invite_member(access.workspace, role).await?;
     let secret = invited.secret.expose();
     let shown = json!({"link": format!("/login#invite={secret}"), "token": secret, "expires_at": invited.expires_at});
     Ok((StatusCode::CREATED, Json(shown)))

@@ -64,6 +64,10 @@ deeds! {
     UserSaved "user_saved";
     /// A person was taken away.
     UserRemoved "user_removed";
+    /// Somebody has another password.
+    PasswordChanged "password_changed";
+    /// A link was made that lets somebody in, or renews a password.
+    LinkMade "link_made";
     /// An access token was made.
     TokenMade "token_made";
     /// An access token was taken back.

@@ -10,6 +10,10 @@ fn taken(what: &str) -> StoreError {
     StoreError::Conflict(format!("this {what} is taken"))
 }
 
+fn knows_nobody() -> StoreError {
+    StoreError::other("the simulated store knows nobody who signs in")
+}
+
 impl State {
     fn assert_workspace(&self, workspace: WorkspaceId) -> Result<(), StoreError> {
         self.workspaces.get(&workspace).map(drop).ok_or(StoreError::NotFound)
@@ -24,6 +28,7 @@ impl State {
                 let waits = self.waiting.get(&(workspace, *run)).is_some_and(|row| !row.failed);
                 if waits { Ok(()) } else { Err(StoreError::NotFound) }
             }
+            Doing::Admit(_) => Err(knows_nobody()),
         }
     }
 
@@ -36,6 +41,8 @@ impl State {
             Doing::StartWaiting(run) => {
                 self.waiting.remove(&(workspace, run));
             }
+            // Refused before.
+            Doing::Admit(_) => {}
         }
     }
 
@@ -235,7 +242,7 @@ impl Memory {
     /// The simulation has no doors, so nobody signs in there.
     #[allow(clippy::unused_self, reason = "it stands beside the databases' own")]
     pub(crate) fn no_sign_in<T>(&self) -> Result<T, StoreError> {
-        Err(StoreError::other("the simulated store knows nobody who signs in"))
+        Err(knows_nobody())
     }
 
     pub(crate) fn kv_set(

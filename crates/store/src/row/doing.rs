@@ -3,7 +3,7 @@
 use adjutant_core::id::{RuleId, RunId, WorkspaceId};
 use adjutant_core::run::chain::StreamId;
 
-use super::AgentRow;
+use super::{Admission, AgentRow};
 
 /// Something that is done in the transaction that records it.
 #[derive(Debug, Clone)]
@@ -14,6 +14,8 @@ pub enum Doing {
     RemoveRule(RuleId),
     /// Takes a message away that waits, which must be there: it becomes the run that starts with these events.
     StartWaiting(RunId),
+    /// Changes who may come in; recorded in the log of the instance.
+    Admit(Admission),
 }
 
 impl Doing {
@@ -21,6 +23,7 @@ impl Doing {
     pub(crate) fn goes_with(&self, stream: StreamId) -> bool {
         match (self, stream) {
             (Self::StartWaiting(run), StreamId::Run(started)) => *run == started,
+            (Self::Admit(_), stream) => stream == StreamId::System,
             (Self::StartWaiting(_), _) | (_, StreamId::Run(_)) => false,
             _ => true,
         }
@@ -30,7 +33,7 @@ impl Doing {
     pub(crate) fn is_of(&self, workspace: WorkspaceId) -> bool {
         match self {
             Self::SaveAgent(row) => row.workspace == workspace,
-            Self::RemoveRule(_) | Self::StartWaiting(_) => true,
+            Self::RemoveRule(_) | Self::StartWaiting(_) | Self::Admit(_) => true,
         }
     }
 }

@@ -2,7 +2,10 @@
 
 use adjutant_core::content::Hash;
 use adjutant_core::id::{TokenId, UserId};
-use adjutant_store::row::{ApprovalFilter, InviteRow, Reply, RunFilter, SessionRow, TokenRow, UserRow};
+use adjutant_core::run::chain::StreamId;
+use adjutant_store::row::{
+    Admission, ApprovalFilter, Doing, InviteRow, Reply, RunFilter, SessionRow, TokenRow, UserRow,
+};
 use adjutant_store::{Store, StoreError};
 
 use crate::fixture::*;
@@ -21,6 +24,17 @@ fn hash(text: &str) -> Hash {
 fn link(secret: &str, kind: &str) -> InviteRow {
     let (hash, kind) = (hash(secret), kind.to_owned());
     InviteRow { hash, kind, workspace: None, role: None, user: None, created_at: at(1), expires_at: at(100) }
+}
+
+/// Changes who may come in, and records it.
+async fn admit(store: &Store, change: Admission) -> Result<(), StoreError> {
+    let workspace = workspace_id();
+    let head = store.head(workspace, StreamId::System).await?;
+    let mut append = add(workspace, StreamId::System, head, &["admitted"]);
+    append.doing = Some(Doing::Admit(change));
+    let done = store.append(append).await.map(drop);
+    assert_eq!(store.head(workspace, StreamId::System).await? == head, done.is_err(), "recorded if and only if done");
+    done
 }
 
 database_stories! {
@@ -47,8 +61,17 @@ database_stories! {
         assert_eq!(store.members(other.workspace).await.unwrap(), []);
         let mine = store.memberships(ada).await.unwrap();
         assert_eq!(mine.iter().map(|row| row.workspace).collect::<Vec<_>>(), [home.workspace]);
-        assert!(!store.remove_member(other.workspace, ada).await.unwrap());
-        assert!(store.remove_member(home.workspace, ada).await.unwrap());
+        let bob = person(store, "bob").await;
+        let member = |user, role: &str| Admission::Member { workspace: home.workspace, user, role: role.into(), since: at(3) };
+        admit(store, member(bob, "read")).await.unwrap();
+        let out = |workspace, user| admit(store, Admission::NoMember { workspace, user });
+        assert!(out(other.workspace, ada).await.is_err());
+        assert!(matches!(out(home.workspace, user_id()).await, Err(StoreError::NotFound)));
+        for last in [out(home.workspace, ada).await, admit(store, member(ada, "write")).await] {
+            assert!(matches!(last, Err(StoreError::Conflict(_))), "{last:?}");
+        }
+        admit(store, member(bob, "admin")).await.unwrap();
+        out(home.workspace, ada).await.unwrap();
         assert_eq!(store.memberships(ada).await.unwrap(), []);
     }
 
@@ -65,10 +88,11 @@ database_stories! {
         let old = open("old", 5).await;
         store.end_session(hash("none"), at(10)).await.unwrap();
         assert_eq!((store.session(old.hash).await.unwrap(), store.session(row.hash).await.unwrap()), (None, Some(row.clone())));
-        assert!(store.set_password(ada, "new").await.unwrap());
+        admit(store, Admission::Password { user: ada, hash: "new".into() }).await.unwrap();
         assert_eq!(store.session(row.hash).await.unwrap(), None);
         let row = open("two", 100).await;
-        assert!(store.set_active(ada, false).await.unwrap());
+        admit(store, Admission::Active { user: ada, active: false }).await.unwrap();
+        assert!(matches!(admit(store, Admission::Active { user: user_id(), active: true }).await, Err(StoreError::NotFound)));
         assert_eq!(store.session(row.hash).await.unwrap(), None);
         assert!(!store.login(ada).await.unwrap().unwrap().active);
     }
@@ -82,16 +106,16 @@ database_stories! {
             id, user: ada, workspace: None, name, hash: hash("secret"), hint, scopes, created_at: at(1), expires_at: None,
             used_at: None,
         };
-        store.create_token(&row).await.unwrap();
+        admit(store, Admission::Token(Box::new(row.clone()))).await.unwrap();
         let twin = TokenRow { id: TokenId::new(at(2), [1; 10]), ..row.clone() };
-        assert!(matches!(store.create_token(&twin).await, Err(StoreError::Conflict(_))));
+        assert!(matches!(admit(store, Admission::Token(Box::new(twin))).await, Err(StoreError::Conflict(_))));
         store.touch_token(id, at(9)).await.unwrap();
         let used = TokenRow { used_at: Some(at(9)), ..row };
         assert_eq!(store.token_by_hash(hash("secret")).await.unwrap(), Some(used.clone()));
         assert_eq!(store.token_by_hash(hash("other")).await.unwrap(), None);
         assert_eq!((store.tokens(ada).await.unwrap(), store.tokens(bob).await.unwrap()), (vec![used], vec![]));
-        assert!(!store.revoke_token(bob, id).await.unwrap());
-        assert!(store.revoke_token(ada, id).await.unwrap());
+        assert!(matches!(admit(store, Admission::NoToken { user: bob, id }).await, Err(StoreError::NotFound)));
+        admit(store, Admission::NoToken { user: ada, id }).await.unwrap();
         assert_eq!(store.token_by_hash(hash("secret")).await.unwrap(), None);
     }
 
@@ -116,8 +140,8 @@ database_stories! {
         assert_eq!(store.memberships(bob).await.unwrap()[0].role, "write");
 
         store.create_invite(&InviteRow { user: Some(bob), ..link("fourth", "reset") }).await.unwrap();
-        assert!(store.use_reset(hash("fourth"), at(2), "new").await.unwrap());
-        assert!(!store.use_reset(hash("fourth"), at(3), "newer").await.unwrap());
+        assert_eq!(store.use_reset(hash("fourth"), at(2), "new").await.unwrap(), Some(bob));
+        assert_eq!(store.use_reset(hash("fourth"), at(3), "newer").await.unwrap(), None);
         assert_eq!(store.login(bob).await.unwrap().unwrap().password.as_deref(), Some("new"));
     }
 

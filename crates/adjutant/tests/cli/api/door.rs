@@ -132,3 +132,24 @@ fn somebody_who_is_switched_off_or_put_out_is_out_at_once() {
     // The last admin stays.
     owner.delete("/api/v1/workspaces/home/members/admin").refuses(422, "validation_failed");
 }
+
+#[test]
+fn every_link_and_every_new_password_is_in_the_record() {
+    let server = Server::start(House::new());
+    let (owner, kim) = (server.owner(), server.person("kim", "home", "read"));
+    let change =
+        |old: &str| kim.put("/api/v1/me/password", json!({"old_password": old, "password": "a longer password"}));
+    change("a wrong password").refuses(401, "unauthenticated");
+    change("a long password").expect(204);
+    let link = owner.post("/api/v1/users/kim/reset", json!({})).expect(201);
+    let renewal = json!({"token": link["token"], "password": "the longest password"});
+    server.nobody().post("/api/v1/password/renew", renewal.clone()).expect(204);
+    server.nobody().post("/api/v1/password/renew", renewal).refuses(410, "expired");
+
+    let (house, _) = server.stop();
+    let record = house.adjutant(&["audit", "search", "--json"]).out;
+    assert_eq!(record.matches("password_changed").count(), 2, "{record}");
+    // The invitation of kim, and the link for the new password.
+    assert_eq!(record.matches("link_made").count(), 2, "{record}");
+    assert!(!record.contains(link["token"].as_str().unwrap()) && !record.contains("longest"), "{record}");
+}

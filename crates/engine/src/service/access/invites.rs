@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
+use adjutant_core::audit::{Act, Deed};
 use adjutant_core::id::{UserId, WorkspaceId};
+use adjutant_core::run::event::Actor;
 use adjutant_core::time::Time;
 use adjutant_store::StoreError;
 use adjutant_store::row::InviteRow;
 
 use super::{Password, Role, Secret, SignIn, TokenAsk, people};
+use crate::audit::AuditLog;
 use crate::engine::Engine;
 use crate::error::EngineError;
 
@@ -159,9 +162,9 @@ impl Engine {
     pub async fn renew_password(&self, link: &Secret, password: Password, address: &str) -> Result<(), EngineError> {
         self.count_attempts("new password", address).await?;
         let hash = password.hash(self.env()).await?;
-        match self.store().use_reset(link.hash(), self.env().now(), &hash).await? {
-            true => Ok(()),
-            false => Err(EngineError::Unauthenticated),
-        }
+        let user = self.store().use_reset(link.hash(), self.env().now(), &hash).await?;
+        let user = user.ok_or(EngineError::Unauthenticated)?;
+        let act = Act::new(Deed::PasswordChanged, Some(Actor::User(user)), "by a link".to_owned());
+        self.audit(AuditLog::Instance, act).await.map(drop)
     }
 }

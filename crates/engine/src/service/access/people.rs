@@ -1,11 +1,14 @@
 //! People and the workspaces they share.
 
+use adjutant_core::audit::{Act, Deed};
 use adjutant_core::guard::policy::is_slug;
 use adjutant_core::id::{UserId, WorkspaceId};
+use adjutant_core::run::event::Actor;
 use adjutant_store::StoreError;
-use adjutant_store::row::{LoginRow, WorkspaceRow};
+use adjutant_store::row::{Admission, Doing, LoginRow, MemberRow, WorkspaceRow};
 
 use super::{Password, Role};
+use crate::audit::{AuditLog, Done};
 use crate::engine::Engine;
 use crate::error::EngineError;
 
@@ -47,9 +50,32 @@ impl Engine {
         if !old.matches(login.password.clone()).await? {
             return Err(EngineError::Unauthenticated);
         }
-        let hash = new.hash(self.env()).await?;
-        self.store().set_password(login.id, &hash).await?;
-        Ok(())
+        let change = Admission::Password { user: login.id, hash: new.hash(self.env()).await? };
+        self.admit(Deed::PasswordChanged, login.id, login.name.clone(), change).await
+    }
+
+    /// Changes who may come in, and records who did it, in one transaction.
+    pub(super) async fn admit(
+        &self,
+        deed: Deed,
+        by: UserId,
+        summary: String,
+        change: Admission,
+    ) -> Result<(), EngineError> {
+        let done = Done { doing: Some(Doing::Admit(change)), ..Done::default() };
+        self.audit_done(AuditLog::Instance, Act::new(deed, Some(Actor::User(by)), summary), done).await.map(drop)
+    }
+
+    /// Switches a person on or off. Off ends their sessions.
+    ///
+    /// # Errors
+    /// When there is no such person, or it is whoever asks.
+    pub async fn set_active(&self, by: UserId, login: &LoginRow, active: bool) -> Result<(), EngineError> {
+        if login.id == by {
+            return Err(EngineError::Invalid("nobody switches themselves off".to_owned()));
+        }
+        let summary = format!("{} {}", login.name, if active { "on" } else { "off" });
+        self.admit(Deed::UserSaved, by, summary, Admission::Active { user: login.id, active }).await
     }
 
     /// Makes a workspace, with one notebook, that belongs to a person.
@@ -94,36 +120,39 @@ impl Engine {
     ///
     /// # Errors
     /// When there is no such person, or nobody would be admin any more.
-    pub async fn put_member(&self, workspace: WorkspaceId, user: UserId, role: Role) -> Result<(), EngineError> {
-        if role != Role::Admin {
-            self.keep_an_admin(workspace, user).await?;
-        }
-        let put = self.store().put_member(workspace, user, role.word(), self.env().now()).await;
-        put.map_err(|error| match error {
-            StoreError::NotFound => EngineError::not_found("user", user),
-            other => other.into(),
-        })
+    pub async fn put_member(
+        &self,
+        by: UserId,
+        workspace: WorkspaceId,
+        login: &LoginRow,
+        role: Role,
+    ) -> Result<(), EngineError> {
+        let summary = format!("{} has the role {role} in {workspace}", login.name);
+        let (user, since) = (login.id, self.env().now());
+        let change = Admission::Member { workspace, user, role: role.word().to_owned(), since };
+        self.admit(Deed::UserSaved, by, summary, change).await.map_err(|error| member_error(error, user))
     }
 
     /// Takes a person out of a workspace. The last admin stays.
     ///
     /// # Errors
     /// When they are not in it, or nobody would be admin any more.
-    pub async fn remove_member(&self, workspace: WorkspaceId, user: UserId) -> Result<(), EngineError> {
-        self.keep_an_admin(workspace, user).await?;
-        match self.store().remove_member(workspace, user).await? {
-            true => Ok(()),
-            false => Err(EngineError::not_found("member", user)),
-        }
+    pub async fn remove_member(
+        &self,
+        by: UserId,
+        workspace: WorkspaceId,
+        member: &MemberRow,
+    ) -> Result<(), EngineError> {
+        let (summary, user) = (format!("{} is out of {workspace}", member.name), member.user);
+        let change = Admission::NoMember { workspace, user };
+        self.admit(Deed::UserSaved, by, summary, change).await.map_err(|error| member_error(error, user))
     }
+}
 
-    async fn keep_an_admin(&self, workspace: WorkspaceId, leaving: UserId) -> Result<(), EngineError> {
-        let members = self.store().members(workspace).await?;
-        let admin = |role: &str| role.parse() == Ok(Role::Admin);
-        let is_admin = members.iter().any(|member| member.user == leaving && admin(&member.role));
-        if is_admin && !members.iter().any(|member| member.user != leaving && admin(&member.role)) {
-            return Err(EngineError::Invalid("the workspace would have no admin any more".to_owned()));
-        }
-        Ok(())
+fn member_error(error: EngineError, user: UserId) -> EngineError {
+    match error {
+        EngineError::Store(StoreError::NotFound) => EngineError::not_found("member", user),
+        EngineError::Store(StoreError::Conflict(why)) => EngineError::Invalid(why),
+        other => other,
     }
 }

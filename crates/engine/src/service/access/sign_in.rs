@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use adjutant_core::audit::Deed;
 use adjutant_core::id::{TokenId, UserId, WorkspaceId};
 use adjutant_core::time::Time;
-use adjutant_store::row::{LoginRow, SessionRow, TokenRow};
+use adjutant_store::StoreError;
+use adjutant_store::row::{Admission, LoginRow, SessionRow, TokenRow};
 
 use super::secret::TOKEN_PREFIX;
 use super::{Caller, Membership, Password, Right, Rights, Role, Secret, Via};
@@ -205,8 +207,21 @@ impl Engine {
             expires_at: ask.expires_at,
             used_at: None,
         };
-        self.store().create_token(&row).await?;
+        let made = format!("{} ({}): {}", row.name, row.id, row.scopes);
+        self.admit(Deed::TokenMade, user, made, Admission::Token(Box::new(row.clone()))).await?;
         Ok(row)
+    }
+
+    /// Takes a token of a person away.
+    ///
+    /// # Errors
+    /// When they have no such token.
+    pub async fn revoke_token(&self, user: UserId, id: TokenId) -> Result<(), EngineError> {
+        let revoked = self.admit(Deed::TokenRevoked, user, id.to_string(), Admission::NoToken { user, id }).await;
+        revoked.map_err(|error| match error {
+            EngineError::Store(StoreError::NotFound) => EngineError::not_found("token", id),
+            other => other,
+        })
     }
 
     /// The rights of a token, read back.
