@@ -13,6 +13,7 @@ use crate::db::{Db, Dialect, Tx};
 use crate::fault;
 use crate::postgres;
 use crate::prepare::{Guard, Prepared};
+use crate::provider_keys;
 use crate::purses;
 use crate::rates;
 use crate::row::{Change, Doing, Writer};
@@ -238,6 +239,7 @@ async fn carry_out(tx: &mut Tx, batch: &[Box<Prepared>], verdicts: &Verdicts) ->
             Some(Doing::SaveAgent(row)) => agents::save(tx, row, row.version.saturating_sub(1)).await?,
             Some(Doing::RemoveRule(id)) => rules::remove(tx, append.scope, *id).await?,
             Some(Doing::Admit(change)) => admission::admit(tx, change).await?,
+            Some(Doing::Key(change)) => provider_keys::change(tx, append.scope, change).await?,
             Some(Doing::StartWaiting(run)) => waiting::become_run(tx, append.scope, *run).await?,
             None => {}
         }

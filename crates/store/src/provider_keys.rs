@@ -1,10 +1,11 @@
 //! Keys of providers that people brought. The value is sealed under the key of its workspace and bound to its row, its owner,
 //! its provider and its hosts: moved anywhere else, or with a host added, it does not open. It is never kept in clear.
 
+use adjutant_core::budget::Owner;
 use adjutant_core::id::{KeyId, WorkspaceId};
-use adjutant_core::time::Time;
 use zeroize::Zeroizing;
 
+use crate::db::Tx;
 use crate::keys::Sealer;
 use crate::row::ProviderKeyRow;
 use crate::seal::{Place, Scope};
@@ -17,37 +18,25 @@ pub type OpenKey = (ProviderKeyRow, Zeroizing<Vec<u8>>);
 const COLUMNS: &str = "SELECT id, kind, subject, provider, name, hint, hosts, created_by, created_at, rotated_at, value \
                        FROM provider_keys WHERE workspace = $1";
 
-impl Store {
+/// A change of the keys of a workspace. Holds sealed values only.
+#[derive(Debug, Clone)]
+pub enum KeyChange {
     /// Keeps a key.
+    Add(Box<ProviderKeyRow>, Vec<u8>),
+    /// Gives a key, which must be there, another value, and says so in its row.
+    Rotate(Box<ProviderKeyRow>, Vec<u8>),
+    /// Forgets a key, which must be there, and what it may spend.
+    Remove(KeyId),
+}
+
+impl Store {
+    /// Seals the value of a key for its row, and for no other.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`] when its name is taken or nothing is sealed here, [`StoreError::NotFound`] when there is no
-    /// such workspace.
-    pub async fn add_provider_key(&self, row: &ProviderKeyRow, value: &[u8]) -> Result<(), StoreError> {
+    /// [`StoreError::Conflict`] when nothing is sealed here.
+    pub async fn seal_key(&self, row: &ProviderKeyRow, value: &[u8]) -> Result<Vec<u8>, StoreError> {
         let sql = sql!(self, memory => memory.no_sign_in());
-        let sealed = sealer(sql, row.workspace).await?.seal(place(&binding(row)), value)?;
-        let text = "INSERT INTO provider_keys (workspace, id, kind, subject, provider, name, hint, hosts, created_by, \
-                    created_at, rotated_at, value) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
-                    ON CONFLICT DO NOTHING";
-        let (id, hosts) = (row.id, row.hosts.join(" "));
-        let args = args![
-            row.workspace,
-            id,
-            &row.kind,
-            &row.subject,
-            &row.provider,
-            &row.name,
-            &row.hint,
-            hosts,
-            row.created_by,
-            row.created_at,
-            row.rotated_at,
-            sealed,
-        ];
-        match sql.db.write(text, args).await? {
-            0 => Err(StoreError::Conflict(format!("there is a key `{}` for {} already", row.name, row.provider))),
-            _ => Ok(()),
-        }
+        sealer(sql, row.workspace).await?.seal(place(&binding(row)), value)
     }
 
     /// The keys of a workspace, oldest first, without their values.
@@ -73,37 +62,50 @@ impl Store {
         let value = sealer(sql, workspace).await?.open(place(&binding(&row)), sealed)?;
         Ok(Some((row, Zeroizing::new(value))))
     }
+}
 
-    /// Gives a key another value; false when there is no such key.
-    ///
-    /// # Errors
-    /// Those of the database.
-    pub async fn rotate_provider_key(
-        &self,
-        workspace: WorkspaceId,
-        id: KeyId,
-        value: &[u8],
-        hint: &str,
-        now: Time,
-    ) -> Result<bool, StoreError> {
-        let sql = sql!(self, memory => memory.no_sign_in());
-        let Some(row) = sql.db.read_one(format!("{COLUMNS} AND id = $2"), args![workspace, id]).await? else {
-            return Ok(false);
-        };
-        let (row, _) = read(workspace, row)?;
-        let sealed = sealer(sql, workspace).await?.seal(place(&binding(&row)), value)?;
-        let text = "UPDATE provider_keys SET value = $3, hint = $4, rotated_at = $5 WHERE workspace = $1 AND id = $2";
-        Ok(sql.db.write(text, args![workspace, id, sealed, hint, now]).await? > 0)
+/// Does it in the transaction that records it.
+pub(crate) async fn change(tx: &mut Tx, scope: Scope, change: &KeyChange) -> Result<(), StoreError> {
+    match change {
+        KeyChange::Add(row, sealed) => add(tx, row, sealed).await,
+        KeyChange::Rotate(row, sealed) => {
+            let text =
+                "UPDATE provider_keys SET value = $3, hint = $4, rotated_at = $5 WHERE workspace = $1 AND id = $2";
+            found(tx.run(text, args![scope, row.id, sealed.clone(), &row.hint, row.rotated_at]).await?)
+        }
+        KeyChange::Remove(id) => {
+            let budget = "DELETE FROM budgets WHERE workspace = $1 AND kind = $2 AND subject = $3";
+            tx.run(budget, args![scope, Owner::Key(*id).word(), id.to_string()]).await?;
+            found(tx.run("DELETE FROM provider_keys WHERE workspace = $1 AND id = $2", args![scope, *id]).await?)
+        }
     }
+}
 
-    /// Forgets a key; false when there is none.
-    ///
-    /// # Errors
-    /// Those of the database.
-    pub async fn remove_provider_key(&self, workspace: WorkspaceId, id: KeyId) -> Result<bool, StoreError> {
-        let sql = sql!(self, memory => memory.no_sign_in());
-        let text = "DELETE FROM provider_keys WHERE workspace = $1 AND id = $2";
-        Ok(sql.db.write(text, args![workspace, id]).await? > 0)
+fn found(rows: u64) -> Result<(), StoreError> {
+    if rows == 0 { Err(StoreError::NotFound) } else { Ok(()) }
+}
+
+async fn add(tx: &mut Tx, row: &ProviderKeyRow, sealed: &[u8]) -> Result<(), StoreError> {
+    let text = "INSERT INTO provider_keys (workspace, id, kind, subject, provider, name, hint, hosts, created_by, \
+                created_at, rotated_at, value) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
+                ON CONFLICT DO NOTHING";
+    let args = args![
+        row.workspace,
+        row.id,
+        &row.kind,
+        &row.subject,
+        &row.provider,
+        &row.name,
+        &row.hint,
+        row.hosts.join(" "),
+        row.created_by,
+        row.created_at,
+        row.rotated_at,
+        sealed.to_vec(),
+    ];
+    match tx.run(text, args).await? {
+        0 => Err(StoreError::Conflict(format!("there is a key `{}` for {} already", row.name, row.provider))),
+        _ => Ok(()),
     }
 }
 

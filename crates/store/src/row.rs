@@ -20,7 +20,7 @@ pub use crate::access::{InviteRow, SessionRow, TokenRow};
 pub use crate::admission::Admission;
 pub use crate::filter::{ApprovalFilter, ChatFilter, RunFilter};
 pub use crate::people::{LoginRow, MemberRow, MembershipRow};
-pub use crate::provider_keys::OpenKey;
+pub use crate::provider_keys::{KeyChange, OpenKey};
 pub use crate::replies::Reply;
 pub use crate::waiting::WaitingRow;
 pub use audit::{AuditFilter, AuditPlace, AuditRow};

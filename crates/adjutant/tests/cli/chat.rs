@@ -180,6 +180,7 @@ fn a_screen_that_changes_its_size_is_drawn_anew() {
     chat.screen.screen_mut().set_size(10, 60);
     // The line is nobody's controlling terminal here, so nobody tells the chat but we.
     signal("WINCH", chat.child.id());
+    chat.see("guide · auto");
     chat.press("hello there");
     chat.see("hello there");
     let contents = chat.screen.screen().contents();

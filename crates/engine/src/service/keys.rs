@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use adjutant_core::audit::{Act, Deed};
-use adjutant_core::budget::Owner;
 use adjutant_core::id::{AgentId, KeyId, UserId, WorkspaceId};
 use adjutant_core::label::Labels;
 use adjutant_core::message::{Message, ModelRequest, Part, Role};
 use adjutant_core::run::event::Actor;
 use adjutant_models::{ApiKey, BroughtKey, DeltaSink, Model, ModelError};
-use adjutant_store::row::ProviderKeyRow;
+use adjutant_store::StoreError;
+use adjutant_store::row::{Doing, KeyChange, ProviderKeyRow};
 
-use crate::audit::AuditLog;
+use crate::audit::{AuditLog, Done};
 use crate::engine::Engine;
 use crate::error::EngineError;
 
@@ -112,8 +112,8 @@ impl Engine {
             created_at: self.env().now(),
             rotated_at: None,
         };
-        self.store().add_provider_key(&row, value.as_bytes()).await?;
-        self.record_key(workspace, by, "added", &row).await?;
+        let sealed = self.store().seal_key(&row, value.as_bytes()).await?;
+        self.change_key(by, "added", &row, KeyChange::Add(Box::new(row.clone()), sealed)).await?;
         Ok(row)
     }
 
@@ -129,12 +129,10 @@ impl Engine {
         value: &str,
     ) -> Result<ProviderKeyRow, EngineError> {
         let value = checked(value)?;
-        let now = self.env().now();
-        if !self.store().rotate_provider_key(workspace, id, value.as_bytes(), &hint(value), now).await? {
-            return Err(EngineError::not_found("key", id));
-        }
-        let row = self.key_row(workspace, id).await?;
-        self.record_key(workspace, by, "rotated", &row).await?;
+        let known = self.key_row(workspace, id).await?;
+        let row = ProviderKeyRow { hint: hint(value), rotated_at: Some(self.env().now()), ..known };
+        let sealed = self.store().seal_key(&row, value.as_bytes()).await?;
+        self.change_key(by, "rotated", &row, KeyChange::Rotate(Box::new(row.clone()), sealed)).await?;
         Ok(row)
     }
 
@@ -144,9 +142,7 @@ impl Engine {
     /// When there is none.
     pub async fn remove_key(&self, workspace: WorkspaceId, by: UserId, id: KeyId) -> Result<(), EngineError> {
         let row = self.key_row(workspace, id).await?;
-        self.store().remove_provider_key(workspace, id).await?;
-        self.store().remove_budget(workspace, Owner::Key(id).word(), &id.to_string()).await?;
-        self.record_key(workspace, by, "removed", &row).await
+        self.change_key(by, "removed", &row, KeyChange::Remove(id)).await
     }
 
     /// A key without its value.
@@ -246,19 +242,24 @@ impl Engine {
         Ok(rows.into_iter().filter(usable).map(|row| row.provider).collect())
     }
 
-    async fn record_key(
+    /// Changes a key and records it, in one transaction.
+    async fn change_key(
         &self,
-        workspace: WorkspaceId,
         by: UserId,
         what: &str,
         row: &ProviderKeyRow,
+        change: KeyChange,
     ) -> Result<(), EngineError> {
         let about = format!("key `{}` for {} {what}", row.name, row.provider);
         let act = Act::new(Deed::SettingChanged, Some(Actor::User(by)), about)
             .with("key", row.id.to_string())
             .with("owner", row.kind.clone())
             .with("hosts", row.hosts.clone());
-        self.audit(AuditLog::Workspace(workspace), act).await.map(drop)
+        let done = Done { doing: Some(Doing::Key(change)), ..Done::default() };
+        match self.audit_done(AuditLog::Workspace(row.workspace), act, done).await {
+            Err(EngineError::Store(StoreError::NotFound)) => Err(EngineError::not_found("key", row.id)),
+            other => other.map(drop),
+        }
     }
 }
 

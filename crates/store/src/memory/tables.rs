@@ -28,7 +28,7 @@ impl State {
                 let waits = self.waiting.get(&(workspace, *run)).is_some_and(|row| !row.failed);
                 if waits { Ok(()) } else { Err(StoreError::NotFound) }
             }
-            Doing::Admit(_) => Err(knows_nobody()),
+            Doing::Admit(_) | Doing::Key(_) => Err(knows_nobody()),
         }
     }
 
@@ -42,7 +42,7 @@ impl State {
                 self.waiting.remove(&(workspace, run));
             }
             // Refused before.
-            Doing::Admit(_) => {}
+            Doing::Admit(_) | Doing::Key(_) => {}
         }
     }
 

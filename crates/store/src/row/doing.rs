@@ -3,7 +3,7 @@
 use adjutant_core::id::{RuleId, RunId, WorkspaceId};
 use adjutant_core::run::chain::StreamId;
 
-use super::{Admission, AgentRow};
+use super::{Admission, AgentRow, KeyChange};
 
 /// Something that is done in the transaction that records it.
 #[derive(Debug, Clone)]
@@ -16,6 +16,8 @@ pub enum Doing {
     StartWaiting(RunId),
     /// Changes who may come in; recorded in the log of the instance.
     Admit(Admission),
+    /// Changes the keys of the workspace.
+    Key(KeyChange),
 }
 
 impl Doing {
@@ -24,6 +26,7 @@ impl Doing {
         match (self, stream) {
             (Self::StartWaiting(run), StreamId::Run(started)) => *run == started,
             (Self::Admit(_), stream) => stream == StreamId::System,
+            (Self::Key(_), stream) => matches!(stream, StreamId::Workspace(_)),
             (Self::StartWaiting(_), _) | (_, StreamId::Run(_)) => false,
             _ => true,
         }
@@ -33,7 +36,8 @@ impl Doing {
     pub(crate) fn is_of(&self, workspace: WorkspaceId) -> bool {
         match self {
             Self::SaveAgent(row) => row.workspace == workspace,
-            Self::RemoveRule(_) | Self::StartWaiting(_) | Self::Admit(_) => true,
+            Self::Key(KeyChange::Add(row, _) | KeyChange::Rotate(row, _)) => row.workspace == workspace,
+            Self::RemoveRule(_) | Self::StartWaiting(_) | Self::Admit(_) | Self::Key(KeyChange::Remove(_)) => true,
         }
     }
 }

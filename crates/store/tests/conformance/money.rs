@@ -1,10 +1,11 @@
 //! Money: what many spend at once is what one after another could, and what was spent is found again.
 
 use adjutant_core::budget::{Change, Spend};
-use adjutant_core::id::{KeyId, UserId};
+use adjutant_core::id::{KeyId, UserId, WorkspaceId};
 use adjutant_core::money::{MicroUsd, TokenUsage};
-use adjutant_store::StoreError;
-use adjutant_store::row::{Append, BudgetRow, ModelCallRow, ProviderKeyRow, UsageFilter};
+use adjutant_core::run::chain::{Head, StreamId};
+use adjutant_store::row::{Append, BudgetRow, Doing, KeyChange, ModelCallRow, ProviderKeyRow, UsageFilter};
+use adjutant_store::{Store, StoreError};
 use futures::future::join_all;
 
 use crate::fixture::*;
@@ -158,24 +159,42 @@ fn key(home: &Home, number: u8) -> ProviderKeyRow {
     }
 }
 
+/// Changes keys of a workspace, and records it.
+async fn change(store: &Store, workspace: WorkspaceId, change: KeyChange) -> Result<(), StoreError> {
+    let stream = StreamId::Workspace(workspace);
+    let mut append = add(workspace, stream, store.head(workspace, stream).await?, &["key changed"]);
+    append.doing = Some(Doing::Key(change));
+    store.append(append).await.map(drop)
+}
+
+async fn keep(store: &Store, row: &ProviderKeyRow, value: &[u8]) -> Result<(), StoreError> {
+    let sealed = store.seal_key(row, value).await?;
+    change(store, row.workspace, KeyChange::Add(Box::new(row.clone()), sealed)).await
+}
+
 database_stories! {
     async fn a_key_comes_back_only_where_it_was_put(world: &World) {
         let home = Home::new(&world.store).await;
         let other = Home::new(&world.store).await;
         let store = &world.store;
         let row = key(&home, 1);
-        store.add_provider_key(&row, CANARY).await.unwrap();
-        assert!(matches!(store.add_provider_key(&ProviderKeyRow { id: KeyId::new(at(2), [9; 10]), ..row.clone() }, CANARY).await, Err(StoreError::Conflict(_))), "its name is taken");
+        keep(store, &row, CANARY).await.unwrap();
+        assert!(matches!(keep(store, &ProviderKeyRow { id: KeyId::new(at(2), [9; 10]), ..row.clone() }, CANARY).await, Err(StoreError::Conflict(_))), "its name is taken");
         assert_eq!(store.provider_keys(home.workspace).await.unwrap(), std::slice::from_ref(&row));
         let (found, value) = store.provider_key(home.workspace, row.id).await.unwrap().unwrap();
         assert_eq!((found, value.as_slice()), (row.clone(), CANARY));
         assert!(store.provider_key(other.workspace, row.id).await.unwrap().is_none());
-        assert!(store.rotate_provider_key(home.workspace, row.id, b"another", "ther", at(5)).await.unwrap());
+        let turned = ProviderKeyRow { hint: "ther".into(), rotated_at: Some(at(5)), ..row.clone() };
+        let sealed = store.seal_key(&turned, b"another").await.unwrap();
+        change(store, home.workspace, KeyChange::Rotate(Box::new(turned.clone()), sealed.clone())).await.unwrap();
         let (found, value) = store.provider_key(home.workspace, row.id).await.unwrap().unwrap();
         assert_eq!((found.hint.as_str(), found.rotated_at, value.as_slice()), ("ther", Some(at(5)), b"another".as_slice()));
-        assert!(!store.rotate_provider_key(other.workspace, row.id, b"x", "x", at(5)).await.unwrap());
-        assert!(!store.remove_provider_key(other.workspace, row.id).await.unwrap());
-        assert!(store.remove_provider_key(home.workspace, row.id).await.unwrap());
+        assert!(change(store, other.workspace, KeyChange::Rotate(Box::new(turned.clone()), sealed.clone())).await.is_err());
+        assert!(matches!(change(store, other.workspace, KeyChange::Remove(row.id)).await, Err(StoreError::NotFound)));
+        assert_eq!(store.head(other.workspace, StreamId::Workspace(other.workspace)).await.unwrap(), Head::START);
+        change(store, home.workspace, KeyChange::Remove(row.id)).await.unwrap();
+        let gone = change(store, home.workspace, KeyChange::Rotate(Box::new(turned), sealed)).await;
+        assert!(matches!(gone, Err(StoreError::NotFound)));
         assert!(store.provider_key(home.workspace, row.id).await.unwrap().is_none());
     }
 
@@ -183,9 +202,9 @@ database_stories! {
         let home = Home::new(&world.store).await;
         let store = &world.store;
         let (one, two, three) = (key(&home, 1), key(&home, 2), key(&home, 3));
-        store.add_provider_key(&one, CANARY).await.unwrap();
-        store.add_provider_key(&two, b"harmless").await.unwrap();
-        store.add_provider_key(&three, CANARY).await.unwrap();
+        keep(store, &one, CANARY).await.unwrap();
+        keep(store, &two, b"harmless").await.unwrap();
+        keep(store, &three, CANARY).await.unwrap();
         world.execute(&format!("UPDATE provider_keys SET value = (SELECT value FROM provider_keys WHERE id = '{}') WHERE id = '{}'", one.id, two.id)).await;
         assert!(matches!(store.provider_key(home.workspace, two.id).await, Err(StoreError::Corrupt(_))));
         assert!(store.provider_key(home.workspace, one.id).await.unwrap().is_some());
