@@ -349,7 +349,8 @@ fn absolute(path: &str) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| PathBuf::from(path))
 }
 
-fn parse_database(text: &str) -> Option<Database> {
+/// Where everything is kept, by the word of a person.
+pub(crate) fn parse_database(text: &str) -> Option<Database> {
     match text {
         "sqlite" => Some(Database::Sqlite),
         address if address.starts_with("postgres://") || address.starts_with("postgresql://") => {

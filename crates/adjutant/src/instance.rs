@@ -22,7 +22,7 @@ use secrecy::ExposeSecret;
 pub(crate) use self::agents::{files_of, known, save as save_agent_file};
 pub(crate) use self::beacon::Beacon;
 pub(crate) use self::key::NAME as MASTER_KEY;
-use self::lock::Lock;
+pub(crate) use self::lock::Lock;
 use crate::agent_file::Problem;
 use crate::config::{self, Config, Database};
 use crate::failure::{Exit, Failure};

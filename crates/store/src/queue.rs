@@ -11,7 +11,7 @@ use crate::value::{Row, args};
 use crate::{Store, StoreError};
 
 /// Milliseconds by the database's own clock.
-const fn now(dialect: Dialect) -> &'static str {
+pub(crate) const fn now(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::Sqlite => "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
         Dialect::Postgres => "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)",

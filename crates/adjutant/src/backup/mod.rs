@@ -8,7 +8,7 @@ mod write;
 
 pub(crate) use self::file::About;
 pub(crate) use self::restore::restore;
-pub(crate) use self::write::write;
+pub(crate) use self::write::{snapshot, write};
 
 /// How far something is: done, and of how many.
 pub(crate) type Progress<'a> = &'a mut (dyn FnMut(&str, u64, u64) + Send);

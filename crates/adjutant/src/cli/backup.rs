@@ -25,7 +25,7 @@ pub(super) struct RestoreArgs {
     key: Option<PathBuf>,
 }
 
-fn refuse_url(context: &Context, what: &str) -> Result<(), Failure> {
+pub(super) fn refuse_url(context: &Context, what: &str) -> Result<(), Failure> {
     if context.url.is_none() {
         return Ok(());
     }

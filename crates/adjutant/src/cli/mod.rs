@@ -17,6 +17,7 @@ mod halt;
 mod inbox;
 mod interrupt;
 mod keys;
+mod migrate;
 mod models;
 mod openapi;
 mod output;
@@ -132,6 +133,8 @@ enum Command {
     Backup(backup::BackupArgs),
     /// Put a backup into an empty data directory, verified, or not at all
     Restore(backup::RestoreArgs),
+    /// Move everything to another database: from SQLite to PostgreSQL, or back
+    Migrate(migrate::Args),
     /// Say how this instance is
     Doctor(doctor::Args),
     /// See the settings and where they come from
@@ -232,6 +235,7 @@ pub(crate) async fn execute(cli: Cli, env: Environment) -> Result<Exit, Failure>
         Command::Login(args) => remote::login(&context, args).await,
         Command::Backup(args) => backup::backup(&context, args).await,
         Command::Restore(args) => backup::restore(&context, args).await,
+        Command::Migrate(args) => migrate::execute(&context, args).await,
         Command::Doctor(args) => doctor::execute(&context, args).await,
         Command::Config(args) => config::execute(&context, &args),
         Command::Openapi => openapi::execute(),

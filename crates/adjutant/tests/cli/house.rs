@@ -85,6 +85,19 @@ impl House {
         if self.database.is_some() { "postgres" } else { "sqlite" }
     }
 
+    /// What a statement gives, asked past the binary; empty where the house stands on SQLite.
+    pub(crate) fn sql(&self, sql: &str) -> String {
+        let Some(database) = &self.database else { return String::new() };
+        let done = Done::of(Command::new("psql").arg(database.url()).args(["-Atqc", sql]));
+        assert_eq!(done.code, Some(0), "{done}");
+        done.out.trim_end().to_owned()
+    }
+
+    /// The address of its database, if that is PostgreSQL.
+    pub(crate) fn database(&self) -> Option<String> {
+        self.database.as_ref().map(Database::url)
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }

@@ -1,6 +1,7 @@
 //! The real binary, as a person and a script use it: stories over one data directory and many processes.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on stops")]
+#![allow(dead_code, reason = "the house and its client serve the tests on PostgreSQL, too")]
 
 use house::Base;
 

@@ -172,6 +172,11 @@ impl House {
         self.folder.path()
     }
 
+    /// The address of its database, if that is PostgreSQL.
+    pub(crate) fn database(&self) -> Option<&str> {
+        self.database.as_ref().map(url::Url::as_str)
+    }
+
     pub(crate) fn bell(&self) -> PathBuf {
         self.path().join("bell")
     }

@@ -9,5 +9,6 @@ mod bell;
 mod checks;
 mod house;
 mod matrix;
+mod moving;
 mod outside;
 mod recovery;

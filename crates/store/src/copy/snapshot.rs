@@ -10,6 +10,7 @@ use super::target::MARK;
 use crate::StoreError;
 use crate::db::Dialect;
 use crate::migrate::KNOWN;
+use crate::queue::now;
 use crate::value::{Arg, Args, Value, args};
 
 /// A database as it is at one moment. It is read in order, once.
@@ -84,6 +85,19 @@ impl Snapshot {
             rows += self.line.number(&format!("SELECT count(*) FROM {}", table.name)).await?;
         }
         Ok(rows)
+    }
+
+    /// How many nodes use it. Whoever asks about a SQLite file has its lock, so none does.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn living_nodes(&mut self) -> Result<u64, StoreError> {
+        match self.line.dialect() {
+            Dialect::Sqlite => Ok(0),
+            dialect @ Dialect::Postgres => {
+                self.line.number(&format!("SELECT count(*) FROM nodes WHERE expires > {}", now(dialect))).await
+            }
+        }
     }
 
     /// How many keys of providers there are, which no backup holds.

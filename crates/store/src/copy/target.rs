@@ -8,9 +8,9 @@ use super::line::Line;
 use super::tables::{LEFT_OUT, names};
 use crate::StoreError;
 use crate::db::Dialect;
-use crate::migrate;
 use crate::set::{Kind, SetSql};
 use crate::value::{Value, args};
+use crate::{fault, migrate};
 
 /// The key of the mark in `meta`. Its value says how far the copy is: a line with the rows and the hash of each table.
 pub(crate) const MARK: &str = "copying";
@@ -104,6 +104,7 @@ impl Target {
         self.there.retain(|(name, ..)| name != batch.table());
         self.there.push((batch.table().to_owned(), rows, hash.to_owned()));
         let mark: Vec<_> = self.there.iter().map(|(name, rows, hash)| format!("{name} {rows} {hash}")).collect();
+        fault::point("copy.put");
         self.line.script("BEGIN").await?;
         self.insert(batch).await?;
         self.line.run("UPDATE meta SET value = $1 WHERE key = $2", args![mark.join("\n"), MARK]).await?;

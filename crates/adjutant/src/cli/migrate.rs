@@ -1,0 +1,105 @@
+//! `migrate`: moves an instance from one database to another, with all that it holds, and goes on where it was cut off.
+
+use adjutant_engine::AuditVerified;
+use adjutant_engine::store::{Copied, CopyFor, Target, copy};
+use secrecy::ExposeSecret;
+use serde_json::json;
+
+use super::Context;
+use super::backup::refuse_url;
+use super::progress::Line;
+use crate::backup::snapshot;
+use crate::config::{Config, Database, parse_database};
+use crate::failure::{Exit, Failure};
+use crate::instance::{DATABASE, Instance, Lock};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Where everything is now: `sqlite` (in the data directory) or postgres://…
+    #[arg(long, value_name = "URL")]
+    from: String,
+    /// Where everything shall be: an empty database, or one that an earlier attempt began to fill
+    #[arg(long, value_name = "URL")]
+    to: String,
+}
+
+pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failure> {
+    refuse_url(context, "migrate")?;
+    let (from, to) = (place(context, "--from", &args.from)?, place(context, "--to", &args.to)?);
+    if let (Database::Sqlite, Database::Sqlite) = (&from.database.value, &to.database.value) {
+        return Err(Failure::usage("Both are the SQLite database of one data directory. Nothing was moved."));
+    }
+    // Nobody may write to the file meanwhile, whichever side it is on.
+    let lock = Lock::take(&from.data.value, "migrate")?;
+    let mut line = Line::new(context);
+    let moved = move_rows(&from, &to, &mut line).await;
+    line.end();
+    let rows = moved?;
+    drop(lock);
+    let verified = verify(&to).await?;
+    let document = json!({
+        "rows": rows, "runs": verified.runs, "events": verified.events, "days": verified.days, "key": verified.key,
+    });
+    let style = context.terminal.out;
+    context.print(&document, || {
+        let logs = verified.runs + verified.logs;
+        vec![
+            style.good(&format!("✔ {rows} rows are moved, read back and equal")),
+            style.good(&format!("✔ {logs} logs are whole there, {} events", verified.events)),
+            style.dim("= from now on: database_url in the configuration, or ADJUTANT_DATABASE_URL; the old database is as it was"),
+        ]
+    });
+    Ok(Exit::Done)
+}
+
+fn place(context: &Context, flag: &str, text: &str) -> Result<Config, Failure> {
+    let mut config = context.config()?;
+    config.database.value = parse_database(text)
+        .ok_or_else(|| Failure::usage(format!("{flag} has to be `sqlite` or postgres://…. Nothing was moved.")))?;
+    Ok(config)
+}
+
+async fn target(to: &Config, schema: u64) -> Result<Target, Failure> {
+    Ok(match &to.database.value {
+        Database::Sqlite => Target::sqlite(&to.data.value.join(DATABASE), schema).await?,
+        Database::Postgres(url) => Target::postgres(url.expose_secret(), schema).await?,
+    })
+}
+
+async fn move_rows(from: &Config, to: &Config, line: &mut Line) -> Result<u64, Failure> {
+    loop {
+        let mut source = snapshot(from, CopyFor::Move).await?;
+        if source.living_nodes().await? > 0 {
+            let message = "The database is in use: a node drives runs on it. Nothing was moved.";
+            return Err(Failure::new(Exit::Other, "in_use", message).hint("stop every node, then move"));
+        }
+        let mut target = target(to, source.schema()).await?;
+        // Each row is looked at twice: when it is copied and when it is read back.
+        let total = source.count().await? * 2;
+        let copied = copy(&mut source, &mut target, &mut |seen| line.show("moving", seen, total)).await;
+        source.close().await;
+        match copied? {
+            Copied::Whole { rows } => {
+                target.finish().await?;
+                return Ok(rows);
+            }
+            Copied::Outdated => target.discard().await?,
+        }
+    }
+}
+
+/// Opens the new database with the key of the old one and walks every log.
+async fn verify(to: &Config) -> Result<AuditVerified, Failure> {
+    let instance = Instance::open(to, "migrate").await?;
+    let verified = instance.engine.verify_all().await;
+    instance.close().await;
+    let verified = verified?;
+    match verified.problems.first() {
+        None => Ok(verified),
+        Some(problem) => {
+            let message = format!("Everything was moved, but {} is not whole: {}.", problem.stream, problem.reason);
+            Err(Failure::new(Exit::Broken, "chain_broken", message)
+                .hint("the old database says the same (adjutant audit verify): it was so before"))
+        }
+    }
+}
