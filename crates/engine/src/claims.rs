@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use adjutant_core::id::RunId;
 use adjutant_store::row::Claim;
+use tokio::sync::Notify;
 
 use crate::engine::{Engine, lock};
 
@@ -17,12 +18,43 @@ pub(crate) struct Claims {
     /// way out when the next begins.
     held: Mutex<BTreeMap<(RunId, u64), usize>>,
     unsure: AtomicBool,
+    /// The node is about to leave: what is under way comes to its next durable point, and nothing more is begun.
+    leaving: AtomicBool,
+    left: Notify,
 }
 
 impl Claims {
     /// Whether somebody answers for this very claim.
     pub(crate) fn is_held(&self, claim: Claim) -> bool {
         lock(&self.held).contains_key(&(claim.run, claim.epoch))
+    }
+
+    /// Whether somebody here answers for a run.
+    pub(crate) fn drives(&self, run: RunId) -> bool {
+        lock(&self.held).range((run, 0)..=(run, u64::MAX)).next().is_some()
+    }
+
+    /// From now on nothing is begun here.
+    pub(crate) fn leave(&self) {
+        self.leaving.store(true, Ordering::SeqCst);
+        self.left.notify_waiters();
+    }
+
+    /// Whoever works here next may begin something.
+    pub(crate) fn stay(&self) {
+        self.leaving.store(false, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.leaving.load(Ordering::SeqCst)
+    }
+
+    /// Comes back once the node is about to leave.
+    pub(crate) async fn left(&self) {
+        let left = self.left.notified();
+        if !self.is_leaving() {
+            left.await;
+        }
     }
 
     /// The store may think that this node drives a run that nobody here drives.

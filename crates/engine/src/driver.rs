@@ -119,8 +119,22 @@ impl Driver {
 
     /// Does what comes next.
     async fn next(&mut self) -> Result<Next, EngineError> {
-        let flushed = match step(self.state(), self.now()) {
-            Step::CallModel { turn, attempt } => self.ask_model(turn, attempt).await?,
+        let step = step(self.state(), self.now());
+        if self.engine.claims().is_leaving() && self.running.is_empty() && !matches!(step, Step::Finish(_) | Step::Done)
+        {
+            // Whoever takes the run up next goes on from here.
+            return self.flush(Hold::Keep).await.map(|_| Next::Out(Exit::Parked));
+        }
+        let flushed = match step {
+            Step::CallModel { turn, attempt } => {
+                let engine = self.engine.clone();
+                tokio::select! {
+                    biased;
+                    // An answer that is lost is asked for again; a node that leaves does not wait for it.
+                    () = engine.claims().left() => return Ok(Next::Out(Exit::Parked)),
+                    asked = self.ask_model(turn, attempt) => asked?,
+                }
+            }
             Step::AwaitModel => self.lose_model_call()?,
             Step::Judge(calls) => self.judge(&calls).await?,
             Step::Expire(approvals) => self.expire(&approvals)?,

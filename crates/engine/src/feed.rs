@@ -14,6 +14,7 @@ use tokio::sync::broadcast::error::RecvError;
 
 use crate::engine::{Engine, lock};
 use crate::error::EngineError;
+use crate::live::Relay;
 use crate::log::{Recorded, decode};
 
 /// Events read from the log at a time.
@@ -41,6 +42,8 @@ pub enum FeedItem {
 #[derive(Default)]
 pub(crate) struct Feed {
     listeners: Mutex<HashMap<RunId, Vec<Weak<Line>>>>,
+    /// Pieces that go to other nodes, and who wants those of others.
+    pub(crate) relay: Relay,
 }
 
 /// What waits for one reader, in order. Grows only while somebody is behind.
@@ -85,7 +88,22 @@ impl Feed {
     fn listen(&self, run: RunId) -> Arc<Line> {
         let line = Arc::new(Line::default());
         lock(&self.listeners).entry(run).or_default().push(Arc::downgrade(&line));
+        self.relay.followed();
         line
+    }
+
+    /// The runs that somebody here follows.
+    pub(crate) fn followed(&self) -> Vec<RunId> {
+        lock(&self.listeners).keys().copied().collect()
+    }
+
+    pub(crate) fn is_followed(&self, run: RunId) -> bool {
+        lock(&self.listeners).contains_key(&run)
+    }
+
+    /// A piece of an answer, for whoever listens here.
+    pub(crate) fn piece(&self, run: RunId, piece: &Piece) {
+        self.tell(run, || Signal::Piece(piece.clone()));
     }
 
     /// Forgets those who went away.
@@ -123,7 +141,11 @@ impl Engine {
     /// Where the model's live pieces go.
     pub(crate) fn pieces(&self, run: RunId, turn: u32) -> DeltaSink {
         let engine = self.clone();
-        DeltaSink::new(move |delta| engine.feed().tell(run, || Signal::Piece(Piece { turn, delta: delta.clone() })))
+        DeltaSink::new(move |delta| {
+            let piece = Piece { turn, delta };
+            engine.feed().piece(run, &piece);
+            engine.feed().relay.say(run, &piece);
+        })
     }
 
     /// Follows a run from an event on: first what is in the log, then what comes. Ends after the run's last event.

@@ -17,6 +17,7 @@ mod feed;
 mod filtering;
 mod handles;
 mod lease;
+mod live;
 mod log;
 mod marks;
 mod meter;

@@ -15,12 +15,15 @@ use tokio::task::JoinSet;
 use crate::driver::{Exit, drive};
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::feed;
+use crate::{feed, live};
 
 /// Behind every wake-up there is a look at the clock: a lost notice costs this long at the most.
 const POLL: Duration = Duration::from_secs(5);
 /// Wait after the store did not answer.
 const STORE_PAUSE: Duration = Duration::from_secs(1);
+
+/// How long tools may take to end after the node was told to stop.
+const DRAIN: Duration = Duration::from_secs(10);
 
 /// How often somebody looks whether a day is over.
 const DAYS: Duration = Duration::from_secs(60);
@@ -66,9 +69,7 @@ impl Engine {
 
 async fn work(engine: Engine, mut stopped: watch::Receiver<bool>) {
     // They end with this task, however it ends: a node that renews its lease and drives nothing would hold its runs for ever.
-    let mut helpers = JoinSet::new();
-    helpers.spawn(feed::dispatch(engine.clone()));
-    helpers.spawn(renew(engine.clone()));
+    let mut helpers = attendants(&engine);
     helpers.spawn(close_days(engine.clone()));
     let mut changes = engine.store().changes();
     let places = Arc::new(Semaphore::new(limits::RUNS_PER_NODE));
@@ -119,12 +120,34 @@ async fn work(engine: Engine, mut stopped: watch::Receiver<bool>) {
             () = tokio::time::sleep(pause) => engine.waiting().store(true, Ordering::SeqCst),
         }
     }
-    // A driver is always at a durable point or on its way to one; what it has announced and not recorded is recovered.
-    drivers.shutdown().await;
+    settle_down(&engine, &mut drivers).await;
     helpers.shutdown().await;
     if let Err(error) = engine.store().leave(engine.node()).await {
         tracing::warn!(%error, "the node could not give its lease back");
     }
+}
+
+/// What every node has going on beside its runs.
+fn attendants(engine: &Engine) -> JoinSet<()> {
+    let mut helpers = JoinSet::new();
+    helpers.spawn(feed::dispatch(engine.clone()));
+    helpers.spawn(renew(engine.clone()));
+    if engine.store().is_shared() {
+        helpers.spawn(live::relay(engine.clone()));
+    }
+    helpers
+}
+
+/// What a tool has begun is let end, so that nobody has to be asked about it; then the runs are others'.
+async fn settle_down(engine: &Engine, drivers: &mut JoinSet<()>) {
+    engine.claims().leave();
+    engine.poke_all();
+    let settled = async { while drivers.join_next().await.is_some() {} };
+    if tokio::time::timeout(DRAIN, settled).await.is_err() {
+        tracing::warn!("something that a run had begun did not end in time; it is in doubt");
+    }
+    drivers.shutdown().await;
+    engine.claims().stay();
 }
 
 /// Takes up the runs that the store counts as this node's and that nobody here drives: the reply to their claim was lost, or
@@ -241,9 +264,7 @@ impl Engine {
     /// When the node cannot be registered in the store.
     pub async fn attend(&self) -> Result<Attendance, EngineError> {
         self.join().await?;
-        let mut helpers = JoinSet::new();
-        helpers.spawn(feed::dispatch(self.clone()));
-        helpers.spawn(renew(self.clone()));
+        let helpers = attendants(self);
         Ok(Attendance { engine: self.clone(), helpers })
     }
 

@@ -45,6 +45,7 @@ mod inbox;
 mod keys;
 mod kv;
 mod lite;
+mod live;
 mod log;
 mod marks;
 #[cfg(feature = "sim")]
@@ -77,6 +78,7 @@ pub use branch::Link;
 pub use copy::{Batch, Copied, CopyFor, Snapshot, Target, copy};
 pub use error::{Source, StoreError};
 pub use health::{Health, Tallies};
+pub use live::Live;
 #[cfg(feature = "sim")]
 pub use memory::{Fault, FaultPoint, Gate, MemoryConfig, Witness};
 pub use seal::{MasterKey, Sealing};
@@ -105,6 +107,7 @@ pub struct Store {
 struct Inner {
     backend: Backend,
     changes: broadcast::Sender<Change>,
+    live: broadcast::Sender<Live>,
 }
 
 /// The closed set of back ends; the two databases differ only below [`Db`].
@@ -166,7 +169,7 @@ impl Store {
     pub fn memory(sim: MemoryConfig) -> Self {
         let (changes, _) = broadcast::channel(FEED_BACKLOG);
         let backend = Backend::Memory(Box::new(memory::Memory::new(sim, &changes)));
-        Self { inner: Arc::new(Inner { backend, changes }) }
+        Self::of(backend, changes)
     }
 
     /// Another process on the same tables, for simulation; none for a database.
@@ -176,7 +179,7 @@ impl Store {
         let Backend::Memory(memory) = &self.inner.backend else { return None };
         let (changes, _) = broadcast::channel(FEED_BACKLOG);
         let backend = Backend::Memory(Box::new(memory.peer(sim, &changes)));
-        Some(Self { inner: Arc::new(Inner { backend, changes }) })
+        Some(Self::of(backend, changes))
     }
 
     async fn open(db: Db, sealing: &Sealing) -> Result<Self, StoreError> {
@@ -188,16 +191,26 @@ impl Store {
         seal::fill_random(&mut random)?;
         let me = format!("{:016x}", u64::from_le_bytes(random));
         let (changes, _) = broadcast::channel(FEED_BACKLOG);
+        let (live, _) = broadcast::channel(FEED_BACKLOG);
         let listener = match &db {
             Db::Sqlite { .. } => None,
             Db::Postgres { pool, .. } => {
-                Some(tokio::spawn(postgres::listen(pool.clone(), me.clone(), changes.clone())))
+                let hearing = postgres::Hearing { me: me.clone(), changes: changes.clone(), live: live.clone() };
+                // Before anybody reads: what is committed afterwards is heard.
+                let first = postgres::connect(pool).await.ok();
+                Some(tokio::spawn(postgres::listen(pool.clone(), hearing, first)))
             }
         };
         let db = Arc::new(db);
         let writer = Writer::start(Arc::clone(&db), me.clone(), changes.clone())?;
         let backend = Backend::Sql(Sql { db, keys: Keyring::new(sealing), writer, me, listener });
-        Ok(Self { inner: Arc::new(Inner { backend, changes }) })
+        Ok(Self { inner: Arc::new(Inner { backend, changes, live }) })
+    }
+
+    #[cfg(feature = "sim")]
+    fn of(backend: Backend, changes: broadcast::Sender<Change>) -> Self {
+        let (live, _) = broadcast::channel(1);
+        Self { inner: Arc::new(Inner { backend, changes, live }) }
     }
 
     /// What is committed from now on, in this process and (on PostgreSQL) in others. A wake-up only: a receiver that lags,

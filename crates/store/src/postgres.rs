@@ -11,6 +11,7 @@ use tokio::sync::broadcast;
 
 use crate::StoreError;
 use crate::db::Db;
+use crate::live::{self, Live};
 use crate::row::Change;
 
 /// The channel all nodes of an instance listen on.
@@ -48,36 +49,53 @@ pub(crate) async fn open(url: &str) -> Result<Db, StoreError> {
     Ok(Db::Postgres { writer, pool })
 }
 
-/// Hands on what other nodes commit, until the pool is closed or the task is aborted.
-pub(crate) async fn listen(pool: sqlx::PgPool, me: String, changes: broadcast::Sender<Change>) {
-    let mut heard_before = false;
+/// Where what other nodes tell goes.
+pub(crate) struct Hearing {
+    /// This process, as it signs what it tells others.
+    pub(crate) me: String,
+    pub(crate) changes: broadcast::Sender<Change>,
+    pub(crate) live: broadcast::Sender<Live>,
+}
+
+/// Begins to listen.
+pub(crate) async fn connect(pool: &sqlx::PgPool) -> Result<PgListener, sqlx::Error> {
+    let mut listener = PgListener::connect_with(pool).await?;
+    listener.listen_all([CHANNEL, live::CHANNEL]).await?;
+    Ok(listener)
+}
+
+/// Hands on what other nodes tell, until the pool is closed or the task is aborted. `first` was connected before anybody read.
+pub(crate) async fn listen(pool: sqlx::PgPool, hearing: Hearing, first: Option<PgListener>) {
+    let mut connected = first.map(Ok);
     while !pool.is_closed() {
-        match listen_once(&pool, &me, &changes, heard_before).await {
-            Ok(()) => return,
+        let heard = match connected.take() {
+            Some(listener) => listener,
+            None => connect(&pool).await.inspect(|_| {
+                // Something may have been missed meanwhile.
+                let _ = hearing.changes.send(Change::Reread);
+            }),
+        };
+        match heard {
+            Ok(listener) => match listen_on(listener, &hearing).await {
+                Ok(()) => return,
+                Err(error) => tracing::warn!(%error, "not listening for other nodes; trying again"),
+            },
             Err(error) => tracing::warn!(%error, "not listening for other nodes; trying again"),
         }
-        heard_before = true;
         tokio::time::sleep(LISTEN_AGAIN).await;
     }
 }
 
-async fn listen_once(
-    pool: &sqlx::PgPool,
-    me: &str,
-    changes: &broadcast::Sender<Change>,
-    heard_before: bool,
-) -> Result<(), sqlx::Error> {
-    let mut listener = PgListener::connect_with(pool).await?;
-    listener.listen(CHANNEL).await?;
-    if heard_before {
-        let _ = changes.send(Change::Reread);
-    }
+async fn listen_on(mut listener: PgListener, hearing: &Hearing) -> Result<(), sqlx::Error> {
     loop {
         match listener.try_recv().await {
-            Ok(Some(heard)) => hand_on(heard.payload(), me, changes),
+            Ok(Some(heard)) if heard.channel() == live::CHANNEL => {
+                live::hand_on(heard.payload(), &hearing.me, &hearing.live);
+            }
+            Ok(Some(heard)) => hand_on(heard.payload(), &hearing.me, &hearing.changes),
             // The connection was lost and made again: something may have been missed.
             Ok(None) => {
-                let _ = changes.send(Change::Reread);
+                let _ = hearing.changes.send(Change::Reread);
             }
             Err(sqlx::Error::PoolClosed) => return Ok(()),
             Err(error) => return Err(error),

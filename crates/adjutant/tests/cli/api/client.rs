@@ -104,6 +104,11 @@ impl Drop for Server {
 }
 
 impl Client {
+    /// Somebody at another door.
+    pub(crate) fn at(address: &str) -> Self {
+        Self { address: address.to_owned(), headers: Vec::new() }
+    }
+
     pub(crate) fn with(&self, name: &str, value: &str) -> Self {
         let mut client = self.clone();
         client.headers.retain(|(known, _)| known != name);

@@ -1,0 +1,100 @@
+//! Any node will do: for asking, following, deciding, stopping.
+
+use serde_json::json;
+
+use crate::house::text;
+use crate::nodes::{Cluster, up_to};
+
+const ASKS: &str = r#"
+- when: { user: write, turn: 1 }
+  text: I write it down.
+  calls: [{ name: create_file, arguments: { path: /new.md, content: hello } }]
+- when: { user: write }
+  text: Written.
+- when: { user: never }
+  delay_ms: 600000
+  text: Too late.
+- text: Good day.
+"#;
+
+/// Starts a run of the agent that asks, and says the run and its question, seen at another node.
+fn asked(cluster: &Cluster, at: &crate::nodes::Node, seen_at: &crate::nodes::Node) -> (String, String) {
+    let begun = at.owner().post("/api/v1/runs", json!({"agent_id": "guide", "input": "write"}));
+    let run = text(&begun.expect(202)["id"]);
+    let mut stream = seen_at.follow(&run);
+    let question = up_to(&mut stream, "approval_required").pop().unwrap();
+    assert!(cluster.house.data().join("notebooks").exists());
+    (run, text(&question.data["approval_id"]))
+}
+
+#[test]
+fn a_run_of_one_node_is_seen_and_followed_at_the_other() {
+    let Some(cluster) = Cluster::new() else { return };
+    let (one, two) = (cluster.node(ASKS), cluster.node(ASKS));
+    let run = cluster.start(&one, "hello");
+    let (here, there): (Vec<_>, Vec<_>) = (one.follow(&run).collect(), two.follow(&run).collect());
+    let durable = |events: &[crate::client::Sent]| {
+        events.iter().filter(|sent| sent.id.is_some()).map(|sent| (sent.id, sent.name.clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(durable(&here), durable(&there));
+    assert_eq!(there.last().unwrap().name, "interaction_complete");
+    assert_eq!(one.run(&run)["result"], two.run(&run)["result"]);
+    assert_eq!(two.run(&run)["status"], "COMPLETED");
+}
+
+#[test]
+fn a_question_of_one_node_is_decided_at_the_other_and_seen_at_both() {
+    let Some(cluster) = Cluster::new() else { return };
+    let (one, two) = (cluster.node(ASKS), cluster.node(ASKS));
+    let (run, approval) = asked(&cluster, &one, &two);
+    let mut watching = one.follow(&run);
+    up_to(&mut watching, "approval_required");
+    two.owner().post(&format!("/api/v1/approvals/{approval}/decision"), json!({"decision": "approve"})).expect(200);
+    up_to(&mut watching, "interaction_complete");
+    assert_eq!(one.run(&run)["status"], "COMPLETED");
+    let again = one.owner().post(&format!("/api/v1/approvals/{approval}/decision"), json!({"decision": "approve"}));
+    again.refuses(409, "already_decided");
+}
+
+#[test]
+fn a_run_that_one_node_drives_is_stopped_at_the_other() {
+    let Some(cluster) = Cluster::new() else { return };
+    let (one, two) = (cluster.node(ASKS), cluster.node(ASKS));
+    let run = cluster.start(&one, "never");
+    cluster.until(&format!("SELECT count(*) FROM events WHERE stream = '{run}' AND kind = 'model_requested'"), "1");
+    let mut watching = one.follow(&run);
+    two.owner().post(&format!("/api/v1/runs/{run}/cancel"), json!({})).expect(200);
+    up_to(&mut watching, "interaction_complete");
+    assert_eq!((&one.run(&run)["status"], &two.run(&run)["status"]), (&json!("CANCELLED"), &json!("CANCELLED")));
+}
+
+#[test]
+fn an_answer_that_one_node_is_given_is_seen_piece_by_piece_at_the_other() {
+    let Some(cluster) = Cluster::new() else { return };
+    let script = format!("- {{ chunk: 4, pace_ms: 50, text: \"{}\" }}\n", "word ".repeat(2000));
+    let one = cluster.node(&script);
+    let run = cluster.start(&one, "talk");
+    cluster.until(&format!("SELECT count(*) FROM events WHERE stream = '{run}' AND kind = 'model_requested'"), "1");
+    let two = cluster.node(ASKS);
+    let mut watching = two.follow(&run);
+    let piece = up_to(&mut watching, "answer_delta").pop().unwrap();
+    assert_eq!(piece.id, None, "it is not in the log");
+    assert!(text(&piece.data["delta"]).contains("wo"), "{piece:?}");
+    two.owner().post(&format!("/api/v1/runs/{run}/cancel"), json!({})).expect(200);
+    up_to(&mut watching, "interaction_complete");
+}
+
+#[test]
+fn a_node_whose_notifications_were_cut_reads_again_what_it_missed() {
+    let Some(cluster) = Cluster::new() else { return };
+    let (one, two) = (cluster.node(ASKS), cluster.node(ASKS));
+    let (run, approval) = asked(&cluster, &one, &one);
+    let mut watching = two.follow(&run);
+    up_to(&mut watching, "approval_required");
+    cluster.house.sql(
+        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
+         WHERE datname = current_database() AND query LIKE 'LISTEN%'",
+    );
+    one.owner().post(&format!("/api/v1/approvals/{approval}/decision"), json!({"decision": "approve"})).expect(200);
+    up_to(&mut watching, "interaction_complete");
+}

@@ -1,0 +1,166 @@
+//! Live pieces between nodes: whoever follows a run that another node drives asks for them, and only then they are sent, many
+//! together. They may be lost: the durable event replaces them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use adjutant_core::id::{RunId, WorkspaceId};
+use adjutant_core::message::Delta;
+use adjutant_store::Live;
+use tokio::sync::Notify;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::Instant;
+
+use crate::engine::{Engine, lock};
+use crate::feed::Piece;
+
+/// How long a node is told of a run's pieces after it asked for them.
+const WATCHED: Duration = Duration::from_secs(30);
+/// How often whoever follows a run asks again.
+const ASK_AGAIN: Duration = Duration::from_secs(10);
+/// How long pieces are gathered before they are sent together.
+const GATHER: Duration = Duration::from_millis(100);
+/// How long a run that is followed from its start may take to find its node: most are driven where they were asked for.
+const SETTLE: Duration = Duration::from_millis(50);
+/// Bytes of text in one note.
+const NOTE: usize = 2_000;
+
+/// One stretch of an answer: the turn, whether it is reasoning, and the text.
+type Said = (u32, bool, String);
+
+/// What is asked for and what is to be sent.
+#[derive(Default)]
+pub(crate) struct Relay {
+    watched: Mutex<HashMap<RunId, Instant>>,
+    outgoing: Mutex<BTreeMap<RunId, Vec<Said>>>,
+    said: Notify,
+    followed: Notify,
+}
+
+impl Relay {
+    /// Somebody began to follow a run.
+    pub(crate) fn followed(&self) {
+        self.followed.notify_one();
+    }
+
+    /// A piece of a run that is driven here. Costs a look at an almost always empty map.
+    pub(crate) fn say(&self, run: RunId, piece: &Piece) {
+        let until = lock(&self.watched).get(&run).copied();
+        if until.is_none_or(|until| until < Instant::now()) {
+            return;
+        }
+        let (thinking, text) = match &piece.delta {
+            Delta::Text(text) => (false, text),
+            Delta::Thinking(text) => (true, text),
+        };
+        let mut outgoing = lock(&self.outgoing);
+        let said = outgoing.entry(run).or_default();
+        match said.last_mut().filter(|last| (last.0, last.1) == (piece.turn, thinking) && last.2.len() < NOTE / 2) {
+            Some(last) => last.2.push_str(text),
+            None => said.push((piece.turn, thinking, text.clone())),
+        }
+        drop(outgoing);
+        self.said.notify_one();
+    }
+}
+
+/// Passes pieces between nodes until it is dropped.
+pub(crate) async fn relay(engine: Engine) {
+    tokio::join!(hear(&engine), send(&engine), ask(&engine));
+}
+
+async fn hear(engine: &Engine) {
+    let mut notes = engine.store().live();
+    loop {
+        match notes.recv().await {
+            Ok(Live::Watched(run)) => {
+                let mut watched = lock(&engine.feed().relay.watched);
+                let now = Instant::now();
+                watched.retain(|_, until| *until >= now);
+                watched.insert(run, now + WATCHED);
+            }
+            Ok(Live::Said { workspace, run, sealed }) if engine.feed().is_followed(run) => {
+                // What does not open or cannot be read is only live: the log has the whole.
+                let Ok(bytes) = engine.store().open_note(workspace, run, sealed).await else { continue };
+                let Ok((turn, thinking, text)) = serde_json::from_slice::<Said>(&bytes) else { continue };
+                let delta = if thinking { Delta::Thinking(text) } else { Delta::Text(text) };
+                engine.feed().piece(run, &Piece { turn, delta });
+            }
+            Ok(Live::Said { .. }) | Err(RecvError::Lagged(_)) => {}
+            Err(RecvError::Closed) => return,
+        }
+    }
+}
+
+async fn send(engine: &Engine) {
+    let relay = &engine.feed().relay;
+    let mut homes: HashMap<RunId, WorkspaceId> = HashMap::new();
+    loop {
+        relay.said.notified().await;
+        tokio::time::sleep(GATHER).await;
+        let outgoing = std::mem::take(&mut *lock(&relay.outgoing));
+        homes.retain(|run, _| outgoing.contains_key(run));
+        for (run, said) in outgoing {
+            if let std::collections::hash_map::Entry::Vacant(home) = homes.entry(run) {
+                match engine.store().find_run(run).await {
+                    Ok(Some(workspace)) => drop(home.insert(workspace)),
+                    Ok(None) | Err(_) => continue,
+                }
+            }
+            let Some(workspace) = homes.get(&run) else { continue };
+            for said in said.into_iter().flat_map(cut) {
+                let Ok(bytes) = serde_json::to_vec(&said) else { continue };
+                if let Err(error) = engine.store().say(*workspace, run, &bytes).await {
+                    tracing::debug!(%run, %error, "live pieces did not reach the other nodes");
+                }
+            }
+        }
+    }
+}
+
+/// Parts of a text that fit into a note each, even where every letter is written as an escape.
+fn cut((turn, thinking, text): Said) -> Vec<Said> {
+    let mut parts = vec![String::new()];
+    for letter in text.chars() {
+        match parts.last_mut().filter(|part| part.len() + letter.len_utf8() <= NOTE / 4) {
+            Some(part) => part.push(letter),
+            None => parts.push(letter.to_string()),
+        }
+    }
+    parts.into_iter().map(|part| (turn, thinking, part)).collect()
+}
+
+async fn ask(engine: &Engine) {
+    let mut asked: HashMap<RunId, Instant> = HashMap::new();
+    loop {
+        // Somebody new, or time to ask again.
+        if tokio::time::timeout(ASK_AGAIN, engine.feed().relay.followed.notified()).await.is_ok() {
+            tokio::time::sleep(SETTLE).await;
+        }
+        let now = Instant::now();
+        let runs: Vec<_> = engine.feed().followed().into_iter().filter(|run| !engine.claims().drives(*run)).collect();
+        asked.retain(|run, at| runs.contains(run) && *at + ASK_AGAIN > now);
+        let new: Vec<_> = runs.into_iter().filter(|run| !asked.contains_key(run)).collect();
+        if new.is_empty() {
+            continue;
+        }
+        match engine.store().watch(&new).await {
+            Ok(()) => asked.extend(new.into_iter().map(|run| (run, now))),
+            Err(error) => tracing::debug!(%error, "other nodes were not asked for live pieces"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_is_cut_into_notes_that_fit_and_loses_nothing() {
+        let text = "\u{1}süß ".repeat(3_000);
+        let parts = cut((3, false, text.clone()));
+        assert!(parts.iter().all(|part| serde_json::to_vec(part).unwrap().len() < 3_500), "{}", parts.len());
+        assert_eq!(parts.into_iter().map(|(_, _, part)| part).collect::<String>(), text);
+    }
+}
