@@ -75,6 +75,40 @@ it('lets messages wait while the agent is at work, and gives them back', async (
   expect(await page.getByRole('article').count()).toBe(2)
 })
 
+it('takes files along: chosen, dropped, taken out again, and refused with a reason', async () => {
+  const { page, server } = story
+  await page.goto(server.url)
+  await page.getByRole('button', { name: 'Attach files' }).waitFor()
+  const file = (name: string, text: string): { name: string; mimeType: string; buffer: Buffer } => ({ name, mimeType: 'text/plain', buffer: Buffer.from(text) })
+  await page.locator('input[type=file]').setInputFiles([file('plan.md', '# Plan'), file('wrong.md', 'not this one')])
+  const list = page.getByRole('list', { name: 'Attached files' })
+  await list.getByText('plan.md').waitFor()
+  await list.getByRole('button', { name: 'Take wrong.md out' }).click()
+  // A browser reports the answer that says that a name is taken; the next one is tried.
+  const before = story.wrong.length
+  const dropped = await page.evaluateHandle(() => {
+    const data = new DataTransfer()
+    data.items.add(new File(['# Another plan'], 'plan.md', { type: 'text/markdown' }))
+    return data
+  })
+  await page.locator('form.box').dispatchEvent('drop', { dataTransfer: dropped })
+  await list.getByText('plan-2.md').waitFor()
+  story.wrong.splice(before)
+  await page.locator('input[type=file]').setInputFiles([file('huge.txt', 'x'.repeat(5 * 1024 * 1024))])
+  await list.getByRole('listitem').filter({ hasText: 'huge.txt' }).getByText('It is larger than 4 MB. It was not sent.').waitFor()
+  await list.getByRole('button', { name: 'Take huge.txt out' }).click()
+
+  await page.getByRole('textbox', { name: 'Message' }).fill('read these')
+  await page.keyboard.press('Enter')
+  const said = page.getByRole('article', { name: /^Message: read these/ })
+  await said.getByText('/attachments/plan-2.md').waitFor()
+  expect(await said.locator('.bubble').innerText()).toMatch(/- \/attachments\/plan\.md\n- \/attachments\/plan-2\.md$/)
+  await page.goto(`${server.url}/files/welcome?path=/attachments/plan-2.md`)
+  await page.getByRole('heading', { name: 'Another plan' }).waitFor()
+  const wrong = await page.evaluate(async () => (await fetch('/api/v1/notebooks/welcome/files/attachments')).json())
+  expect((wrong as { data: { name: string }[] }).data.map((one) => one.name)).toEqual(['plan-2.md', 'plan.md'])
+})
+
 it('forgets a chat for good after asking once more', async () => {
   const { page } = story
   await order(story, 'a word that nobody shall read')

@@ -27,8 +27,8 @@ export interface Ask<Body> {
   path?: Record<string, string>
   query?: Query
   body?: Body
-  /** A text that is sent as it is, in place of JSON. */
-  text?: string
+  /** A text or a file that is sent as it is, in place of JSON. */
+  text?: string | Blob
   /** The version that is changed. */
   match?: string
   /** Only where nothing is yet. */

@@ -44,7 +44,7 @@ export function listFolder(notebook: string, path: string, cursor?: string): Pro
 export const readFile = (notebook: string, path: string): Promise<FileDocument> =>
   get('/notebooks/{notebook}/files/{path}', { path: { notebook, path: bare(path) } })
 /** Saves over the state with this hash, or where nothing is. */
-export const saveFile = (notebook: string, path: string, text: string, over: string | null): Promise<FileEntry> =>
+export const saveFile = (notebook: string, path: string, text: string | Blob, over: string | null): Promise<FileEntry> =>
   put('/notebooks/{notebook}/files/{path}', { path: { notebook, path: bare(path) }, text, ...(over === null ? { isNew: true } : { match: `"${over}"` }) })
 export const deleteFile = (notebook: string, path: string, hash: string): Promise<void> =>
   remove('/notebooks/{notebook}/files/{path}', { path: { notebook, path: bare(path) }, match: `"${hash}"` })

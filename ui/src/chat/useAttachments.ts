@@ -1,0 +1,71 @@
+// Files that go with the next message: kept in the notebook as soon as they are chosen, and taken out again if somebody thinks better of it.
+import { computed, ref, type ComputedRef, type Ref } from 'vue'
+import { asProblem, Problem } from '../api/problem'
+import { t } from '../i18n/t'
+import { deleteFile, saveFile, type FileEntry } from '../files/files'
+import { FOLDER, numbered, plainName } from './attachments'
+
+export interface Attachment {
+  key: number
+  name: string
+  /** Where it is, once it is there. */
+  kept: FileEntry | null
+  wrong: string | null
+}
+/** As much as a file of a notebook may hold. */
+const MOST_BYTES = 4 * 1024 * 1024
+const MOST_TRIES = 20
+const TAKEN = [409, 412]
+let next = 1
+
+export interface Attachments {
+  all: Ref<Attachment[]>
+  isSaving: ComputedRef<boolean>
+  add: (files: Iterable<File>) => void
+  remove: (one: Attachment) => Promise<void>
+  take: () => string[]
+}
+
+export function useAttachments(notebook: () => string | undefined): Attachments {
+  const all = ref<Attachment[]>([])
+  const isSaving = computed(() => all.value.some((one) => !one.kept && !one.wrong))
+  const change = (key: number, by: Partial<Attachment>): void => {
+    all.value = all.value.map((one) => (one.key === key ? { ...one, ...by } : one))
+  }
+
+  async function keep(key: number, file: File): Promise<void> {
+    if (file.size > MOST_BYTES) return change(key, { wrong: t('It is larger than {most}. It was not sent.', { most: t('{n} MB', { n: MOST_BYTES / 1024 / 1024 }) }) })
+    const name = plainName(file.name)
+    for (let n = 1; n <= MOST_TRIES; n++) {
+      try {
+        const kept = await saveFile(notebook() ?? '', `${FOLDER}/${numbered(name, n)}`, file, null)
+        // Taken out while it was on its way.
+        if (!all.value.some((one) => one.key === key)) return drop(kept)
+        return change(key, { kept, name: kept.name })
+      } catch (error) {
+        if (error instanceof Problem && TAKEN.includes(error.status) && n < MOST_TRIES) continue
+        return change(key, { wrong: asProblem(error).body.detail })
+      }
+    }
+  }
+  /** What cannot be taken out again is only a file in the notebook. */
+  const drop = (kept: FileEntry): Promise<void> => deleteFile(notebook() ?? '', kept.path, kept.hash ?? '').catch(() => undefined)
+
+  function add(files: Iterable<File>): void {
+    for (const file of files) {
+      const key = next++
+      all.value = [...all.value, { key, name: file.name, kept: null, wrong: null }]
+      void keep(key, file)
+    }
+  }
+  async function remove(one: Attachment): Promise<void> {
+    all.value = all.value.filter((other) => other.key !== one.key)
+    if (one.kept) await drop(one.kept)
+  }
+  function take(): string[] {
+    const paths = all.value.flatMap((one) => (one.kept ? [one.kept.path] : []))
+    all.value = []
+    return paths
+  }
+  return { all, isSaving, add, remove, take }
+}
