@@ -248,7 +248,7 @@ impl<'a> Session<'a> {
         let workspace = self.instance.home.workspace;
         let texts = Texts::load(&self.instance.engine, workspace, [&asked.clone().into()]).await?;
         let row = self.instance.engine.store().approval(workspace, id).await?;
-        let held = row.map(|row| Held::of(&wire::approval(&row, Some(asked), &texts)));
+        let held = row.map(|row| Held::of(&serde_json::json!(wire::approval(&row, Some(asked), &texts))));
         let Some(held) = held else { return Ok(None) };
         let answer = tokio::select! {
             answer = prompt::ask(&held, self.context.terminal, &self.context.env) => answer,

@@ -47,7 +47,7 @@ struct AboutInstance {
 }
 
 /// What is enforced, degraded and off, as `adjutant doctor` says it. The particulars are for the owner of the instance.
-#[utoipa::path(get, path = "/about", tag = "settings", responses((status = 200, description = "How it is", body = AboutInstance)))]
+#[utoipa::path(get, operation_id = "get_about", path = "/about", tag = "settings", responses((status = 200, description = "How it is", body = AboutInstance)))]
 async fn about(State(server): State<Server>, signed: Signed) -> Result<Json<AboutInstance>, Problem> {
     signed.need(Right::Read)?;
     let owner = signed.need_owner().is_ok();
@@ -92,7 +92,7 @@ struct Settings {
 }
 
 /// Every setting of the instance and where it comes from. For its owner.
-#[utoipa::path(get, path = "/settings", tag = "settings", responses((status = 200, description = "The settings", body = Settings)))]
+#[utoipa::path(get, operation_id = "get_settings", path = "/settings", tag = "settings", responses((status = 200, description = "The settings", body = Settings)))]
 async fn settings(State(server): State<Server>, signed: Signed) -> Result<Json<Settings>, Problem> {
     signed.need_owner()?;
     let shown = server.about.config.shown().into_iter();

@@ -21,6 +21,7 @@ use super::door::{Access, Signed};
 use super::page::{Page, all};
 use super::problem::{Kind, Problem};
 use super::server::Server;
+use super::shape::{Agent, AgentBody};
 use super::tag::{Expected, expected};
 use crate::wire;
 
@@ -124,12 +125,12 @@ pub(super) struct Wanted {
 }
 
 /// Agents that you may see.
-#[utoipa::path(get, path = "/agents", tag = "agents", params(Wanted), responses((status = 200, description = "Agents", body = Page)))]
+#[utoipa::path(get, operation_id = "list_agents", path = "/agents", tag = "agents", params(Wanted), responses((status = 200, description = "Agents", body = Page<Agent>)))]
 pub(super) async fn list(
     State(server): State<Server>,
     signed: Signed,
     Asked(wanted): Asked<Wanted>,
-) -> Result<Json<Page>, Problem> {
+) -> Result<Json<Page<Value>>, Problem> {
     let mut data = Vec::new();
     for access in signed.workspaces(wanted.workspace_id.as_deref())? {
         for row in server.engine.store().agents(access.workspace).await? {
@@ -191,7 +192,7 @@ fn owner(access: Access, said: Option<&str>, before: Option<UserId>) -> Result<O
 }
 
 /// Makes an agent: your own (`owner: user`, the default), or one of the workspace, for admins.
-#[utoipa::path(post, path = "/agents", tag = "agents", request_body = Object, responses((status = 201, description = "The agent", body = Object)))]
+#[utoipa::path(post, operation_id = "create_agent", path = "/agents", tag = "agents", request_body = AgentBody, responses((status = 201, description = "The agent", body = Agent)))]
 pub(super) async fn create(
     State(server): State<Server>,
     signed: Signed,
@@ -213,7 +214,7 @@ pub(super) async fn create(
 }
 
 /// One agent, with its version as ETag.
-#[utoipa::path(get, path = "/agents/{agent}", tag = "agents", params(("agent" = String, Path, description = "Id or short name")), responses((status = 200, description = "The agent", body = Object), (status = 304, description = "You have it")))]
+#[utoipa::path(get, operation_id = "get_agent", path = "/agents/{agent}", tag = "agents", params(("agent" = String, Path, description = "Id or short name")), responses((status = 200, description = "The agent", body = Agent), (status = 304, description = "You have it")))]
 async fn get(
     State(server): State<Server>,
     signed: Signed,
@@ -261,7 +262,7 @@ async fn save(
 }
 
 /// Replaces an agent. What is left out gets its default. Needs `If-Match`.
-#[utoipa::path(put, path = "/agents/{agent}", tag = "agents", params(("agent" = String, Path, description = "Id or short name"), ("If-Match" = Option<String>, Header, description = "Its ETag")), request_body = Object, responses((status = 200, description = "The agent", body = Object)))]
+#[utoipa::path(put, operation_id = "replace_agent", path = "/agents/{agent}", tag = "agents", params(("agent" = String, Path, description = "Id or short name"), ("If-Match" = Option<String>, Header, description = "Its ETag")), request_body = AgentBody, responses((status = 200, description = "The agent", body = Agent)))]
 async fn replace(
     State(server): State<Server>,
     signed: Signed,
@@ -275,7 +276,7 @@ async fn replace(
 }
 
 /// Changes some fields of an agent (a JSON merge patch). Needs `If-Match`.
-#[utoipa::path(patch, path = "/agents/{agent}", tag = "agents", params(("agent" = String, Path, description = "Id or short name"), ("If-Match" = Option<String>, Header, description = "Its ETag")), request_body = Object, responses((status = 200, description = "The agent", body = Object)))]
+#[utoipa::path(patch, operation_id = "change_agent", path = "/agents/{agent}", tag = "agents", params(("agent" = String, Path, description = "Id or short name"), ("If-Match" = Option<String>, Header, description = "Its ETag")), request_body = AgentBody, responses((status = 200, description = "The agent", body = Agent)))]
 async fn change(
     State(server): State<Server>,
     signed: Signed,
@@ -311,7 +312,7 @@ fn merge(target: &mut Value, patch: Value) {
 }
 
 /// Takes an agent away. Its runs and versions stay readable; what waits is not run. Needs `If-Match`.
-#[utoipa::path(delete, path = "/agents/{agent}", tag = "agents", params(("agent" = String, Path, description = "Id or short name"), ("If-Match" = Option<String>, Header, description = "Its ETag")), responses((status = 204, description = "Gone")))]
+#[utoipa::path(delete, operation_id = "delete_agent", path = "/agents/{agent}", tag = "agents", params(("agent" = String, Path, description = "Id or short name"), ("If-Match" = Option<String>, Header, description = "Its ETag")), responses((status = 204, description = "Gone")))]
 async fn delete(
     State(server): State<Server>,
     signed: Signed,
@@ -325,12 +326,12 @@ async fn delete(
 }
 
 /// Every version of an agent, newest first.
-#[utoipa::path(get, path = "/agents/{agent}/versions", tag = "agents", params(("agent" = String, Path, description = "Id or short name")), responses((status = 200, description = "Versions", body = Page)))]
+#[utoipa::path(get, operation_id = "list_agent_versions", path = "/agents/{agent}/versions", tag = "agents", params(("agent" = String, Path, description = "Id or short name")), responses((status = 200, description = "Versions", body = Page<Agent>)))]
 async fn versions(
     State(server): State<Server>,
     signed: Signed,
     Path(name): Path<String>,
-) -> Result<Json<Page>, Problem> {
+) -> Result<Json<Page<Value>>, Problem> {
     let (access, row) = find_agent(&server, &signed, None, &name).await?;
     let rows = server.engine.store().agent_versions(access.workspace, row.id).await?;
     Ok(all(rows.iter().map(shown).collect::<Result<_, _>>()?))
@@ -345,7 +346,7 @@ struct Active {
 }
 
 /// Switches an agent on or off.
-#[utoipa::path(post, path = "/agents/{agent}/activate", tag = "agents", params(("agent" = String, Path, description = "Id or short name"), Active), responses((status = 200, description = "The agent", body = Object)))]
+#[utoipa::path(post, operation_id = "activate_agent", path = "/agents/{agent}/activate", tag = "agents", params(("agent" = String, Path, description = "Id or short name"), Active), responses((status = 200, description = "The agent", body = Agent)))]
 async fn activate(
     State(server): State<Server>,
     signed: Signed,

@@ -14,7 +14,7 @@ use adjutant_engine::store::row::{ApprovalFilter, ApprovalRow};
 use adjutant_engine::{Right, Role};
 use axum::Json;
 use axum::extract::{Path, State};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -23,10 +23,11 @@ use utoipa_axum::routes;
 use super::agents::listed;
 use super::ask::{Asked, Body, given, id};
 use super::door::{Access, Signed};
+use super::openapi::ProblemShape;
 use super::page::{Page, limit, page};
 use super::problem::{Kind, Problem};
 use super::server::Server;
-use crate::wire::{self, Texts};
+use crate::wire::{self, Item, Texts};
 
 /// Decisions in one batch.
 const BATCH: usize = 100;
@@ -54,12 +55,12 @@ struct Wanted {
 }
 
 /// Inbox items that you may see, oldest first.
-#[utoipa::path(get, path = "/approvals", tag = "approvals", params(Wanted), responses((status = 200, description = "Items", body = Page)))]
+#[utoipa::path(get, operation_id = "list_approvals", path = "/approvals", tag = "approvals", params(Wanted), responses((status = 200, description = "Items", body = Page<Item>)))]
 async fn list(
     State(server): State<Server>,
     signed: Signed,
     Asked(wanted): Asked<Wanted>,
-) -> Result<Json<Page>, Problem> {
+) -> Result<Json<Page<Item>>, Problem> {
     let most = limit(wanted.limit)?;
     let mut rows: Vec<ApprovalRow> = Vec::new();
     let places = listed(&server, &signed, wanted.workspace_id.as_deref(), wanted.agent.as_deref()).await?;
@@ -92,7 +93,7 @@ pub(super) async fn find(server: &Server, signed: &Signed, name: &str) -> Result
     Err(Problem::not_found("approval", name))
 }
 
-async fn shown(server: &Server, access: Access, row: &ApprovalRow, state: &RunState) -> Result<Value, Problem> {
+async fn shown(server: &Server, access: Access, row: &ApprovalRow, state: &RunState) -> Result<Item, Problem> {
     let asked: Option<ApprovalAsked> = state.approvals.get(&row.id).and_then(|approval| approval.asked.clone());
     let texts = match asked.clone() {
         Some(asked) => Texts::load(&server.engine, access.workspace, [&asked.into()]).await?,
@@ -100,13 +101,13 @@ async fn shown(server: &Server, access: Access, row: &ApprovalRow, state: &RunSt
     };
     let mut shown = wire::approval(row, asked.as_ref(), &texts);
     let message = state.start.as_ref().and_then(|start| start.user_message.clone());
-    shown["context_summary"] = json!(message.map(|text| text.text().chars().take(200).collect::<String>()));
+    shown.context_summary = message.map(|text| text.text().chars().take(200).collect());
     Ok(shown)
 }
 
 /// One item, with what would run and what it would change.
-#[utoipa::path(get, path = "/approvals/{approval}", tag = "approvals", params(("approval" = String, Path, description = "Its id")), responses((status = 200, description = "The item", body = Object)))]
-async fn get(State(server): State<Server>, signed: Signed, Path(name): Path<String>) -> Result<Json<Value>, Problem> {
+#[utoipa::path(get, operation_id = "get_approval", path = "/approvals/{approval}", tag = "approvals", params(("approval" = String, Path, description = "Its id")), responses((status = 200, description = "The item", body = Item)))]
+async fn get(State(server): State<Server>, signed: Signed, Path(name): Path<String>) -> Result<Json<Item>, Problem> {
     let (access, row) = find(&server, &signed, &name).await?;
     let state = server.engine.run_state(access.workspace, row.run).await?;
     Ok(Json(shown(&server, access, &row, &state).await?))
@@ -158,18 +159,18 @@ impl NewDecision {
 }
 
 /// Decides. Already decided 409 with the earlier decision, expired 410, stale fingerprint 412 with what it shows now. Needs `approvals:decide`.
-#[utoipa::path(post, path = "/approvals/{approval}/decision", tag = "approvals", params(("approval" = String, Path, description = "Its id")), request_body = NewDecision, responses((status = 200, description = "The item, decided", body = Object)))]
+#[utoipa::path(post, operation_id = "decide_approval", path = "/approvals/{approval}/decision", tag = "approvals", params(("approval" = String, Path, description = "Its id")), request_body = NewDecision, responses((status = 200, description = "The item, decided", body = Item)))]
 async fn decide(
     State(server): State<Server>,
     signed: Signed,
     Path(name): Path<String>,
     Body(body): Body<NewDecision>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Item>, Problem> {
     decided(&server, &signed, &name, body).await.map(Json)
 }
 
 /// Decides one item for the caller.
-pub(super) async fn decided(server: &Server, signed: &Signed, name: &str, body: NewDecision) -> Result<Value, Problem> {
+pub(super) async fn decided(server: &Server, signed: &Signed, name: &str, body: NewDecision) -> Result<Item, Problem> {
     let (access, row) = find(server, signed, name).await?;
     let access = signed.must(access, Role::Write, Right::Decide)?;
     let run = server.engine.run_row(access.workspace, row.run).await?;
@@ -253,7 +254,7 @@ async fn with_preview(server: &Server, access: Access, row: &ApprovalRow, proble
         shown(server, access, row, &state).await
     };
     match now.await {
-        Ok(shown) => problem.with("approval", shown),
+        Ok(shown) => problem.with("approval", json!(shown)),
         Err(_) => problem,
     }
 }
@@ -266,20 +267,45 @@ struct Batch {
     decisions: Vec<NewDecision>,
 }
 
+/// What became of each, in the order they came.
+#[derive(Serialize, ToSchema)]
+struct Batched {
+    data: Vec<Decided>,
+}
+
+/// What became of one.
+#[derive(Serialize, ToSchema)]
+struct Decided {
+    approval_id: String,
+    ok: bool,
+    /// The item, decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    approval: Option<Item>,
+    /// Why it was not decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<ProblemShape>)]
+    problem: Option<Value>,
+}
+
 /// Decides many items, each for itself: one that fails leaves the others. Needs `approvals:decide`.
-#[utoipa::path(post, path = "/approvals/batch", tag = "approvals", request_body = Batch, responses((status = 200, description = "What became of each", body = Object)))]
-async fn batch(State(server): State<Server>, signed: Signed, Body(body): Body<Batch>) -> Result<Json<Value>, Problem> {
+#[utoipa::path(post, operation_id = "decide_approvals", path = "/approvals/batch", tag = "approvals", request_body = Batch, responses((status = 200, description = "What became of each", body = Batched)))]
+async fn batch(
+    State(server): State<Server>,
+    signed: Signed,
+    Body(body): Body<Batch>,
+) -> Result<Json<Batched>, Problem> {
     signed.need(Right::Decide)?;
     if body.decisions.is_empty() || body.decisions.len() > BATCH {
         return Err(Problem::invalid("Nothing was decided.").error("/decisions", format!("has 1 to {BATCH} entries")));
     }
-    let mut results = Vec::new();
+    let mut data = Vec::new();
     for decision in body.decisions {
         let name = decision.names().unwrap_or_default().to_owned();
-        results.push(match decided(&server, &signed, &name, decision).await {
-            Ok(item) => json!({"approval_id": name, "ok": true, "approval": item}),
-            Err(problem) => json!({"approval_id": name, "ok": false, "problem": problem.shown()}),
-        });
+        let (approval, problem) = match decided(&server, &signed, &name, decision).await {
+            Ok(item) => (Some(item), None),
+            Err(problem) => (None, Some(problem.shown())),
+        };
+        data.push(Decided { approval_id: name, ok: problem.is_none(), approval, problem });
     }
-    Ok(Json(json!({"data": results})))
+    Ok(Json(Batched { data }))
 }

@@ -140,7 +140,7 @@ struct AuditRows {
 }
 
 /// Who did what, newest first. For admins of the workspace; the owner of the instance also sees its own log.
-#[utoipa::path(get, path = "/audit", tag = "audit", params(Sought), responses((status = 200, description = "Entries", body = AuditRows)))]
+#[utoipa::path(get, operation_id = "search_audit", path = "/audit", tag = "audit", params(Sought), responses((status = 200, description = "Entries", body = AuditRows)))]
 async fn search(
     State(server): State<Server>,
     signed: Signed,
@@ -173,7 +173,7 @@ impl Format {
 }
 
 /// Everything that a search finds, as JSON lines or CSV. It is recorded that it was exported.
-#[utoipa::path(get, path = "/audit/export", tag = "audit", params(Sought), responses((status = 200, description = "The entries, newest first", body = String, content_type = "application/x-ndjson")))]
+#[utoipa::path(get, operation_id = "export_audit", path = "/audit/export", tag = "audit", params(Sought), responses((status = 200, description = "The entries, newest first", body = String, content_type = "application/x-ndjson")))]
 async fn export(
     State(server): State<Server>,
     signed: Signed,
@@ -243,7 +243,7 @@ struct AuditCheck {
 }
 
 /// Checks every hash chain and signed day of the instance. Reads every log. For its owner.
-#[utoipa::path(get, path = "/audit/verify", tag = "audit", responses((status = 200, description = "What was found", body = AuditCheck)))]
+#[utoipa::path(get, operation_id = "verify_audit", path = "/audit/verify", tag = "audit", responses((status = 200, description = "What was found", body = AuditCheck)))]
 async fn verify(State(server): State<Server>, signed: Signed) -> Result<Json<AuditCheck>, Problem> {
     signed.need_owner()?;
     let found = server.engine.verify_all().await.map_err(|error| match error {

@@ -33,7 +33,7 @@ struct Where {
 }
 
 /// What may be spent and what is: by workspaces, their people, agents and keys. Who is no admin sees nothing of other people.
-#[utoipa::path(get, path = "/budgets", tag = "money", params(Where), responses((status = 200, description = "Budgets", body = BudgetList)))]
+#[utoipa::path(get, operation_id = "list_budgets", path = "/budgets", tag = "money", params(Where), responses((status = 200, description = "Budgets", body = BudgetList)))]
 async fn budgets(
     State(server): State<Server>,
     signed: Signed,

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use adjutant_core::id::ChatId;
 use adjutant_core::limits;
-use adjutant_engine::store::row::{ChatFilter, ChatRow, RunFilter};
+use adjutant_core::money::{MicroUsd, TokenUsage};
+use adjutant_engine::store::row::{ChatFilter, ChatRow, RunFilter, RunRow};
 use adjutant_engine::{Right, Role, WhenBusy};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -23,9 +24,10 @@ use super::page::{Page, limit, page};
 use super::problem::Problem;
 use super::runs::notebook;
 use super::server::Server;
-use super::start::{Mode, Started, Wait, begin};
-use super::waiting;
-use crate::wire;
+use super::shape::{ChatExport, RunDocument};
+use super::start::{Begun, Mode, Started, Wait, begin};
+use super::waiting::{self, WaitingMessage};
+use crate::wire::{self, Moment, RunLine, TokenSum};
 
 /// Runs of a chat that are shown with it.
 const RUNS: u32 = 100;
@@ -55,12 +57,49 @@ pub(super) async fn find_chat(server: &Server, signed: &Signed, name: &str) -> R
     Err(Problem::not_found("chat", name))
 }
 
-pub(super) fn shown(row: &ChatRow) -> Value {
-    json!({
-        "id": row.id, "workspace_id": row.workspace, "agent_id": row.agent, "notebook_id": row.notebook,
-        "owner_id": row.owner, "title": row.title, "is_shared": row.shared, "last_run_id": row.tip,
-        "forked_from": row.forked_from, "alias": row.alias, "created_at": row.created_at,
-    })
+/// A thread of runs.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Chat {
+    id: String,
+    workspace_id: String,
+    agent_id: String,
+    notebook_id: Option<String>,
+    /// Who started it.
+    owner_id: String,
+    title: String,
+    /// Whether everybody in the workspace may see it.
+    is_shared: bool,
+    /// Its newest run.
+    last_run_id: Option<String>,
+    /// The run it was forked from.
+    forked_from: Option<String>,
+    /// The name that a client gave it.
+    alias: Option<String>,
+    created_at: Moment,
+    /// Messages that wait until it is free. Only where one chat is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waiting: Option<Vec<WaitingMessage>>,
+    /// Its newest runs, newest first, with `?include=runs`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    runs: Option<Vec<RunLine>>,
+}
+
+pub(super) fn shown(row: &ChatRow) -> Chat {
+    Chat {
+        id: row.id.to_string(),
+        workspace_id: row.workspace.to_string(),
+        agent_id: row.agent.to_string(),
+        notebook_id: row.notebook.map(|notebook| notebook.to_string()),
+        owner_id: row.owner.to_string(),
+        title: row.title.clone(),
+        is_shared: row.shared,
+        last_run_id: row.tip.map(|run| run.to_string()),
+        forked_from: row.forked_from.map(|run| run.to_string()),
+        alias: row.alias.clone(),
+        created_at: row.created_at.into(),
+        waiting: None,
+        runs: None,
+    }
 }
 
 /// Which chats.
@@ -78,12 +117,12 @@ struct Wanted {
 }
 
 /// Chats that you may see, newest first.
-#[utoipa::path(get, path = "/chats", tag = "chats", params(Wanted), responses((status = 200, description = "Chats", body = Page)))]
+#[utoipa::path(get, operation_id = "list_chats", path = "/chats", tag = "chats", params(Wanted), responses((status = 200, description = "Chats", body = Page<Chat>)))]
 async fn list(
     State(server): State<Server>,
     signed: Signed,
     Asked(wanted): Asked<Wanted>,
-) -> Result<Json<Page>, Problem> {
+) -> Result<Json<Page<Chat>>, Problem> {
     let most = limit(wanted.limit)?;
     let mut rows: Vec<ChatRow> = Vec::new();
     let places = listed(&server, &signed, wanted.workspace_id.as_deref(), wanted.agent.as_deref()).await?;
@@ -111,19 +150,19 @@ struct NewChat {
 }
 
 /// Makes a chat with an agent.
-#[utoipa::path(post, path = "/chats", tag = "chats", request_body = NewChat, responses((status = 201, description = "The chat", body = Object)))]
+#[utoipa::path(post, operation_id = "create_chat", path = "/chats", tag = "chats", request_body = NewChat, responses((status = 201, description = "The chat", body = Chat)))]
 async fn create(
     State(server): State<Server>,
     signed: Signed,
     Body(body): Body<NewChat>,
-) -> Result<(StatusCode, Json<Value>), Problem> {
+) -> Result<(StatusCode, Json<Chat>), Problem> {
     let (access, agent) = find_agent(&server, &signed, body.workspace_id.as_deref(), &body.agent_id).await?;
     let access = signed.must(access, Role::Write, Right::Run)?;
     let notebook = notebook(&server, access, body.notebook_id.as_deref()).await?;
     let title = checked(body.title.as_deref().unwrap_or("New chat"))?;
     let chat = server.engine.create_chat(access.workspace, access.user, agent.id, notebook, title).await?;
     let body = shown(&chat);
-    server.news.chat(&chat, &body);
+    server.news.chat(&chat, &json!(body));
     Ok((StatusCode::CREATED, Json(body)))
 }
 
@@ -144,17 +183,17 @@ struct Include {
 }
 
 /// One chat.
-#[utoipa::path(get, path = "/chats/{chat}", tag = "chats", params(("chat" = String, Path, description = "Its id"), Include), responses((status = 200, description = "The chat", body = Object)))]
+#[utoipa::path(get, operation_id = "get_chat", path = "/chats/{chat}", tag = "chats", params(("chat" = String, Path, description = "Its id"), Include), responses((status = 200, description = "The chat", body = Chat)))]
 async fn get(
     State(server): State<Server>,
     signed: Signed,
     Path(name): Path<String>,
     Asked(asked): Asked<Include>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Chat>, Problem> {
     let (access, row) = find_chat(&server, &signed, &name).await?;
     let mut chat = shown(&row);
     let waits = server.engine.store().waiting_in(access.workspace, row.id, limits::MESSAGES_WAITING).await?;
-    chat["waiting"] = waits.iter().map(waiting::shown).collect();
+    chat.waiting = Some(waits.iter().map(waiting::shown).collect());
     let wanted: Vec<&str> =
         asked.include.as_deref().unwrap_or_default().split(',').filter(|word| !word.is_empty()).collect();
     if let Some(unknown) = wanted.iter().find(|word| **word != "runs") {
@@ -164,7 +203,7 @@ async fn get(
         let filter = RunFilter { chat: Some(row.id), ..RunFilter::default() };
         let runs = server.engine.store().runs(access.workspace, &filter, RUNS).await?;
         let agent = row.agent.to_string();
-        chat["runs"] = runs.iter().map(|run| wire::run(run, &agent)).collect();
+        chat.runs = Some(runs.iter().map(|run| wire::run(run, &agent)).collect());
     }
     Ok(Json(chat))
 }
@@ -180,13 +219,13 @@ struct ChatChange {
 }
 
 /// Gives a chat another title, or shares it with the workspace. For its starter and admins.
-#[utoipa::path(patch, path = "/chats/{chat}", tag = "chats", params(("chat" = String, Path, description = "Its id")), request_body = ChatChange, responses((status = 200, description = "The chat", body = Object)))]
+#[utoipa::path(patch, operation_id = "change_chat", path = "/chats/{chat}", tag = "chats", params(("chat" = String, Path, description = "Its id")), request_body = ChatChange, responses((status = 200, description = "The chat", body = Chat)))]
 async fn change(
     State(server): State<Server>,
     signed: Signed,
     Path(name): Path<String>,
     Body(body): Body<ChatChange>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Chat>, Problem> {
     let (access, row) = own_chat(&server, &signed, &name).await?;
     let title = body.title.as_deref().map(checked).transpose()?.unwrap_or(row.title.clone());
     let shared = body.is_shared.unwrap_or(row.shared);
@@ -194,7 +233,7 @@ async fn change(
     let (row, before) = (ChatRow { title, shared, ..row.clone() }, row);
     let body = shown(&row);
     // Whoever could see it until now hears of it, too.
-    server.news.chat(&ChatRow { shared: shared || before.shared, ..row }, &body);
+    server.news.chat(&ChatRow { shared: shared || before.shared, ..row }, &json!(body));
     Ok(Json(body))
 }
 
@@ -212,11 +251,11 @@ async fn own_chat(server: &Server, signed: &Signed, name: &str) -> Result<(Acces
 
 /// Takes a chat away and forgets what was said in it. For its starter and admins. While one of its runs has not ended, it is
 /// `busy`. Of the runs their numbers and hash chains stay, for the audit.
-#[utoipa::path(delete, path = "/chats/{chat}", tag = "chats", params(("chat" = String, Path, description = "Its id")), responses((status = 204, description = "It is gone")))]
+#[utoipa::path(delete, operation_id = "delete_chat", path = "/chats/{chat}", tag = "chats", params(("chat" = String, Path, description = "Its id")), responses((status = 204, description = "It is gone")))]
 async fn delete(State(server): State<Server>, signed: Signed, Path(name): Path<String>) -> Result<StatusCode, Problem> {
     let (access, row) = own_chat(&server, &signed, &name).await?;
     server.engine.delete_chat(access.workspace, access.user, row.id).await?;
-    let mut body = shown(&row);
+    let mut body = json!(shown(&row));
     body["deleted"] = json!(true);
     server.news.chat(&row, &body);
     Ok(StatusCode::NO_CONTENT)
@@ -247,7 +286,7 @@ struct Message {
 }
 
 /// Says something in a chat: the next run. `Accept: text/event-stream` streams it, `?wait=60` waits for it. A chat whose last run has not ended is `busy`; with `"when_busy": "queue"` the message waits, and is answered with the id of the run it will be.
-#[utoipa::path(post, path = "/chats/{chat}/runs", tag = "chats", params(("chat" = String, Path, description = "Its id"), Wait), request_body = Message, responses((status = 200, description = "The stream, or the run once it ended or asks", body = Object), (status = 202, description = "Started", body = Object)))]
+#[utoipa::path(post, operation_id = "say_in_chat", path = "/chats/{chat}/runs", tag = "chats", params(("chat" = String, Path, description = "Its id"), Wait), request_body = Message, responses((status = 200, description = "The stream, or the run once it ended or asks", content((RunDocument = "application/json"), (String = "text/event-stream"))), (status = 202, description = "Started, or waiting", body = Begun)))]
 async fn say(
     State(server): State<Server>,
     signed: Signed,
@@ -275,7 +314,7 @@ async fn say(
 }
 
 /// A chat with its runs, each as one document with its message; the newest 100 of its branch, oldest first.
-#[utoipa::path(get, path = "/chats/{chat}/export", tag = "chats", params(("chat" = String, Path, description = "Its id")), responses((status = 200, description = "The chat", body = Object)))]
+#[utoipa::path(get, operation_id = "export_chat", path = "/chats/{chat}/export", tag = "chats", params(("chat" = String, Path, description = "Its id")), responses((status = 200, description = "The chat", body = ChatExport)))]
 async fn export(State(server): State<Server>, signed: Signed, Path(name): Path<String>) -> Result<Response, Problem> {
     let (access, row) = find_chat(&server, &signed, &name).await?;
     let filter = RunFilter { chat: Some(row.id), ..RunFilter::default() };
@@ -290,26 +329,50 @@ async fn export(State(server): State<Server>, signed: Signed, Path(name): Path<S
         document["user_message"] = json!(message.map(|text| text.text().into_owned()));
         runs.push(document);
     }
-    let mut chat = shown(&row);
+    let mut chat = json!(shown(&row));
     chat["runs"] = json!(runs);
     let attached = format!("attachment; filename=\"{}.json\"", row.id);
     Ok(([(header::CONTENT_DISPOSITION, attached)], Json(chat)).into_response())
 }
 
+/// What a chat amounts to, over all of its runs.
+#[derive(Serialize, ToSchema)]
+struct ChatStats {
+    runs: usize,
+    /// Model turns.
+    steps: u64,
+    /// Tool calls.
+    calls: u64,
+    token_usage: TokenSum,
+    cost_usd: f64,
+    cost_microusd: u64,
+}
+
 /// What a chat amounts to.
-#[utoipa::path(get, path = "/chats/{chat}/stats", tag = "chats", params(("chat" = String, Path, description = "Its id")), responses((status = 200, description = "Numbers", body = Object)))]
-async fn stats(State(server): State<Server>, signed: Signed, Path(name): Path<String>) -> Result<Json<Value>, Problem> {
+#[utoipa::path(get, operation_id = "get_chat_stats", path = "/chats/{chat}/stats", tag = "chats", params(("chat" = String, Path, description = "Its id")), responses((status = 200, description = "Numbers", body = ChatStats)))]
+async fn stats(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+) -> Result<Json<ChatStats>, Problem> {
     let (access, row) = find_chat(&server, &signed, &name).await?;
     let filter = RunFilter { chat: Some(row.id), superseded: true, ..RunFilter::default() };
     let runs = server.engine.store().runs(access.workspace, &filter, 10_000).await?;
-    let sum = |pick: fn(&adjutant_engine::store::row::RunRow) -> u64| runs.iter().map(pick).sum::<u64>();
-    let cost = sum(|run| run.state.cost.0);
-    Ok(Json(json!({
-        "runs": runs.len(), "steps": sum(|run| run.state.turns.into()), "calls": sum(|run| run.state.calls.into()),
-        "token_usage": {
-            "input": sum(|run| run.state.usage.input), "output": sum(|run| run.state.usage.output),
-            "cached": sum(|run| run.state.usage.cached), "reasoning": sum(|run| run.state.usage.reasoning),
-        },
-        "cost_usd": adjutant_core::money::MicroUsd(cost).dollars(), "cost_microusd": cost,
-    })))
+    let sum = |pick: fn(&RunRow) -> u64| runs.iter().map(pick).sum::<u64>();
+    let cost = MicroUsd(sum(|run| run.state.cost.0));
+    let usage = TokenUsage {
+        input: sum(|run| run.state.usage.input),
+        output: sum(|run| run.state.usage.output),
+        cached: sum(|run| run.state.usage.cached),
+        reasoning: sum(|run| run.state.usage.reasoning),
+        cache_write: sum(|run| run.state.usage.cache_write),
+    };
+    Ok(Json(ChatStats {
+        runs: runs.len(),
+        steps: sum(|run| run.state.turns.into()),
+        calls: sum(|run| run.state.calls.into()),
+        token_usage: usage.into(),
+        cost_usd: cost.dollars(),
+        cost_microusd: cost.0,
+    }))
 }

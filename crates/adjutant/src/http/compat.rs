@@ -15,7 +15,7 @@ use axum::http::header::{self, HeaderValue};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -32,7 +32,7 @@ use super::server::Server;
 use super::start::{OnLeave, Started, Wait, answer, begin};
 use super::steer::{Edit, steered};
 use super::stream::stream;
-use crate::wire::{self, Texts};
+use crate::wire::{self, Moment, Texts};
 
 /// Interactions of a chat that are shown with it.
 const SHOWN: u32 = 100;
@@ -131,7 +131,7 @@ async fn speak(
 }
 
 /// Says something in a chat and streams what happens. A chat that is not known is made.
-#[utoipa::path(post, path = "/chats/{chat}/interactions", tag = "older clients", params(("chat" = String, Path, description = "Its id, or a name of your own")), request_body = Spoken, responses((status = 200, description = "The stream", body = String, content_type = "text/event-stream")))]
+#[utoipa::path(post, operation_id = "say_in_interaction", path = "/chats/{chat}/interactions", tag = "older clients", params(("chat" = String, Path, description = "Its id, or a name of your own")), request_body = Spoken, responses((status = 200, description = "The stream", body = String, content_type = "text/event-stream")))]
 async fn say(
     State(server): State<Server>,
     signed: Signed,
@@ -150,7 +150,7 @@ async fn interaction(server: &Server, signed: &Signed, chat: &str, run: &str) ->
 }
 
 /// One interaction: its stream, or with `Accept: application/json` the whole of it.
-#[utoipa::path(get, path = "/chats/{chat}/interactions/{run}", tag = "older clients", params(("chat" = String, Path, description = "Its id, or a name of your own"), ("run" = String, Path, description = "The interaction")), responses((status = 200, description = "The interaction", body = Object)))]
+#[utoipa::path(get, operation_id = "follow_interaction", path = "/chats/{chat}/interactions/{run}", tag = "older clients", params(("chat" = String, Path, description = "Its id, or a name of your own"), ("run" = String, Path, description = "The interaction")), responses((status = 200, description = "The interaction, or its stream", content((Interaction = "application/json"), (String = "text/event-stream")))))]
 async fn follow(
     State(server): State<Server>,
     signed: Signed,
@@ -165,14 +165,55 @@ async fn follow(
     stream(&server, &signed, access, row.id, 0).await
 }
 
+/// That a decision was taken in.
+#[derive(Serialize, ToSchema)]
+struct Processed {
+    /// `processed`.
+    status: &'static str,
+    approval_id: String,
+    approved: Option<bool>,
+}
+
+/// That an interaction was told to stop.
+#[derive(Serialize, ToSchema)]
+struct Stopping {
+    /// `cancelling`.
+    status: &'static str,
+    interaction_id: String,
+    message: &'static str,
+}
+
+/// A run, in the words of its clients.
+#[derive(Serialize, ToSchema)]
+struct Interaction {
+    id: String,
+    /// `RUNNING`, `COMPLETED`, …
+    status: String,
+    user_message: Option<String>,
+    /// `tool_call`, `tool_result`, `thinking` and `answer`, as the stream sends them.
+    #[schema(value_type = Vec<Object>)]
+    agent_events: Vec<Value>,
+    /// The conversation, as models are given it; of the last interaction, once it has ended.
+    final_agent_state: Option<AgentState>,
+    created_at: Moment,
+    completed_at: Option<Moment>,
+}
+
+/// A conversation.
+#[derive(Serialize, ToSchema)]
+struct AgentState {
+    #[schema(value_type = Vec<Object>)]
+    messages: Vec<Value>,
+}
+
 /// Decides what an interaction waits for. Decided already is 400 here.
-#[utoipa::path(post, path = "/chats/{chat}/interactions/{run}/approve", tag = "older clients", params(("chat" = String, Path, description = "Its id, or a name of your own"), ("run" = String, Path, description = "The interaction")), request_body = NewDecision, responses((status = 200, description = "Done", body = Object)))]
+#[utoipa::path(post, operation_id = "approve_interaction", path = "/chats/{chat}/interactions/{run}/approve", tag = "older clients", params(("chat" = String, Path, description = "Its id, or a name of your own"), ("run" = String, Path, description = "The interaction")), request_body = NewDecision, responses((status = 200, description = "Done", body = Processed)))]
 async fn approve(
     State(server): State<Server>,
     signed: Signed,
     Path((chat, run)): Path<(String, String)>,
     Body(body): Body<NewDecision>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Processed>, Problem> {
     let (_, row) = interaction(&server, &signed, &chat, &run).await?;
     let (name, approved) = (body.names().unwrap_or_default().to_owned(), body.approved);
     let (_, item) = super::approvals::find(&server, &signed, &name).await?;
@@ -182,7 +223,7 @@ async fn approve(
     decided(&server, &signed, &name, body).await.map_err(|problem| {
         if problem.is(Kind::AlreadyDecided) { problem.answered_as(StatusCode::BAD_REQUEST) } else { problem }
     })?;
-    Ok(Json(json!({"status": "processed", "approval_id": name, "approved": approved})))
+    Ok(Json(Processed { status: "processed", approval_id: name, approved }))
 }
 
 async fn stop(server: &Server, signed: &Signed, run: &RunRow) -> Result<(), Problem> {
@@ -193,20 +234,20 @@ async fn stop(server: &Server, signed: &Signed, run: &RunRow) -> Result<(), Prob
 }
 
 /// Cancels an interaction.
-#[utoipa::path(post, path = "/chats/{chat}/interactions/{run}/cancel", tag = "older clients", params(("chat" = String, Path, description = "Its id, or a name of your own"), ("run" = String, Path, description = "The interaction")), responses((status = 200, description = "Told", body = Object)))]
+#[utoipa::path(post, operation_id = "cancel_interaction", path = "/chats/{chat}/interactions/{run}/cancel", tag = "older clients", params(("chat" = String, Path, description = "Its id, or a name of your own"), ("run" = String, Path, description = "The interaction")), responses((status = 200, description = "Told", body = Stopping)))]
 async fn cancel(
     State(server): State<Server>,
     signed: Signed,
     Path((chat, run)): Path<(String, String)>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Stopping>, Problem> {
     let (_, row) = interaction(&server, &signed, &chat, &run).await?;
     stop(&server, &signed, &row).await?;
     let message = "Interaction will stop at next checkpoint";
-    Ok(Json(json!({"status": "cancelling", "interaction_id": row.id, "message": message})))
+    Ok(Json(Stopping { status: "cancelling", interaction_id: row.id.to_string(), message }))
 }
 
 /// Says something else in place of an earlier message, and streams what happens.
-#[utoipa::path(post, path = "/chats/{chat}/interactions/{run}/edit", tag = "older clients", params(("chat" = String, Path, description = "Its id, or a name of your own"), ("run" = String, Path, description = "The interaction")), request_body = Edit, responses((status = 200, description = "The stream", body = String, content_type = "text/event-stream")))]
+#[utoipa::path(post, operation_id = "edit_interaction", path = "/chats/{chat}/interactions/{run}/edit", tag = "older clients", params(("chat" = String, Path, description = "Its id, or a name of your own"), ("run" = String, Path, description = "The interaction")), request_body = Edit, responses((status = 200, description = "The stream", body = String, content_type = "text/event-stream")))]
 async fn edit(
     State(server): State<Server>,
     signed: Signed,
@@ -238,26 +279,31 @@ async fn history(
 }
 
 /// An interaction in the words of its clients.
-async fn told(server: &Server, access: Access, row: &RunRow, with_state: bool) -> Result<Value, Problem> {
+async fn told(server: &Server, access: Access, row: &RunRow, with_state: bool) -> Result<Interaction, Problem> {
     let recorded = server.engine.recorded(access.workspace, row.id, 0, None).await?;
     let texts = Texts::load(&server.engine, access.workspace, recorded.iter().map(|item| &item.event)).await?;
-    let (mut message, mut events) = (Value::Null, Vec::new());
+    let (mut message, mut events) = (None, Vec::new());
     for event in recorded.iter().filter_map(|item| wire::event(row.id, item, &texts)) {
         match event.event.as_ref() {
-            "interaction_started" => message = event.data["user_message"].clone(),
+            "interaction_started" => message = event.data["user_message"].as_str().map(str::to_owned),
             "tool_call" | "tool_result" | "thinking" | "answer" => events.push(event.data),
             _ => {}
         }
     }
-    let state = (with_state && row.state.ended_at.is_some()).then(|| json!({"messages": messages(&message, &events)}));
-    Ok(json!({
-        "id": row.id, "status": row.state.status, "user_message": message, "agent_events": events,
-        "final_agent_state": state, "created_at": row.created_at, "completed_at": row.state.ended_at,
-    }))
+    let ended = with_state && row.state.ended_at.is_some();
+    Ok(Interaction {
+        id: row.id.to_string(),
+        status: row.state.status.clone(),
+        final_agent_state: ended.then(|| AgentState { messages: messages(message.as_deref(), &events) }),
+        user_message: message,
+        agent_events: events,
+        created_at: row.created_at.into(),
+        completed_at: row.state.ended_at.map(Moment::from),
+    })
 }
 
 /// The conversation, as models are given it.
-fn messages(user: &Value, events: &[Value]) -> Vec<Value> {
+fn messages(user: Option<&str>, events: &[Value]) -> Vec<Value> {
     let mut messages = vec![json!({"role": "user", "content": user})];
     messages.extend(events.iter().filter_map(|event| match event["type"].as_str() {
         Some("TOOL_CALL") => Some(json!({"role": "assistant", "content": null, "tool_calls": [{

@@ -95,7 +95,7 @@ fn read(topics: Option<&str>) -> Result<(Topics, Vec<Followed>), Problem> {
 /// What changes in your workspaces, as it happens: `run` (a run's state), `inbox` (how much waits for you), `chat`, `changed`
 /// (agents, rules, members, files), and every event of the runs you name. `reread` says that what you have may be old: it comes
 /// first, and after a gap.
-#[utoipa::path(get, path = "/events", tag = "events", params(Wanted), responses((status = 200, description = "The stream", body = String, content_type = "text/event-stream")))]
+#[utoipa::path(get, operation_id = "follow_events", path = "/events", tag = "events", params(Wanted), responses((status = 200, description = "The stream", body = String, content_type = "text/event-stream")))]
 async fn events(
     State(server): State<Server>,
     signed: Signed,

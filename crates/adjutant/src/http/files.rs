@@ -131,7 +131,7 @@ async fn listing(server: &Server, place: &NotePlace, slice: &Slice) -> Result<Js
 }
 
 /// What the top folder of a notebook holds. Folders are opened one by one.
-#[utoipa::path(get, path = "/notebooks/{notebook}/files", tag = "files", params(("notebook" = String, Path, description = "Id or short name"), Slice), responses((status = 200, description = "The folder", body = Folder)))]
+#[utoipa::path(get, operation_id = "list_files", path = "/notebooks/{notebook}/files", tag = "files", params(("notebook" = String, Path, description = "Id or short name"), Slice), responses((status = 200, description = "The folder", body = Folder)))]
 async fn list(
     State(server): State<Server>,
     signed: Signed,
@@ -185,7 +185,7 @@ fn wants_json(headers: &HeaderMap) -> bool {
 
 /// A file, with its hash as ETag: its bytes, or with `Accept: application/json` a document with its text. Of a folder, what it
 /// holds.
-#[utoipa::path(get, path = "/notebooks/{notebook}/files/{*path}", tag = "files", params(("notebook" = String, Path, description = "Id or short name"), ("path" = String, Path, description = "Its path"), Slice), responses((status = 200, description = "The file, or the folder", body = FileDocument), (status = 304, description = "You have it")))]
+#[utoipa::path(get, operation_id = "get_file", path = "/notebooks/{notebook}/files/{*path}", tag = "files", params(("notebook" = String, Path, description = "Id or short name"), ("path" = String, Path, description = "Its path"), Slice), responses((status = 200, description = "The file, or the folder", body = FileDocument), (status = 304, description = "You have it")))]
 async fn get(
     State(server): State<Server>,
     signed: Signed,
@@ -245,7 +245,7 @@ fn saved(note: &SavedNote) -> Response {
 }
 
 /// Saves a file; the body is its content, up to 4 MiB. Needs `If-Match` with its ETag, or `If-None-Match: *` for a new one.
-#[utoipa::path(put, path = "/notebooks/{notebook}/files/{*path}", tag = "files", params(("notebook" = String, Path, description = "Id or short name"), ("path" = String, Path, description = "Its path"), ("If-Match" = Option<String>, Header, description = "Its ETag"), ("If-None-Match" = Option<String>, Header, description = "`*` for a new file")), request_body(content = String, content_type = "application/octet-stream"), responses((status = 200, description = "Saved", body = FileEntry), (status = 201, description = "Made", body = FileEntry)))]
+#[utoipa::path(put, operation_id = "put_file", path = "/notebooks/{notebook}/files/{*path}", tag = "files", params(("notebook" = String, Path, description = "Id or short name"), ("path" = String, Path, description = "Its path"), ("If-Match" = Option<String>, Header, description = "Its ETag"), ("If-None-Match" = Option<String>, Header, description = "`*` for a new file")), request_body(content = String, content_type = "application/octet-stream"), responses((status = 200, description = "Saved", body = FileEntry), (status = 201, description = "Made", body = FileEntry)))]
 async fn put(
     State(server): State<Server>,
     signed: Signed,
@@ -260,7 +260,7 @@ async fn put(
 }
 
 /// Deletes a file, or an empty folder. A file needs `If-Match`.
-#[utoipa::path(delete, path = "/notebooks/{notebook}/files/{*path}", tag = "files", params(("notebook" = String, Path, description = "Id or short name"), ("path" = String, Path, description = "Its path"), ("If-Match" = Option<String>, Header, description = "Its ETag")), responses((status = 204, description = "Gone; what it was can be found in its history")))]
+#[utoipa::path(delete, operation_id = "delete_file", path = "/notebooks/{notebook}/files/{*path}", tag = "files", params(("notebook" = String, Path, description = "Id or short name"), ("path" = String, Path, description = "Its path"), ("If-Match" = Option<String>, Header, description = "Its ETag")), responses((status = 204, description = "Gone; what it was can be found in its history")))]
 async fn delete(
     State(server): State<Server>,
     signed: Signed,
@@ -306,7 +306,7 @@ struct Move {
 }
 
 /// Moves a file to where nothing is. Needs `If-Match`.
-#[utoipa::path(post, path = "/notebooks/{notebook}/move", tag = "files", params(("notebook" = String, Path, description = "Id or short name"), ("If-Match" = Option<String>, Header, description = "Its ETag")), request_body = Move, responses((status = 201, description = "Where it is now", body = FileEntry)))]
+#[utoipa::path(post, operation_id = "move_file", path = "/notebooks/{notebook}/move", tag = "files", params(("notebook" = String, Path, description = "Id or short name"), ("If-Match" = Option<String>, Header, description = "Its ETag")), request_body = Move, responses((status = 201, description = "Where it is now", body = FileEntry)))]
 async fn relocate(
     State(server): State<Server>,
     signed: Signed,
@@ -349,7 +349,7 @@ struct FoundFiles {
 }
 
 /// Searches the text of a notebook.
-#[utoipa::path(get, path = "/notebooks/{notebook}/search", tag = "files", params(("notebook" = String, Path, description = "Id or short name"), Query), responses((status = 200, description = "Files", body = FoundFiles)))]
+#[utoipa::path(get, operation_id = "search_files", path = "/notebooks/{notebook}/search", tag = "files", params(("notebook" = String, Path, description = "Id or short name"), Query), responses((status = 200, description = "Files", body = FoundFiles)))]
 async fn search(
     State(server): State<Server>,
     signed: Signed,

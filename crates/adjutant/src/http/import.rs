@@ -12,7 +12,7 @@ use utoipa_axum::routes;
 
 use super::agents::find_agent;
 use super::ask::{Asked, Body};
-use super::chats::{checked, shown};
+use super::chats::{Chat, checked, shown};
 use super::door::Signed;
 use super::problem::Problem;
 use super::runs::notebook;
@@ -82,13 +82,13 @@ impl From<RunOfFile> for ImportedRun {
 
 /// Takes in a chat that was exported, here or elsewhere: what was said becomes runs that have ended, from which the agent goes
 /// on. Nothing of it is done again, and all of it counts as untrusted. A file that cannot be used is refused whole.
-#[utoipa::path(post, path = "/chats/import", tag = "chats", params(Wanted), request_body = ChatFile, responses((status = 201, description = "The chat", body = Object)))]
+#[utoipa::path(post, operation_id = "import_chat", path = "/chats/import", tag = "chats", params(Wanted), request_body = ChatFile, responses((status = 201, description = "The chat", body = Chat)))]
 async fn import(
     State(server): State<Server>,
     signed: Signed,
     Asked(wanted): Asked<Wanted>,
     Body(file): Body<ChatFile>,
-) -> Result<(StatusCode, Json<Value>), Problem> {
+) -> Result<(StatusCode, Json<Chat>), Problem> {
     let named = wanted.agent_id.as_deref().or(file.agent_id.as_deref()).ok_or_else(nobody)?;
     let found = find_agent(&server, &signed, wanted.workspace_id.as_deref(), named).await;
     let (access, agent) = match (found, &wanted.agent_id) {
@@ -104,7 +104,7 @@ async fn import(
     let import = ImportChat { user: access.user, agent: agent.id, notebook, title, said };
     let chat = server.engine.import_chat(access.workspace, import).await?;
     let body = shown(&chat);
-    server.news.chat(&chat, &body);
+    server.news.chat(&chat, &serde_json::json!(body));
     Ok((StatusCode::CREATED, Json(body)))
 }
 

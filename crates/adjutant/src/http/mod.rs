@@ -37,6 +37,7 @@ mod runs;
 mod seen;
 mod server;
 mod session;
+mod shape;
 mod start;
 mod steer;
 mod stream;

@@ -221,7 +221,7 @@ impl Teller {
         let Some(row) = store.waiting_message(workspace, run).await? else { return Ok(()) };
         let Some(chat) = store.chat(workspace, row.chat).await? else { return Ok(()) };
         let whose = Whose { workspace, owner: row.person, shared: chat.shared };
-        let mut body = super::waiting::shown(&row);
+        let mut body = json!(super::waiting::shown(&row));
         body["chat_title"] = json!(chat.title);
         self.send(About::Run(whose, Inbox::Same), event("run", &body));
         Ok(())

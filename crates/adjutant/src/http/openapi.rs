@@ -5,8 +5,9 @@ use axum::extract::State;
 use axum::response::Html;
 use serde_json::Value;
 use utoipa::OpenApi;
+use utoipa::openapi::schema::ArrayItems;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::openapi::{ContentBuilder, Ref, RefOr, ResponseBuilder};
+use utoipa::openapi::{ContentBuilder, Ref, RefOr, ResponseBuilder, Schema};
 
 use super::document::Document;
 
@@ -17,8 +18,9 @@ const INTRODUCTION: &str = "Adjutant runs AI agents that act only on your author
 
 /// A problem (RFC 9457).
 #[derive(utoipa::ToSchema)]
+#[schema(as = Problem)]
 #[allow(dead_code, reason = "describes what `Problem` writes")]
-struct Problem {
+pub(super) struct ProblemShape {
     /// A page of this server about the kind of problem.
     r#type: String,
     /// The kind in words.
@@ -27,7 +29,8 @@ struct Problem {
     status: u16,
     /// What happened, and what was not done.
     detail: String,
-    /// The kind as a word that programs may rely on.
+    /// The kind as a word that programs may rely on. `/problems/{code}` says what it means.
+    #[schema(example = "not_found")]
     code: String,
     /// What to do next.
     hint: Option<String>,
@@ -35,6 +38,26 @@ struct Problem {
     trace_id: Option<String>,
     /// What is wrong, and where.
     errors: Option<Vec<Flaw>>,
+    /// The run that keeps the chat busy.
+    run_id: Option<String>,
+    /// When a budget begins anew.
+    resumes_at: Option<crate::wire::Moment>,
+    /// What was decided before.
+    decision: Option<EarlierDecision>,
+    /// What the item shows now, where the decision was about something older.
+    approval: Option<crate::wire::Item>,
+}
+
+/// What was decided before.
+#[derive(utoipa::ToSchema)]
+#[allow(dead_code, reason = "describes what `Problem` writes")]
+struct EarlierDecision {
+    /// `approve`, `reject`, …
+    decision: String,
+    /// Who decided.
+    decided_by: String,
+    /// How far it reaches.
+    scope: String,
 }
 
 /// One thing that is wrong.
@@ -50,7 +73,7 @@ struct Flaw {
 #[derive(OpenApi)]
 #[openapi(
     info(title = "Adjutant", version = "1", description = INTRODUCTION, license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0")),
-    components(schemas(Problem, Flaw)),
+    components(schemas(ProblemShape)),
     tags(
         (name = "sign-in", description = "Coming in and going out"),
         (name = "people", description = "Yourself, others, and tokens"),
@@ -93,16 +116,37 @@ pub(super) fn finish(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi:
         .description("A problem: what happened, what was not done, what to do next")
         .content("application/problem+json", problem)
         .build();
+    name_entries(components);
+    document.servers = Some(vec![utoipa::openapi::Server::new("/")]);
     // What stands for several parts of a path in the router is one parameter for everybody else.
     let paths = std::mem::take(&mut document.paths.paths);
     document.paths.paths = paths.into_iter().map(|(path, item)| (path.replace("{*", "{"), item)).collect();
     for item in document.paths.paths.values_mut() {
         let operations = [&mut item.get, &mut item.put, &mut item.post, &mut item.delete, &mut item.patch];
         for operation in operations.into_iter().flatten() {
-            operation.responses.responses.insert("default".to_owned(), RefOr::T(refused.clone()));
+            for status in ["4XX", "5XX"] {
+                operation.responses.responses.insert(status.to_owned(), RefOr::T(refused.clone()));
+            }
         }
     }
     document
+}
+
+/// Gives the entries of pages their names: a page of a kind of thing is described with the whole kind inside.
+fn name_entries(components: &mut utoipa::openapi::Components) {
+    let mut entries = Vec::new();
+    for (page, schema) in &mut components.schemas {
+        let Some(name) = page.strip_prefix("Page_") else { continue };
+        let RefOr::T(Schema::Object(page)) = schema else { continue };
+        let Some(RefOr::T(Schema::Array(list))) = page.properties.get_mut("data") else { continue };
+        let named = ArrayItems::from(Ref::from_schema_name(name));
+        if let ArrayItems::RefOrSchema(entry) = std::mem::replace(&mut list.items, named) {
+            entries.push((name.to_owned(), *entry));
+        }
+    }
+    for (name, entry) in entries {
+        components.schemas.entry(name).or_insert(entry);
+    }
 }
 
 /// The document.
@@ -127,5 +171,39 @@ mod tests {
         let made = super::super::document();
         let golden: Value = serde_json::from_str(GOLDEN).unwrap_or_default();
         assert!(made == golden, "the API changed: write it down with `make openapi`");
+    }
+
+    /// Every operation of the description, with its address.
+    fn operations(document: &Value) -> Vec<(String, Value)> {
+        let paths = document["paths"].as_object().into_iter().flatten();
+        let of = |(path, item): (&String, &Value)| {
+            let item = item.as_object().cloned().unwrap_or_default();
+            let path = path.clone();
+            item.into_iter().map(move |(method, operation)| (format!("{method} {path}"), operation)).collect::<Vec<_>>()
+        };
+        paths.flat_map(of).collect()
+    }
+
+    #[test]
+    fn every_operation_has_a_name_of_its_own() {
+        let mut named = std::collections::BTreeMap::new();
+        for (place, operation) in operations(&super::super::document()) {
+            let name = operation["operationId"].as_str().unwrap_or_default().to_owned();
+            assert!(!name.is_empty(), "{place} has no name");
+            let other = named.insert(name.clone(), place.clone());
+            assert!(other.is_none(), "{place} and {} are both called {name}", other.unwrap_or_default());
+        }
+    }
+
+    #[test]
+    fn every_json_answer_says_what_it_is_made_of() {
+        for (place, operation) in operations(&super::super::document()) {
+            for (status, response) in operation["responses"].as_object().into_iter().flatten() {
+                let schema = &response["content"]["application/json"]["schema"];
+                let bare = schema["type"] == "object" && schema.get("properties").is_none();
+                let bare = bare || schema["items"]["type"] == "object" && schema["items"].get("properties").is_none();
+                assert!(!bare, "{place} answers {status} with anything");
+            }
+        }
     }
 }

@@ -3,7 +3,6 @@
 
 use axum::Json;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
 use super::problem::Problem;
@@ -24,10 +23,9 @@ pub(super) struct Slice {
 
 /// A page of a list.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Page {
+pub(super) struct Page<T> {
     /// The things, in order.
-    #[schema(value_type = Vec<Object>)]
-    data: Vec<Value>,
+    data: Vec<T>,
     /// Where the next page begins; none when this is the last.
     next_cursor: Option<String>,
     /// Whether there is more.
@@ -46,12 +44,12 @@ pub(super) fn limit(asked: Option<u32>) -> Result<u32, Problem> {
 }
 
 /// Puts a page together from one more than was asked for.
-pub(super) fn page<T>(
-    mut rows: Vec<T>,
+pub(super) fn page<R, T>(
+    mut rows: Vec<R>,
     limit: u32,
-    cursor: impl Fn(&T) -> String,
-    show: impl Fn(&T) -> Value,
-) -> Json<Page> {
+    cursor: impl Fn(&R) -> String,
+    show: impl Fn(&R) -> T,
+) -> Json<Page<T>> {
     let has_more = rows.len() > limit as usize;
     rows.truncate(limit as usize);
     let next_cursor = rows.last().filter(|_| has_more).map(cursor);
@@ -59,6 +57,11 @@ pub(super) fn page<T>(
 }
 
 /// A whole list that is short by nature.
-pub(super) fn all(data: Vec<Value>) -> Json<Page> {
+pub(super) fn all<T>(data: Vec<T>) -> Json<Page<T>> {
     Json(Page { data, next_cursor: None, has_more: false })
+}
+
+/// Part of a list whose cursor is not the id of its last entry.
+pub(super) fn part<T>(data: Vec<T>, next_cursor: Option<String>) -> Json<Page<T>> {
+    Json(Page { data, has_more: next_cursor.is_some(), next_cursor })
 }

@@ -4,13 +4,12 @@ use adjutant_core::audit::Deed;
 use adjutant_core::id::{TokenId, UserId};
 use adjutant_core::time::Time;
 use adjutant_engine::store::row::{LoginRow, TokenRow};
-use adjutant_engine::{Caller, Engine, Right, Rights, Role, TokenAsk, Via};
+use adjutant_engine::{Caller, Engine, Invited, Right, Rights, Role, TokenAsk, Via};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -20,6 +19,7 @@ use super::door::Signed;
 use super::page::{Page, all};
 use super::problem::Problem;
 use super::server::Server;
+use crate::wire::Moment;
 
 pub(super) fn router() -> OpenApiRouter<Server> {
     OpenApiRouter::new()
@@ -31,8 +31,34 @@ pub(super) fn router() -> OpenApiRouter<Server> {
         .routes(routes!(revoke_token))
 }
 
+/// Who is asking, and what they may do.
+#[derive(Serialize, ToSchema)]
+struct Me {
+    /// `user`, `token` or `local`.
+    kind: &'static str,
+    user_id: String,
+    name: String,
+    /// Whether they own the instance.
+    is_owner: bool,
+    /// The token, where one was sent.
+    token_id: Option<String>,
+    /// `read`, `run`, `write`, `approvals:decide`, `admin`.
+    scopes: Vec<&'static str>,
+    workspaces: Vec<Mine>,
+}
+
+/// A workspace of the caller.
+#[derive(Serialize, ToSchema)]
+struct Mine {
+    id: String,
+    slug: String,
+    name: String,
+    /// `read`, `write` or `admin`.
+    role: &'static str,
+}
+
 /// The caller. `Accept: text/markdown` gives the same in words.
-#[utoipa::path(get, path = "/me", tag = "people", responses((status = 200, description = "Who you are", body = Object)))]
+#[utoipa::path(get, operation_id = "get_me", path = "/me", tag = "people", responses((status = 200, description = "Who you are", content((Me = "application/json"), (String = "text/markdown")))))]
 async fn me(signed: Signed, headers: HeaderMap) -> Response {
     let caller = &signed.caller;
     let wants = |kind: &str| {
@@ -42,22 +68,26 @@ async fn me(signed: Signed, headers: HeaderMap) -> Response {
     if wants("text/markdown") {
         return ([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], in_words(caller)).into_response();
     }
-    let workspaces: Vec<Value> = caller
-        .memberships
-        .iter()
-        .map(|member| {
-            json!({"id": member.workspace, "slug": member.slug, "name": member.name, "role": member.role.word()})
-        })
-        .collect();
+    let workspaces = caller.memberships.iter().map(|member| Mine {
+        id: member.workspace.to_string(),
+        slug: member.slug.clone(),
+        name: member.name.clone(),
+        role: member.role.word(),
+    });
     let (kind, token) = match caller.via {
         Via::Session => ("user", None),
         Via::Token(token) => ("token", Some(token)),
         Via::Local => ("local", None),
     };
-    Json(json!({
-        "kind": kind, "user_id": caller.user, "name": caller.name, "is_owner": caller.owner, "token_id": token,
-        "scopes": caller.rights.words(), "workspaces": workspaces,
-    }))
+    Json(Me {
+        kind,
+        user_id: caller.user.to_string(),
+        name: caller.name.clone(),
+        is_owner: caller.owner,
+        token_id: token.map(|token| token.to_string()),
+        scopes: caller.rights.words(),
+        workspaces: workspaces.collect(),
+    })
     .into_response()
 }
 
@@ -74,16 +104,33 @@ fn in_words(caller: &Caller) -> String {
     text
 }
 
-fn shown(login: &LoginRow) -> Value {
-    json!({
-        "id": login.id, "name": login.name, "is_owner": login.owner, "is_active": login.active,
-        "has_password": login.password.is_some(), "created_at": login.created_at,
-    })
+/// A person.
+#[derive(Serialize, ToSchema)]
+struct User {
+    id: String,
+    name: String,
+    /// Whether they own the instance.
+    is_owner: bool,
+    /// Whether they may come in.
+    is_active: bool,
+    has_password: bool,
+    created_at: Moment,
+}
+
+fn shown(login: &LoginRow) -> User {
+    User {
+        id: login.id.to_string(),
+        name: login.name.clone(),
+        is_owner: login.owner,
+        is_active: login.active,
+        has_password: login.password.is_some(),
+        created_at: login.created_at.into(),
+    }
 }
 
 /// Everybody. For the owner of the instance.
-#[utoipa::path(get, path = "/users", tag = "people", responses((status = 200, description = "Everybody", body = Page)))]
-async fn list_users(State(server): State<Server>, signed: Signed) -> Result<Json<Page>, Problem> {
+#[utoipa::path(get, path = "/users", tag = "people", responses((status = 200, description = "Everybody", body = Page<User>)))]
+async fn list_users(State(server): State<Server>, signed: Signed) -> Result<Json<Page<User>>, Problem> {
     signed.need_owner()?;
     Ok(all(server.engine.store().logins().await?.iter().map(shown).collect()))
 }
@@ -97,13 +144,13 @@ struct UserChange {
 }
 
 /// Switches a person off or on. Off ends their sessions and streams within a second. For the owner of the instance.
-#[utoipa::path(patch, path = "/users/{user}", tag = "people", params(("user" = String, Path, description = "Id or name")), request_body = UserChange, responses((status = 200, description = "The person", body = Object)))]
+#[utoipa::path(patch, path = "/users/{user}", tag = "people", params(("user" = String, Path, description = "Id or name")), request_body = UserChange, responses((status = 200, description = "The person", body = User)))]
 async fn change_user(
     State(server): State<Server>,
     signed: Signed,
     Path(user): Path<String>,
     Body(body): Body<UserChange>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<User>, Problem> {
     signed.need_owner()?;
     let login = find(&server.engine, &user).await?;
     if login.id == signed.caller.user {
@@ -114,23 +161,36 @@ async fn change_user(
     Ok(Json(shown(&LoginRow { active: body.is_active, ..login })))
 }
 
+/// A link that is good once. It is shown this once.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Link {
+    /// Where to go, on this server.
+    link: String,
+    /// What the link carries.
+    token: String,
+    expires_at: Moment,
+}
+
+impl Link {
+    pub(super) fn new(place: &str, invited: &Invited) -> Self {
+        let token = invited.secret.expose().to_owned();
+        Self { link: format!("{place}={token}"), token, expires_at: invited.expires_at.into() }
+    }
+}
+
 /// Makes a link by which a person chooses a new password. For the owner of the instance.
-#[utoipa::path(post, path = "/users/{user}/reset", tag = "people", params(("user" = String, Path, description = "Id or name")), responses((status = 201, description = "The link, shown this once", body = Object)))]
+#[utoipa::path(post, path = "/users/{user}/reset", tag = "people", params(("user" = String, Path, description = "Id or name")), responses((status = 201, description = "The link, shown this once", body = Link)))]
 async fn reset_user(
     State(server): State<Server>,
     signed: Signed,
     Path(user): Path<String>,
-) -> Result<(StatusCode, Json<Value>), Problem> {
+) -> Result<(StatusCode, Json<Link>), Problem> {
     signed.need_owner()?;
     let login = find(&server.engine, &user).await?;
     let made = format!("{} may choose a new password", login.name);
     server.record(Deed::LinkMade, Some(signed.caller.user), made).await?;
     let invited = server.engine.invite_password(login.id).await?;
-    let link = format!("/login#renew={}", invited.secret.expose());
-    Ok((
-        StatusCode::CREATED,
-        Json(json!({"link": link, "token": invited.secret.expose(), "expires_at": invited.expires_at})),
-    ))
+    Ok((StatusCode::CREATED, Json(Link::new("/login#renew", &invited))))
 }
 
 /// A person by id or name.
@@ -145,17 +205,43 @@ pub(super) async fn find(engine: &Engine, name: &str) -> Result<LoginRow, Proble
     found.ok_or_else(|| Problem::not_found("user", name))
 }
 
-fn token(row: &TokenRow) -> Value {
-    json!({
-        "id": row.id, "name": row.name, "hint": format!("adj_…{}", row.hint), "scopes": Engine::rights_of(row),
-        "workspace_id": row.workspace, "created_at": row.created_at, "expires_at": row.expires_at,
-        "last_used_at": row.used_at,
-    })
+/// A token, without its secret.
+#[derive(Serialize, ToSchema)]
+struct Token {
+    id: String,
+    /// What it is for.
+    name: String,
+    /// Its last letters.
+    hint: String,
+    /// `read`, `run`, `write`, `approvals:decide`, `admin`.
+    scopes: Vec<&'static str>,
+    /// The only workspace it opens.
+    workspace_id: Option<String>,
+    created_at: Moment,
+    expires_at: Option<Moment>,
+    last_used_at: Option<Moment>,
+    /// The secret: only in the answer that makes the token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<String>,
+}
+
+fn token(row: &TokenRow) -> Token {
+    Token {
+        id: row.id.to_string(),
+        name: row.name.clone(),
+        hint: format!("adj_…{}", row.hint),
+        scopes: Engine::rights_of(row),
+        workspace_id: row.workspace.map(|workspace| workspace.to_string()),
+        created_at: row.created_at.into(),
+        expires_at: row.expires_at.map(Moment::from),
+        last_used_at: row.used_at.map(Moment::from),
+        token: None,
+    }
 }
 
 /// Your tokens. The secrets are not kept, so they cannot be shown.
-#[utoipa::path(get, path = "/tokens", tag = "people", responses((status = 200, description = "Your tokens", body = Page)))]
-async fn list_tokens(State(server): State<Server>, signed: Signed) -> Result<Json<Page>, Problem> {
+#[utoipa::path(get, path = "/tokens", tag = "people", responses((status = 200, description = "Your tokens", body = Page<Token>)))]
+async fn list_tokens(State(server): State<Server>, signed: Signed) -> Result<Json<Page<Token>>, Problem> {
     signed.need(Right::Read)?;
     Ok(all(server.engine.store().tokens(signed.caller.user).await?.iter().map(token).collect()))
 }
@@ -176,12 +262,12 @@ struct NewToken {
 }
 
 /// Makes a token. It never has a right that you do not have. The secret is shown this once.
-#[utoipa::path(post, path = "/tokens", tag = "people", request_body = NewToken, responses((status = 201, description = "The token, with its secret", body = Object)))]
+#[utoipa::path(post, path = "/tokens", tag = "people", request_body = NewToken, responses((status = 201, description = "The token, with its secret", body = Token)))]
 async fn create_token(
     State(server): State<Server>,
     signed: Signed,
     Body(body): Body<NewToken>,
-) -> Result<(StatusCode, Json<Value>), Problem> {
+) -> Result<(StatusCode, Json<Token>), Problem> {
     // A token that could make tokens would outlive its own revocation.
     signed.need(Right::Admin)?;
     let mut rights = Vec::new();
@@ -205,8 +291,7 @@ async fn create_token(
     let rights = if body.scopes.is_some() { Rights::of(rights) } else { Rights::ordinary() };
     let ask = TokenAsk { name: body.name, rights, workspace, expires_at: body.expires_at };
     let (row, secret) = server.engine.create_token(signed.caller.user, ask).await?;
-    let mut shown = token(&row);
-    shown["token"] = json!(secret.expose());
+    let shown = Token { token: Some(secret.expose().to_owned()), ..token(&row) };
     Ok((StatusCode::CREATED, Json(shown)))
 }
 

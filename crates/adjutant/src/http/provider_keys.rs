@@ -75,7 +75,7 @@ struct Where {
 }
 
 /// The keys that you may use or change, without their values.
-#[utoipa::path(get, path = "/provider-keys", tag = "money", params(Where), responses((status = 200, description = "Keys", body = KeyList)))]
+#[utoipa::path(get, operation_id = "list_provider_keys", path = "/provider-keys", tag = "money", params(Where), responses((status = 200, description = "Keys", body = KeyList)))]
 async fn list(
     State(server): State<Server>,
     signed: Signed,
@@ -110,7 +110,7 @@ struct NewKeyBody {
 }
 
 /// Keeps a key. Its value is sealed, bound to its hosts, and never shown again.
-#[utoipa::path(post, path = "/provider-keys", tag = "money", params(Where), request_body = NewKeyBody, responses((status = 201, description = "The key, without its value", body = KeyLine)))]
+#[utoipa::path(post, operation_id = "add_provider_key", path = "/provider-keys", tag = "money", params(Where), request_body = NewKeyBody, responses((status = 201, description = "The key, without its value", body = KeyLine)))]
 async fn add(
     State(server): State<Server>,
     signed: Signed,
@@ -139,14 +139,14 @@ async fn add(
 }
 
 /// One key, without its value.
-#[utoipa::path(get, path = "/provider-keys/{key}", tag = "money", params(("key" = String, Path, description = "Its id")), responses((status = 200, description = "The key", body = KeyLine)))]
+#[utoipa::path(get, operation_id = "get_provider_key", path = "/provider-keys/{key}", tag = "money", params(("key" = String, Path, description = "Its id")), responses((status = 200, description = "The key", body = KeyLine)))]
 async fn get(State(server): State<Server>, signed: Signed, Path(name): Path<String>) -> Result<Json<KeyLine>, Problem> {
     let (access, row) = find(&server, &signed, &name).await?;
     one(&server, access, row).await
 }
 
 /// Forgets a key.
-#[utoipa::path(delete, path = "/provider-keys/{key}", tag = "money", params(("key" = String, Path, description = "Its id")), responses((status = 204, description = "Gone")))]
+#[utoipa::path(delete, operation_id = "remove_provider_key", path = "/provider-keys/{key}", tag = "money", params(("key" = String, Path, description = "Its id")), responses((status = 204, description = "Gone")))]
 async fn remove(State(server): State<Server>, signed: Signed, Path(name): Path<String>) -> Result<StatusCode, Problem> {
     let (access, row) = find(&server, &signed, &name).await?;
     let access = must_change(&signed, access, &row)?;
@@ -163,7 +163,7 @@ struct TestBody {
 }
 
 /// Asks a model of the provider for a word, to see whether the key is good. It costs a few tokens.
-#[utoipa::path(post, path = "/provider-keys/{key}/test", tag = "money", params(("key" = String, Path, description = "Its id")), request_body = TestBody, responses((status = 200, description = "What became of it", body = KeyTested)))]
+#[utoipa::path(post, operation_id = "test_provider_key", path = "/provider-keys/{key}/test", tag = "money", params(("key" = String, Path, description = "Its id")), request_body = TestBody, responses((status = 200, description = "What became of it", body = KeyTested)))]
 async fn test(
     State(server): State<Server>,
     signed: Signed,
@@ -184,7 +184,7 @@ struct NewValue {
 }
 
 /// Gives a key another value. Its id, what was used and its budget stay.
-#[utoipa::path(post, path = "/provider-keys/{key}/rotate", tag = "money", params(("key" = String, Path, description = "Its id")), request_body = NewValue, responses((status = 200, description = "The key, without its value", body = KeyLine)))]
+#[utoipa::path(post, operation_id = "rotate_provider_key", path = "/provider-keys/{key}/rotate", tag = "money", params(("key" = String, Path, description = "Its id")), request_body = NewValue, responses((status = 200, description = "The key, without its value", body = KeyLine)))]
 async fn rotate(
     State(server): State<Server>,
     signed: Signed,

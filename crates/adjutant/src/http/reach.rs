@@ -18,6 +18,7 @@ use super::door::Signed;
 use super::problem::Problem;
 use super::runs::notebook;
 use super::server::Server;
+use super::shape::AgentBody;
 use crate::wire;
 
 pub(super) fn router() -> OpenApiRouter<Server> {
@@ -68,7 +69,7 @@ fn wish(body: NewWish) -> Result<Wish, Problem> {
 }
 
 /// Whether an agent may do something: answered by the guard that judges its calls, with the deciding rule and the smallest grant.
-#[utoipa::path(post, path = "/agents/{agent}/can", tag = "agents", params(("agent" = String, Path, description = "Id or short name")), request_body = NewWish, responses((status = 200, description = "What the guard says", body = CanAnswer)))]
+#[utoipa::path(post, operation_id = "ask_can", path = "/agents/{agent}/can", tag = "agents", params(("agent" = String, Path, description = "Id or short name")), request_body = NewWish, responses((status = 200, description = "What the guard says", body = CanAnswer)))]
 async fn can(
     State(server): State<Server>,
     signed: Signed,
@@ -135,7 +136,7 @@ struct Reach {
 
 /// Counts and samples of what a draft of an agent could read, write, create and delete. The body is an agent, which is not saved,
 /// with an optional `notebook_id`.
-#[utoipa::path(post, path = "/scope/preview", tag = "agents", request_body = Object, responses((status = 200, description = "What it reaches", body = Reach)))]
+#[utoipa::path(post, operation_id = "preview_scope", path = "/scope/preview", tag = "agents", request_body = AgentBody, responses((status = 200, description = "What it reaches", body = Reach)))]
 async fn preview(
     State(server): State<Server>,
     signed: Signed,
@@ -190,7 +191,7 @@ struct Newly {
 }
 
 /// Judges every recorded call of an agent again under a draft of it. For whoever may change the agent.
-#[utoipa::path(post, path = "/agents/{agent}/backtest", tag = "agents", params(("agent" = String, Path, description = "Id or short name")), request_body = Draft, responses((status = 200, description = "What would have been different", body = BacktestAnswer)))]
+#[utoipa::path(post, operation_id = "backtest_agent", path = "/agents/{agent}/backtest", tag = "agents", params(("agent" = String, Path, description = "Id or short name")), request_body = Draft, responses((status = 200, description = "What would have been different", body = BacktestAnswer)))]
 async fn backtest(
     State(server): State<Server>,
     signed: Signed,
@@ -227,7 +228,7 @@ struct PromptAnswer {
 }
 
 /// What a run of the agent would be told now: its instructions with what is added to them, and its tools.
-#[utoipa::path(get, path = "/agents/{agent}/prompt", tag = "agents", params(("agent" = String, Path, description = "Id or short name")), responses((status = 200, description = "The prompt", body = PromptAnswer)))]
+#[utoipa::path(get, operation_id = "get_agent_prompt", path = "/agents/{agent}/prompt", tag = "agents", params(("agent" = String, Path, description = "Id or short name")), responses((status = 200, description = "The prompt", body = PromptAnswer)))]
 async fn prompt(
     State(server): State<Server>,
     signed: Signed,

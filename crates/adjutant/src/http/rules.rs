@@ -17,6 +17,7 @@ use super::door::{Access, Signed};
 use super::page::{Page, all};
 use super::problem::Problem;
 use super::server::Server;
+use super::shape::{NewStandingRule, StandingRule};
 
 pub(super) fn router() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(list, create)).routes(routes!(get, remove))
@@ -53,8 +54,12 @@ async fn find(server: &Server, signed: &Signed, name: &str) -> Result<(Access, R
 }
 
 /// Standing rules, oldest first, also those that have ended.
-#[utoipa::path(get, path = "/rules", tag = "rules", params(Where), responses((status = 200, description = "Rules", body = Page)))]
-async fn list(State(server): State<Server>, signed: Signed, Asked(asked): Asked<Where>) -> Result<Json<Page>, Problem> {
+#[utoipa::path(get, operation_id = "list_rules", path = "/rules", tag = "rules", params(Where), responses((status = 200, description = "Rules", body = Page<StandingRule>)))]
+async fn list(
+    State(server): State<Server>,
+    signed: Signed,
+    Asked(asked): Asked<Where>,
+) -> Result<Json<Page<Value>>, Problem> {
     let mut data = Vec::new();
     for access in signed.workspaces(asked.workspace_id.as_deref())? {
         for rule in server.engine.rules(access.workspace).await? {
@@ -65,7 +70,7 @@ async fn list(State(server): State<Server>, signed: Signed, Asked(asked): Asked<
 }
 
 /// Writes a rule, if its examples hold: `tool`, `decision` (allow, ask, deny), and optionally `agent`, `chat`, `when`, `expires_at`, `note`, `must_allow`, `must_deny`. For admins.
-#[utoipa::path(post, path = "/rules", tag = "rules", params(Where), request_body = Object, responses((status = 201, description = "The rule", body = Object)))]
+#[utoipa::path(post, operation_id = "create_rule", path = "/rules", tag = "rules", params(Where), request_body = NewStandingRule, responses((status = 201, description = "The rule", body = StandingRule)))]
 async fn create(
     State(server): State<Server>,
     signed: Signed,
@@ -78,14 +83,14 @@ async fn create(
 }
 
 /// One rule.
-#[utoipa::path(get, path = "/rules/{rule}", tag = "rules", params(("rule" = String, Path, description = "Its id")), responses((status = 200, description = "The rule", body = Object)))]
+#[utoipa::path(get, operation_id = "get_rule", path = "/rules/{rule}", tag = "rules", params(("rule" = String, Path, description = "Its id")), responses((status = 200, description = "The rule", body = StandingRule)))]
 async fn get(State(server): State<Server>, signed: Signed, Path(name): Path<String>) -> Result<Json<Value>, Problem> {
     let (access, rule) = find(&server, &signed, &name).await?;
     Ok(Json(shown(&server, access, &rule).await?))
 }
 
 /// Takes a rule away. It counts no more from the next judgement on. For admins.
-#[utoipa::path(delete, path = "/rules/{rule}", tag = "rules", params(("rule" = String, Path, description = "Its id")), responses((status = 204, description = "Gone")))]
+#[utoipa::path(delete, operation_id = "remove_rule", path = "/rules/{rule}", tag = "rules", params(("rule" = String, Path, description = "Its id")), responses((status = 204, description = "Gone")))]
 async fn remove(State(server): State<Server>, signed: Signed, Path(name): Path<String>) -> Result<StatusCode, Problem> {
     let (access, rule) = find(&server, &signed, &name).await?;
     let access = signed.must(access, Role::Admin, Right::Admin)?;

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use adjutant_core::id::{AgentId, ChatId, NotebookId, RunId};
-use adjutant_engine::store::row::{AgentRow, RunFilter, RunRow};
+use adjutant_core::time::Time;
+use adjutant_engine::store::row::{AgentRow, CallEnd, CallRow, RunFilter, RunRow};
 use adjutant_engine::{ChosenBy, Right, Role, WhenBusy};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -19,13 +20,14 @@ use utoipa_axum::routes;
 use super::agents::{find_agent, listed};
 use super::ask::{Asked, Body, given, id};
 use super::door::{Access, Signed};
-use super::page::{Page, Slice, all, limit, page};
+use super::page::{Page, Slice, all, limit, page, part};
 use super::problem::Problem;
 use super::server::Server;
-use super::start::{LONGEST_WAIT, Mode, Started, Wait, begin, wait_for};
+use super::shape::{EventLine, Resource, RunDocument};
+use super::start::{Begun, LONGEST_WAIT, Mode, Started, Wait, begin, wait_for};
 use super::stream::{last_seen, stream, wants_stream};
-use super::waiting;
-use crate::wire::{self, Texts};
+use super::waiting::{self, WaitingMessage};
+use crate::wire::{self, Moment, RunLine, Texts};
 
 pub(super) fn router() -> OpenApiRouter<Server> {
     OpenApiRouter::new()
@@ -77,12 +79,12 @@ struct Wanted {
 }
 
 /// Runs that you may see, newest first.
-#[utoipa::path(get, path = "/runs", tag = "runs", params(Wanted), responses((status = 200, description = "Runs", body = Page)))]
+#[utoipa::path(get, operation_id = "list_runs", path = "/runs", tag = "runs", params(Wanted), responses((status = 200, description = "Runs", body = Page<RunLine>)))]
 async fn list(
     State(server): State<Server>,
     signed: Signed,
     Asked(wanted): Asked<Wanted>,
-) -> Result<Json<Page>, Problem> {
+) -> Result<Json<Page<RunLine>>, Problem> {
     let most = limit(wanted.limit)?;
     let mut rows: Vec<RunRow> = Vec::new();
     let mut names: BTreeMap<AgentId, String> = BTreeMap::new();
@@ -133,7 +135,7 @@ struct NewRun {
 }
 
 /// Starts a run in a chat of its own. `Accept: text/event-stream` streams it, `?wait=60` waits for it, otherwise the answer comes at once.
-#[utoipa::path(post, path = "/runs", tag = "runs", params(Wait), request_body = NewRun, responses((status = 200, description = "The stream, or the run once it ended or asks", body = Object), (status = 202, description = "Started", body = Object)))]
+#[utoipa::path(post, operation_id = "start_run", path = "/runs", tag = "runs", params(Wait), request_body = NewRun, responses((status = 200, description = "The stream, or the run once it ended or asks", content((RunDocument = "application/json"), (String = "text/event-stream"))), (status = 202, description = "Started", body = Begun)))]
 async fn start(
     State(server): State<Server>,
     signed: Signed,
@@ -191,7 +193,7 @@ pub(super) async fn notebook(
 }
 
 /// A run as one document: the answer, every action, every model call, and what they cost. `?wait=60` waits for its end first.
-#[utoipa::path(get, path = "/runs/{run}", tag = "runs", params(("run" = String, Path, description = "Its id"), Wait), responses((status = 200, description = "The run", body = Object)))]
+#[utoipa::path(get, operation_id = "get_run", path = "/runs/{run}", tag = "runs", params(("run" = String, Path, description = "Its id"), Wait), responses((status = 200, description = "The run, or the message that will be one", body = RunOrMessage)))]
 async fn get(
     State(server): State<Server>,
     signed: Signed,
@@ -209,6 +211,15 @@ async fn get(
         wait_for(&server, access, row.id, Duration::from_secs(seconds.min(LONGEST_WAIT))).await?;
     }
     Ok(Json(document(&server, access, row.id).await?).into_response())
+}
+
+/// A run, or a message that waits until its chat is free.
+#[derive(ToSchema)]
+#[serde(untagged)]
+#[allow(dead_code, reason = "it only describes the answer")]
+enum RunOrMessage {
+    Run(RunDocument),
+    Waits(WaitingMessage),
 }
 
 /// The whole of a run, with where its events are.
@@ -231,7 +242,7 @@ struct After {
 }
 
 /// The events of a run. `Accept: text/event-stream` follows it live and resumes by `Last-Event-ID`; otherwise a list.
-#[utoipa::path(get, path = "/runs/{run}/events", tag = "runs", params(("run" = String, Path, description = "Its id"), After), responses((status = 200, description = "The stream, or a page of events", body = Page), (status = 204, description = "The run has ended and there is nothing more")))]
+#[utoipa::path(get, operation_id = "list_run_events", path = "/runs/{run}/events", tag = "runs", params(("run" = String, Path, description = "Its id"), After), responses((status = 200, description = "The stream, or a page of events", content((Page<EventLine> = "application/json"), (String = "text/event-stream"))), (status = 204, description = "The run has ended and there is nothing more")))]
 async fn events(
     State(server): State<Server>,
     signed: Signed,
@@ -248,50 +259,74 @@ async fn events(
     let until = after.saturating_add(u64::from(most));
     let recorded = server.engine.recorded(access.workspace, row.id, after, Some(until)).await?;
     let texts = Texts::load(&server.engine, access.workspace, recorded.iter().map(|item| &item.event)).await?;
-    let data: Vec<Value> = recorded
-        .iter()
-        .filter_map(|item| wire::event(row.id, item, &texts))
-        .map(|event| json!({"event": event.event, "id": event.id, "data": event.data}))
-        .collect();
+    let data: Vec<_> = recorded.iter().filter_map(|item| wire::event(row.id, item, &texts)).collect();
     // Numbers without a public event are skipped, so the cursor is a number of the log.
-    let (has_more, next) = (row.head.seq > until, until.to_string());
-    Ok(Json(json!({"data": data, "next_cursor": has_more.then_some(next), "has_more": has_more})).into_response())
+    let next = (row.head.seq > until).then(|| until.to_string());
+    Ok(part(data, next).into_response())
 }
 
 /// What a run created, changed or deleted.
-#[utoipa::path(get, path = "/runs/{run}/resources", tag = "runs", params(("run" = String, Path, description = "Its id")), responses((status = 200, description = "Resources", body = Page)))]
+#[utoipa::path(get, operation_id = "list_run_resources", path = "/runs/{run}/resources", tag = "runs", params(("run" = String, Path, description = "Its id")), responses((status = 200, description = "Resources", body = Page<Resource>)))]
 async fn resources(
     State(server): State<Server>,
     signed: Signed,
     Path(name): Path<String>,
-) -> Result<Json<Page>, Problem> {
+) -> Result<Json<Page<adjutant_core::tool::Resource>>, Problem> {
     let (access, row) = find_run(&server, &signed, &name).await?;
-    let report = server.engine.report(access.workspace, row.id).await?;
-    Ok(all(report.resources.iter().filter_map(|resource| serde_json::to_value(resource).ok()).collect()))
+    Ok(all(server.engine.report(access.workspace, row.id).await?.resources))
+}
+
+/// A tool call as one line.
+#[derive(Serialize, ToSchema)]
+struct CallLine {
+    call_id: String,
+    /// The tool.
+    r#type: String,
+    /// The first path it touches.
+    target: Option<String>,
+    /// `allow`, `ask` or `deny`, once judged.
+    verdict: Option<String>,
+    /// Whether it was started.
+    allowed: bool,
+    attempts: u32,
+    proposed_at: Moment,
+    started_at: Option<Moment>,
+    finished_at: Option<Moment>,
+    is_error: Option<bool>,
+    ms: Option<u64>,
+}
+
+impl CallLine {
+    fn of(call: &CallRow) -> Self {
+        let ms = |(from, end): (Time, CallEnd)| u64::try_from(end.at.since(from).as_millis()).unwrap_or(u64::MAX);
+        Self {
+            call_id: call.call.to_string(),
+            r#type: call.tool.clone(),
+            target: call.target.clone(),
+            verdict: call.verdict.clone(),
+            allowed: call.started_at.is_some(),
+            attempts: call.attempts,
+            proposed_at: call.proposed_at.into(),
+            started_at: call.started_at.map(Moment::from),
+            finished_at: call.ended.map(|end| end.at.into()),
+            is_error: call.ended.map(|end| end.is_error),
+            ms: call.started_at.zip(call.ended).map(ms),
+        }
+    }
 }
 
 /// The tool calls of a run, one line each.
-#[utoipa::path(get, path = "/runs/{run}/logs", tag = "runs", params(("run" = String, Path, description = "Its id"), Slice), responses((status = 200, description = "Actions", body = Page)))]
+#[utoipa::path(get, operation_id = "list_run_calls", path = "/runs/{run}/logs", tag = "runs", params(("run" = String, Path, description = "Its id"), Slice), responses((status = 200, description = "Actions", body = Page<CallLine>)))]
 async fn logs(
     State(server): State<Server>,
     signed: Signed,
     Path(name): Path<String>,
     Asked(slice): Asked<Slice>,
-) -> Result<Json<Page>, Problem> {
+) -> Result<Json<Page<CallLine>>, Problem> {
     let (access, row) = find_run(&server, &signed, &name).await?;
     let most = limit(slice.limit)?;
     let skip: usize = given("cursor", slice.cursor.as_deref())?.unwrap_or(0);
     let calls = server.engine.store().calls(access.workspace, row.id).await?;
     let rows: Vec<_> = calls.into_iter().enumerate().skip(skip).take(most as usize + 1).collect();
-    let shown = |(_, call): &(usize, adjutant_engine::store::row::CallRow)| {
-        let ended = call.ended;
-        json!({
-            "call_id": call.call, "type": call.tool, "target": call.target, "verdict": call.verdict,
-            "allowed": call.started_at.is_some(), "attempts": call.attempts, "proposed_at": call.proposed_at,
-            "started_at": call.started_at, "finished_at": ended.map(|end| end.at),
-            "is_error": ended.map(|end| end.is_error),
-            "ms": call.started_at.zip(ended).map(|(from, end)| end.at.since(from).as_millis()),
-        })
-    };
-    Ok(page(rows, most, |(index, _)| (index + 1).to_string(), shown))
+    Ok(page(rows, most, |(index, _)| (index + 1).to_string(), |(_, call)| CallLine::of(call)))
 }

@@ -9,8 +9,7 @@ use axum::extract::{ConnectInfo, State};
 use axum::http::StatusCode;
 use axum::http::header::{self, HeaderValue};
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -19,6 +18,7 @@ use super::ask::Body;
 use super::door::{Signed, cookie_name};
 use super::problem::Problem;
 use super::server::{Credential, Server};
+use crate::wire::Moment;
 
 pub(super) fn open() -> OpenApiRouter<Server> {
     OpenApiRouter::new()
@@ -75,14 +75,29 @@ struct Change {
 }
 
 /// Whether this instance has an owner.
-#[utoipa::path(get, path = "/setup", tag = "sign-in", security(()), responses((status = 200, description = "Whether it is set up", body = Object)))]
-async fn setup_state(State(server): State<Server>) -> Result<Response, Problem> {
-    let is_set_up = server.engine.is_set_up().await?;
-    Ok(Json(json!({"is_set_up": is_set_up})).into_response())
+#[derive(Serialize, ToSchema)]
+struct SetUp {
+    /// Whether somebody owns it.
+    is_set_up: bool,
+}
+
+/// Who came in. The cookie is in the header.
+#[derive(Serialize, ToSchema)]
+struct Welcome {
+    user_id: String,
+    name: String,
+    /// When the session ends.
+    expires_at: Moment,
+}
+
+/// Whether this instance has an owner.
+#[utoipa::path(get, path = "/setup", tag = "sign-in", security(()), responses((status = 200, description = "Whether it is set up", body = SetUp)))]
+async fn setup_state(State(server): State<Server>) -> Result<Json<SetUp>, Problem> {
+    Ok(Json(SetUp { is_set_up: server.engine.is_set_up().await? }))
 }
 
 /// Sets this instance up: whoever has the link becomes its owner.
-#[utoipa::path(post, path = "/setup", tag = "sign-in", security(()), request_body = Newcomer, responses((status = 200, description = "Signed in, by cookie", body = Object)))]
+#[utoipa::path(post, path = "/setup", tag = "sign-in", security(()), request_body = Newcomer, responses((status = 200, description = "Signed in, by cookie", body = Welcome)))]
 async fn set_up(
     State(server): State<Server>,
     ConnectInfo(from): ConnectInfo<SocketAddr>,
@@ -97,7 +112,7 @@ async fn set_up(
 }
 
 /// Signs in with name and password; the answer sets a cookie.
-#[utoipa::path(post, path = "/session", tag = "sign-in", security(()), request_body = Login, responses((status = 200, description = "Signed in, by cookie", body = Object)))]
+#[utoipa::path(post, path = "/session", tag = "sign-in", security(()), request_body = Login, responses((status = 200, description = "Signed in, by cookie", body = Welcome)))]
 async fn sign_in(
     State(server): State<Server>,
     ConnectInfo(from): ConnectInfo<SocketAddr>,
@@ -124,7 +139,7 @@ async fn sign_in(
 }
 
 /// Accepts an invitation; the answer sets a cookie.
-#[utoipa::path(post, path = "/invites/accept", tag = "sign-in", security(()), request_body = Newcomer, responses((status = 200, description = "Signed in, by cookie", body = Object)))]
+#[utoipa::path(post, path = "/invites/accept", tag = "sign-in", security(()), request_body = Newcomer, responses((status = 200, description = "Signed in, by cookie", body = Welcome)))]
 async fn accept_invite(
     State(server): State<Server>,
     ConnectInfo(from): ConnectInfo<SocketAddr>,
@@ -163,7 +178,8 @@ fn bad_link(error: EngineError) -> Problem {
 
 fn welcome(server: &Server, signed: &SignIn, name: &str) -> Response {
     let age = signed.expires_at.since(server.engine.env().now()).as_secs();
-    let body = json!({"user_id": signed.user, "name": name, "expires_at": signed.expires_at});
+    let body =
+        Welcome { user_id: signed.user.to_string(), name: name.to_owned(), expires_at: signed.expires_at.into() };
     with_cookie(server, signed.secret.expose(), age, Json(body).into_response())
 }
 

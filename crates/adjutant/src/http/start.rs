@@ -8,13 +8,12 @@ use adjutant_core::guard::policy::Autonomy;
 use adjutant_core::id::{ChatId, NotebookId, RunId};
 use adjutant_core::run::event::Effects;
 use adjutant_core::run::status::Status;
-use adjutant_engine::store::row::AgentRow;
+use adjutant_engine::store::row::{AgentRow, RunRow};
 use adjutant_engine::{Heard, StartRun, WhenBusy};
 use axum::Json;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast::error::RecvError;
 use utoipa::{IntoParams, ToSchema};
 
@@ -23,7 +22,7 @@ use super::frame::overloaded;
 use super::problem::Problem;
 use super::server::Server;
 use super::stream::{stream, wants_stream};
-use super::waiting;
+use super::waiting::{self, WaitingMessage};
 
 /// The longest a request waits for a run, in seconds.
 pub(super) const LONGEST_WAIT: u64 = 60;
@@ -81,6 +80,38 @@ impl Mode {
     }
 }
 
+/// A run that begins.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Begins {
+    id: String,
+    chat_id: String,
+    agent_id: String,
+    /// Where it is.
+    status: String,
+    /// Where its events are.
+    event_stream: String,
+}
+
+impl Begins {
+    fn of(row: &RunRow) -> Self {
+        Self {
+            id: row.id.to_string(),
+            chat_id: row.chat.to_string(),
+            agent_id: row.agent.to_string(),
+            status: row.state.status.clone(),
+            event_stream: format!("/api/v1/runs/{}/events", row.id),
+        }
+    }
+}
+
+/// A run that begins, or a message that waits until its chat is free.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+pub(super) enum Begun {
+    Run(Begins),
+    Waits(WaitingMessage),
+}
+
 /// Starts a run and answers in the form that was asked for.
 pub(super) async fn begin(
     server: &Server,
@@ -111,9 +142,13 @@ pub(super) async fn begin(
         Heard::Started(run) => run,
         // There is nothing to stream yet, whatever was asked for.
         Heard::Waits(run) => {
-            let row = server.engine.store().waiting_message(access.workspace, run).await?;
-            let body = row.map_or_else(|| json!({"id": run, "status": "QUEUED"}), |row| waiting::shown(&row));
             let location = [(header::LOCATION, format!("/api/v1/runs/{run}"))];
+            let row = server.engine.store().waiting_message(access.workspace, run).await?;
+            let body = match row {
+                Some(row) => Begun::Waits(waiting::shown(&row)),
+                // The chat was free in the same moment.
+                None => Begun::Run(Begins::of(&server.engine.run_row(access.workspace, run).await?)),
+            };
             return Ok((StatusCode::ACCEPTED, location, Json(body)).into_response());
         }
     };
@@ -149,12 +184,10 @@ pub(super) async fn answer(
         }
     } else if let Some(seconds) = wait.wait {
         wait_for(server, access, run, Duration::from_secs(seconds.min(LONGEST_WAIT))).await?;
-        Json(server.engine.report(access.workspace, run).await?).into_response()
+        Json(super::runs::document(server, access, run).await?).into_response()
     } else {
         let row = server.engine.run_row(access.workspace, run).await?;
-        let body = json!({"id": run, "chat_id": row.chat, "agent_id": row.agent, "status": row.state.status,
-            "event_stream": format!("{location}/events")});
-        (StatusCode::ACCEPTED, Json(body)).into_response()
+        (StatusCode::ACCEPTED, Json(Begun::Run(Begins::of(&row)))).into_response()
     };
     if let Ok(location) = location.parse() {
         response.headers_mut().insert(header::LOCATION, location);

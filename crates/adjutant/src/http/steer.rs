@@ -9,7 +9,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -20,7 +20,8 @@ use super::door::{Access, Signed};
 use super::problem::Problem;
 use super::runs::find_run;
 use super::server::Server;
-use super::start::{OnLeave, Wait, answer};
+use super::shape::{ChainCheck, ReplayAnswer, RunDocument};
+use super::start::{Begun, OnLeave, Wait, answer};
 
 pub(super) fn router() -> OpenApiRouter<Server> {
     OpenApiRouter::new()
@@ -58,24 +59,32 @@ struct Reason {
     reason: Option<String>,
 }
 
+/// Where a run is now.
+#[derive(Serialize, ToSchema)]
+pub(super) struct StatusNow {
+    pub(super) id: String,
+    /// `RUNNING`, `PAUSED`, `CANCELLED`, …
+    pub(super) status: &'static str,
+}
+
 async fn told(
     server: &Server,
     access: Access,
     run: adjutant_core::id::RunId,
     command: Command,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<StatusNow>, Problem> {
     let state: RunState = server.engine.command(access.workspace, run, &command).await?;
-    Ok(Json(json!({"id": run, "status": state.status()})))
+    Ok(Json(StatusNow { id: run.to_string(), status: state.status().word() }))
 }
 
 /// Cancels a run. One that has ended answers with how it ended.
-#[utoipa::path(post, path = "/runs/{run}/cancel", tag = "runs", params(("run" = String, Path, description = "Its id")), request_body = Option<Reason>, responses((status = 200, description = "Its status now", body = Object)))]
+#[utoipa::path(post, operation_id = "cancel_run", path = "/runs/{run}/cancel", tag = "runs", params(("run" = String, Path, description = "Its id")), request_body = Option<Reason>, responses((status = 200, description = "Its status now", body = StatusNow)))]
 async fn cancel(
     State(server): State<Server>,
     signed: Signed,
     Path(name): Path<String>,
     MaybeBody(body): MaybeBody<Reason>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<StatusNow>, Problem> {
     let (access, row) = match steered(&server, &signed, &name).await {
         Ok(found) => found,
         Err(_) => match super::waiting::take_back(&server, &signed, &name).await {
@@ -92,19 +101,23 @@ async fn cancel(
 }
 
 /// Holds a run: nothing new is started.
-#[utoipa::path(post, path = "/runs/{run}/pause", tag = "runs", params(("run" = String, Path, description = "Its id")), responses((status = 200, description = "Its status now", body = Object)))]
-async fn pause(State(server): State<Server>, signed: Signed, Path(name): Path<String>) -> Result<Json<Value>, Problem> {
+#[utoipa::path(post, operation_id = "pause_run", path = "/runs/{run}/pause", tag = "runs", params(("run" = String, Path, description = "Its id")), responses((status = 200, description = "Its status now", body = StatusNow)))]
+async fn pause(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+) -> Result<Json<StatusNow>, Problem> {
     let (access, row) = steered(&server, &signed, &name).await?;
     told(&server, access, row.id, Command::Pause { by: Actor::User(access.user) }).await
 }
 
 /// Lets a held run go on.
-#[utoipa::path(post, path = "/runs/{run}/resume", tag = "runs", params(("run" = String, Path, description = "Its id")), responses((status = 200, description = "Its status now", body = Object)))]
+#[utoipa::path(post, operation_id = "resume_run", path = "/runs/{run}/resume", tag = "runs", params(("run" = String, Path, description = "Its id")), responses((status = 200, description = "Its status now", body = StatusNow)))]
 async fn resume(
     State(server): State<Server>,
     signed: Signed,
     Path(name): Path<String>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<StatusNow>, Problem> {
     let (access, row) = steered(&server, &signed, &name).await?;
     told(&server, access, row.id, Command::Resume { by: Actor::User(access.user) }).await
 }
@@ -118,7 +131,7 @@ pub(super) struct Edit {
 }
 
 /// Says something else in place of an earlier message: the run and what followed it are kept, marked superseded, and a new run goes on from before it.
-#[utoipa::path(post, path = "/runs/{run}/edit", tag = "runs", params(("run" = String, Path, description = "Its id"), Wait), request_body = Edit, responses((status = 200, description = "The stream, or the new run once it ended or asks", body = Object), (status = 202, description = "Started", body = Object)))]
+#[utoipa::path(post, operation_id = "edit_run", path = "/runs/{run}/edit", tag = "runs", params(("run" = String, Path, description = "Its id"), Wait), request_body = Edit, responses((status = 200, description = "The stream, or the new run once it ended or asks", content((RunDocument = "application/json"), (String = "text/event-stream"))), (status = 202, description = "Started", body = Begun)))]
 async fn edit(
     State(server): State<Server>,
     signed: Signed,
@@ -146,7 +159,7 @@ struct NewFork {
 }
 
 /// Goes on from a point of a run, in a chat of its own. The run is left as it is.
-#[utoipa::path(post, path = "/runs/{run}/fork", tag = "runs", params(("run" = String, Path, description = "Its id"), Wait), request_body = Option<NewFork>, responses((status = 200, description = "The stream, or the new run once it ended or asks", body = Object), (status = 202, description = "Started", body = Object)))]
+#[utoipa::path(post, operation_id = "fork_run", path = "/runs/{run}/fork", tag = "runs", params(("run" = String, Path, description = "Its id"), Wait), request_body = Option<NewFork>, responses((status = 200, description = "The stream, or the new run once it ended or asks", content((RunDocument = "application/json"), (String = "text/event-stream"))), (status = 202, description = "Started", body = Begun)))]
 async fn fork(
     State(server): State<Server>,
     signed: Signed,
@@ -171,7 +184,7 @@ struct Again {
 }
 
 /// Walks a recorded run again, without a model, a tool or a network, and says what comes out differently.
-#[utoipa::path(post, path = "/runs/{run}/replay", tag = "runs", params(("run" = String, Path, description = "Its id")), request_body = Option<Again>, responses((status = 200, description = "What was found", body = Object)))]
+#[utoipa::path(post, operation_id = "replay_run", path = "/runs/{run}/replay", tag = "runs", params(("run" = String, Path, description = "Its id")), request_body = Option<Again>, responses((status = 200, description = "What was found", body = ReplayAnswer)))]
 async fn replay(
     State(server): State<Server>,
     signed: Signed,
@@ -197,7 +210,7 @@ struct Back {
 }
 
 /// One file of an undo.
-#[derive(serde::Serialize, ToSchema)]
+#[derive(Serialize, ToSchema)]
 #[allow(dead_code, reason = "describes what the engine's report writes")]
 struct Undone {
     /// Its path in the run's notebook.
@@ -215,7 +228,7 @@ struct Undone {
 }
 
 /// What became of an undo.
-#[derive(serde::Serialize, ToSchema)]
+#[derive(Serialize, ToSchema)]
 #[allow(dead_code, reason = "describes what the engine's report writes")]
 struct UndoAnswer {
     /// The run.
@@ -231,7 +244,7 @@ struct UndoAnswer {
 }
 
 /// Puts files back as they were before a run, where they still are as the run left them. For whoever started it, and admins.
-#[utoipa::path(post, path = "/runs/{run}/undo", tag = "runs", params(("run" = String, Path, description = "Its id")), request_body = Option<Back>, responses((status = 200, description = "What became of each file", body = UndoAnswer)))]
+#[utoipa::path(post, operation_id = "undo_run", path = "/runs/{run}/undo", tag = "runs", params(("run" = String, Path, description = "Its id")), request_body = Option<Back>, responses((status = 200, description = "What became of each file", body = UndoAnswer)))]
 async fn undo(
     State(server): State<Server>,
     signed: Signed,
@@ -260,13 +273,13 @@ struct Settled {
 }
 
 /// Says what became of a call in doubt. Needs `approvals:decide`.
-#[utoipa::path(post, path = "/runs/{run}/in-doubt", tag = "runs", params(("run" = String, Path, description = "Its id")), request_body = Settled, responses((status = 200, description = "Its status now", body = Object)))]
+#[utoipa::path(post, operation_id = "settle_in_doubt", path = "/runs/{run}/in-doubt", tag = "runs", params(("run" = String, Path, description = "Its id")), request_body = Settled, responses((status = 200, description = "Its status now", body = StatusNow)))]
 async fn in_doubt(
     State(server): State<Server>,
     signed: Signed,
     Path(name): Path<String>,
     Body(body): Body<Settled>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<StatusNow>, Problem> {
     let (access, row) = steered(&server, &signed, &name).await?;
     signed.need(Right::Decide)?;
     let by = Actor::User(access.user);
@@ -275,7 +288,7 @@ async fn in_doubt(
 }
 
 /// A run as a file, one JSON document a line, that `adjutant audit verify FILE` can check anywhere.
-#[utoipa::path(get, path = "/runs/{run}/export", tag = "runs", params(("run" = String, Path, description = "Its id")), responses((status = 200, description = "JSON lines", body = String, content_type = "application/x-ndjson")))]
+#[utoipa::path(get, operation_id = "export_run", path = "/runs/{run}/export", tag = "runs", params(("run" = String, Path, description = "Its id")), responses((status = 200, description = "JSON lines", body = String, content_type = "application/x-ndjson")))]
 async fn export(State(server): State<Server>, signed: Signed, Path(name): Path<String>) -> Result<Response, Problem> {
     let (access, row) = find_run(&server, &signed, &name).await?;
     let mut text = server.engine.export_run(access.workspace, row.id).await?.join("\n");
@@ -286,7 +299,7 @@ async fn export(State(server): State<Server>, signed: Signed, Path(name): Path<S
 }
 
 /// Checks the hash chain of a run.
-#[utoipa::path(get, path = "/runs/{run}/verify", tag = "runs", params(("run" = String, Path, description = "Its id")), responses((status = 200, description = "Whether it is whole", body = Object)))]
+#[utoipa::path(get, operation_id = "verify_run", path = "/runs/{run}/verify", tag = "runs", params(("run" = String, Path, description = "Its id")), responses((status = 200, description = "Whether it is whole", body = ChainCheck)))]
 async fn verify(
     State(server): State<Server>,
     signed: Signed,

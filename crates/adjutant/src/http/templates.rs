@@ -1,13 +1,13 @@
 //! `/agents/templates` and what comes from them: the agents that come with Adjutant, to start from and to go back to.
 
 use adjutant_core::run::event::Actor;
-use adjutant_engine::{Resync, Right, Role, templates};
+use adjutant_engine::{Resync, Resynced, Right, Role, templates};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -18,14 +18,15 @@ use super::door::Signed;
 use super::page::{Page, all};
 use super::problem::Problem;
 use super::server::Server;
+use super::shape::{Agent, AgentBody, ResyncedAgent};
 
 pub(super) fn router() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(resync)).routes(routes!(reset))
 }
 
 /// The agents that come with Adjutant, each as a body for `POST /agents`.
-#[utoipa::path(get, path = "/agents/templates", tag = "agents", responses((status = 200, description = "Templates", body = Page)))]
-async fn list(signed: Signed) -> Result<Json<Page>, Problem> {
+#[utoipa::path(get, operation_id = "list_agent_templates", path = "/agents/templates", tag = "agents", responses((status = 200, description = "Templates", body = Page<AgentBody>)))]
+async fn list(signed: Signed) -> Result<Json<Page<Value>>, Problem> {
     signed.need(Right::Read)?;
     let shown = |spec| {
         let mut body: Value = serde_json::to_value(spec).unwrap_or_default();
@@ -49,20 +50,20 @@ struct Wanted {
 
 /// Makes the agents of a workspace that come from templates as those are: missing ones are made, changed ones get the template as
 /// their next version, others are left alone. `?dry_run=true` only says so. For admins.
-#[utoipa::path(post, path = "/agents/resync", tag = "agents", params(Wanted), responses((status = 200, description = "What became of each", body = Page)))]
+#[utoipa::path(post, operation_id = "resync_agents", path = "/agents/resync", tag = "agents", params(Wanted), responses((status = 200, description = "What became of each", body = Page<ResyncedAgent>)))]
 async fn resync(
     State(server): State<Server>,
     signed: Signed,
     Asked(wanted): Asked<Wanted>,
-) -> Result<Json<Page>, Problem> {
+) -> Result<Json<Page<Resynced>>, Problem> {
     let access = signed.workspace_or_only(wanted.workspace_id.as_deref(), Role::Admin, Right::Admin)?;
     let mode = if wanted.dry_run.unwrap_or(false) { Resync::DryRun } else { Resync::Real };
     let done = server.engine.resync_agents(access.workspace, Actor::User(access.user), mode).await?;
-    Ok(all(done.iter().map(|agent| json!(agent)).collect()))
+    Ok(all(done))
 }
 
 /// Puts an agent back to the template it came from, as its next version.
-#[utoipa::path(post, path = "/agents/{agent}/reset", tag = "agents", params(("agent" = String, Path, description = "Id or short name")), responses((status = 200, description = "The agent", body = Object)))]
+#[utoipa::path(post, operation_id = "reset_agent", path = "/agents/{agent}/reset", tag = "agents", params(("agent" = String, Path, description = "Id or short name")), responses((status = 200, description = "The agent", body = Agent)))]
 async fn reset(State(server): State<Server>, signed: Signed, Path(name): Path<String>) -> Result<Response, Problem> {
     let (access, row) = changed(&server, &signed, &name).await?;
     let row = server.engine.reset_agent(Actor::User(access.user), row).await?;

@@ -1,12 +1,12 @@
 //! `/tools`: what agents can call.
 
-use adjutant_core::tool::ToolSpec;
+use adjutant_core::tool::{Recovery, ToolSpec};
 use adjutant_engine::Right;
 use axum::Json;
 use axum::extract::{Path, State};
-use serde::Deserialize;
-use serde_json::{Value, json};
-use utoipa::IntoParams;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -20,16 +20,34 @@ pub(super) fn router() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(search)).routes(routes!(get))
 }
 
-fn shown(spec: &ToolSpec) -> Value {
-    json!({
-        "name": spec.definition.name, "description": spec.definition.description, "toolset": spec.toolset,
-        "schema": spec.definition.schema, "recovery": spec.recovery,
-    })
+/// A tool that agents can be given.
+#[derive(Serialize, ToSchema)]
+struct Tool {
+    name: String,
+    description: String,
+    /// The group it belongs to.
+    toolset: String,
+    /// JSON Schema of its arguments.
+    #[schema(value_type = Object)]
+    schema: Value,
+    /// What becomes of it after a crash: `pure`, `idempotent`, `reconcile`, `ask_human`.
+    #[schema(value_type = String)]
+    recovery: Recovery,
+}
+
+fn shown(spec: &ToolSpec) -> Tool {
+    Tool {
+        name: spec.definition.name.clone(),
+        description: spec.definition.description.clone(),
+        toolset: spec.toolset.to_string(),
+        schema: spec.definition.schema.clone(),
+        recovery: spec.recovery,
+    }
 }
 
 /// Every tool.
-#[utoipa::path(get, path = "/tools", tag = "tools", responses((status = 200, description = "Tools", body = Page)))]
-async fn list(State(server): State<Server>, signed: Signed) -> Result<Json<Page>, Problem> {
+#[utoipa::path(get, operation_id = "list_tools", path = "/tools", tag = "tools", responses((status = 200, description = "Tools", body = Page<Tool>)))]
+async fn list(State(server): State<Server>, signed: Signed) -> Result<Json<Page<Tool>>, Problem> {
     signed.need(Right::Read)?;
     Ok(all(server.engine.tools().iter().map(|tool| shown(tool.spec())).collect()))
 }
@@ -43,12 +61,12 @@ struct Words {
 }
 
 /// Tools whose name or description has all of the words.
-#[utoipa::path(get, path = "/tools/search", tag = "tools", params(Words), responses((status = 200, description = "Tools", body = Page)))]
+#[utoipa::path(get, operation_id = "search_tools", path = "/tools/search", tag = "tools", params(Words), responses((status = 200, description = "Tools", body = Page<Tool>)))]
 async fn search(
     State(server): State<Server>,
     signed: Signed,
     Asked(asked): Asked<Words>,
-) -> Result<Json<Page>, Problem> {
+) -> Result<Json<Page<Tool>>, Problem> {
     signed.need(Right::Read)?;
     let words = asked.q.to_lowercase();
     let matches = |spec: &ToolSpec| {
@@ -60,8 +78,8 @@ async fn search(
 }
 
 /// One tool.
-#[utoipa::path(get, path = "/tools/{tool}", tag = "tools", params(("tool" = String, Path, description = "Its name")), responses((status = 200, description = "The tool", body = Object)))]
-async fn get(State(server): State<Server>, signed: Signed, Path(name): Path<String>) -> Result<Json<Value>, Problem> {
+#[utoipa::path(get, operation_id = "get_tool", path = "/tools/{tool}", tag = "tools", params(("tool" = String, Path, description = "Its name")), responses((status = 200, description = "The tool", body = Tool)))]
+async fn get(State(server): State<Server>, signed: Signed, Path(name): Path<String>) -> Result<Json<Tool>, Problem> {
     signed.need(Right::Read)?;
     let tool = server.engine.tools().get(&name).ok_or_else(|| Problem::not_found("tool", &name))?;
     Ok(Json(shown(tool.spec())))

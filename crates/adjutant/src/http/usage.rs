@@ -93,7 +93,7 @@ fn bad(field: &str, why: &str) -> Problem {
 }
 
 /// What was spent: by day, agent, model, person, key or run. `format=csv` gives a file. Admins see all, others what was spent for them.
-#[utoipa::path(get, path = "/usage", tag = "money", params(Wanted), responses((status = 200, description = "Usage", body = UsageList)))]
+#[utoipa::path(get, operation_id = "list_usage", path = "/usage", tag = "money", params(Wanted), responses((status = 200, description = "Usage", body = UsageList)))]
 async fn usage(
     State(server): State<Server>,
     signed: Signed,
@@ -122,7 +122,7 @@ async fn usage(
 }
 
 /// What past calls would cost at the prices of today, from the tokens that were recorded. Nothing is changed.
-#[utoipa::path(get, path = "/usage/reprice", tag = "money", params(Wanted), responses((status = 200, description = "Both sums", body = RepricedSum)))]
+#[utoipa::path(get, operation_id = "reprice_usage", path = "/usage/reprice", tag = "money", params(Wanted), responses((status = 200, description = "Both sums", body = RepricedSum)))]
 async fn reprice(
     State(server): State<Server>,
     signed: Signed,

@@ -1,14 +1,19 @@
 //! Messages that wait until their chat is free, as they are shown: each under the id of the run that it will be.
 
 use adjutant_core::id::RunId;
+use adjutant_core::run::status::Status;
 use adjutant_engine::store::row::WaitingRow;
 use adjutant_engine::{Right, Role};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
 
 use super::ask::id;
 use super::door::{Access, Signed};
 use super::problem::Problem;
 use super::server::Server;
+use super::steer::StatusNow;
+use crate::wire::Moment;
 
 /// A message that waits and that the caller may see.
 ///
@@ -26,30 +31,52 @@ pub(super) async fn find(server: &Server, signed: &Signed, name: &str) -> Result
     Err(Problem::not_found("run", name))
 }
 
+/// A message that waits until its chat is free.
+#[derive(Serialize, ToSchema)]
+pub(super) struct WaitingMessage {
+    /// The run that it will be.
+    id: String,
+    workspace_id: String,
+    chat_id: String,
+    agent_id: Option<String>,
+    /// `QUEUED`, or `FAILED` where it could not be started.
+    status: &'static str,
+    /// Whether it still waits.
+    is_waiting: bool,
+    user_message: Option<String>,
+    created_at: Moment,
+    /// Why it could not be started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
 /// How it is shown.
-pub(super) fn shown(row: &WaitingRow) -> Value {
+pub(super) fn shown(row: &WaitingRow) -> WaitingMessage {
     let kept: Value = serde_json::from_str(&row.body).unwrap_or_default();
-    let mut shown = json!({
-        "id": row.id, "workspace_id": row.workspace, "chat_id": row.chat, "agent_id": kept["agent"], "status": "QUEUED",
-        "is_waiting": !row.failed, "user_message": kept["message"], "created_at": row.created_at,
-    });
-    if row.failed {
-        let message = kept["failure"].as_str().unwrap_or("What was kept of it cannot be read.");
-        shown["status"] = "FAILED".into();
-        shown["error"] = message.into();
+    let word = |name: &str| kept[name].as_str().map(str::to_owned);
+    let unreadable = || Some("What was kept of it cannot be read.".to_owned());
+    WaitingMessage {
+        id: row.id.to_string(),
+        workspace_id: row.workspace.to_string(),
+        chat_id: row.chat.to_string(),
+        agent_id: word("agent"),
+        status: if row.failed { "FAILED" } else { "QUEUED" },
+        is_waiting: !row.failed,
+        user_message: word("message"),
+        created_at: row.created_at.into(),
+        error: if row.failed { word("failure").or_else(unreadable) } else { None },
     }
-    shown
 }
 
 /// Takes a message back that waits; says so as if the run had been cancelled.
 ///
 /// # Errors
 /// 404 when none waits, 403 for somebody who may not.
-pub(super) async fn take_back(server: &Server, signed: &Signed, name: &str) -> Result<Value, Problem> {
+pub(super) async fn take_back(server: &Server, signed: &Signed, name: &str) -> Result<StatusNow, Problem> {
     let (access, row) = find(server, signed, name).await?;
     let access = signed.must(access, Role::Write, Right::Run)?;
     if !server.engine.store().remove_waiting(access.workspace, row.id).await? {
         return Err(Problem::not_found("run", name));
     }
-    Ok(json!({"id": row.id, "chat_id": row.chat, "status": "CANCELLED"}))
+    Ok(StatusNow { id: row.id.to_string(), status: Status::Cancelled.word() })
 }

@@ -8,8 +8,7 @@ use adjutant_engine::{Right, Role, UnknownWord};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -17,9 +16,10 @@ use utoipa_axum::routes;
 use super::ask::Body;
 use super::door::{Access, Signed};
 use super::page::{Page, all};
-use super::people;
+use super::people::{self, Link};
 use super::problem::Problem;
 use super::server::Server;
+use crate::wire::Moment;
 
 pub(super) fn router() -> OpenApiRouter<Server> {
     OpenApiRouter::new()
@@ -31,20 +31,37 @@ pub(super) fn router() -> OpenApiRouter<Server> {
         .routes(routes!(list_notebooks, create_notebook))
 }
 
-fn shown(row: &WorkspaceRow, role: Option<Role>) -> Value {
-    json!({
-        "id": row.id, "slug": row.slug, "name": row.name, "time_zone": row.time_zone, "created_at": row.created_at,
-        "role": role.map(Role::word),
-    })
+/// A tenant.
+#[derive(Serialize, ToSchema)]
+struct Workspace {
+    id: String,
+    slug: String,
+    name: String,
+    /// IANA time zone of its days and months.
+    time_zone: String,
+    created_at: Moment,
+    /// What you are there: `read`, `write` or `admin`.
+    role: &'static str,
+}
+
+fn shown(row: &WorkspaceRow, role: Role) -> Workspace {
+    Workspace {
+        id: row.id.to_string(),
+        slug: row.slug.clone(),
+        name: row.name.clone(),
+        time_zone: row.time_zone.clone(),
+        created_at: row.created_at.into(),
+        role: role.word(),
+    }
 }
 
 /// The workspaces you are in.
-#[utoipa::path(get, path = "/workspaces", tag = "workspaces", responses((status = 200, description = "Yours", body = Page)))]
-async fn list(State(server): State<Server>, signed: Signed) -> Result<Json<Page>, Problem> {
+#[utoipa::path(get, operation_id = "list_workspaces", path = "/workspaces", tag = "workspaces", responses((status = 200, description = "Yours", body = Page<Workspace>)))]
+async fn list(State(server): State<Server>, signed: Signed) -> Result<Json<Page<Workspace>>, Problem> {
     let mut data = Vec::new();
     for access in signed.workspaces(None)? {
         if let Some(row) = server.engine.store().workspace(access.workspace).await? {
-            data.push(shown(&row, Some(access.role)));
+            data.push(shown(&row, access.role));
         }
     }
     Ok(all(data))
@@ -63,40 +80,54 @@ struct NewWorkspace {
 }
 
 /// Makes a workspace with a notebook `notes`; you are its admin. For the owner of the instance.
-#[utoipa::path(post, path = "/workspaces", tag = "workspaces", request_body = NewWorkspace, responses((status = 201, description = "The workspace", body = Object)))]
+#[utoipa::path(post, operation_id = "create_workspace", path = "/workspaces", tag = "workspaces", request_body = NewWorkspace, responses((status = 201, description = "The workspace", body = Workspace)))]
 async fn create(
     State(server): State<Server>,
     signed: Signed,
     Body(body): Body<NewWorkspace>,
-) -> Result<(StatusCode, Json<Value>), Problem> {
+) -> Result<(StatusCode, Json<Workspace>), Problem> {
     signed.need_owner()?;
     let slug = body.slug.unwrap_or_else(|| slug_of(&body.name));
     let zone = body.time_zone.as_deref().unwrap_or("UTC");
     let row = server.engine.create_workspace(signed.caller.user, &slug, &body.name, zone).await?;
     server.forget_callers();
-    Ok((StatusCode::CREATED, Json(shown(&row, Some(Role::Admin)))))
+    Ok((StatusCode::CREATED, Json(shown(&row, Role::Admin))))
 }
 
 /// One workspace.
-#[utoipa::path(get, path = "/workspaces/{workspace}", tag = "workspaces", params(("workspace" = String, Path, description = "Id or short name")), responses((status = 200, description = "The workspace", body = Object)))]
-async fn get(State(server): State<Server>, signed: Signed, Path(name): Path<String>) -> Result<Json<Value>, Problem> {
+#[utoipa::path(get, operation_id = "get_workspace", path = "/workspaces/{workspace}", tag = "workspaces", params(("workspace" = String, Path, description = "Id or short name")), responses((status = 200, description = "The workspace", body = Workspace)))]
+async fn get(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+) -> Result<Json<Workspace>, Problem> {
     let access = signed.workspace(&name, Role::Read, Right::Read)?;
     let row = server.engine.store().workspace(access.workspace).await?;
     let row = row.ok_or_else(|| Problem::not_found("workspace", &name))?;
-    Ok(Json(shown(&row, Some(access.role))))
+    Ok(Json(shown(&row, access.role)))
 }
 
-fn member(row: &MemberRow) -> Value {
-    json!({"user_id": row.user, "name": row.name, "role": row.role, "since": row.since})
+/// Somebody in a workspace.
+#[derive(Serialize, ToSchema)]
+struct Member {
+    user_id: String,
+    name: String,
+    /// `read`, `write` or `admin`.
+    role: String,
+    since: Moment,
+}
+
+fn member(row: &MemberRow) -> Member {
+    Member { user_id: row.user.to_string(), name: row.name.clone(), role: row.role.clone(), since: row.since.into() }
 }
 
 /// Who is in a workspace.
-#[utoipa::path(get, path = "/workspaces/{workspace}/members", tag = "workspaces", params(("workspace" = String, Path, description = "Id or short name")), responses((status = 200, description = "Its members", body = Page)))]
+#[utoipa::path(get, path = "/workspaces/{workspace}/members", tag = "workspaces", params(("workspace" = String, Path, description = "Id or short name")), responses((status = 200, description = "Its members", body = Page<Member>)))]
 async fn list_members(
     State(server): State<Server>,
     signed: Signed,
     Path(name): Path<String>,
-) -> Result<Json<Page>, Problem> {
+) -> Result<Json<Page<Member>>, Problem> {
     let access = signed.workspace(&name, Role::Read, Right::Read)?;
     Ok(all(server.engine.store().members(access.workspace).await?.iter().map(member).collect()))
 }
@@ -131,18 +162,20 @@ async fn administered(server: &Server, signed: &Signed, name: &str) -> Result<Ac
 }
 
 /// Lets a person in, or changes what they may do. For admins, and for the owner of the instance.
-#[utoipa::path(put, path = "/workspaces/{workspace}/members/{user}", tag = "workspaces", params(("workspace" = String, Path, description = "Id or short name"), ("user" = String, Path, description = "Id or name")), request_body = NewRole, responses((status = 200, description = "The member", body = Object)))]
+#[utoipa::path(put, path = "/workspaces/{workspace}/members/{user}", tag = "workspaces", params(("workspace" = String, Path, description = "Id or short name"), ("user" = String, Path, description = "Id or name")), request_body = NewRole, responses((status = 200, description = "The member", body = Member)))]
 async fn put_member(
     State(server): State<Server>,
     signed: Signed,
     Path((name, user)): Path<(String, String)>,
     Body(body): Body<NewRole>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Member>, Problem> {
     let access = administered(&server, &signed, &name).await?;
     let (login, role) = (people::find(&server.engine, &user).await?, role(&body.role)?);
     server.engine.put_member(access.user, access.workspace, &login, role).await?;
     server.forget_callers();
-    Ok(Json(json!({"user_id": login.id, "name": login.name, "role": role.word()})))
+    let members = server.engine.store().members(access.workspace).await?;
+    let known = members.iter().find(|row| row.user == login.id);
+    Ok(Json(member(known.ok_or_else(|| Problem::not_found("member", &user))?)))
 }
 
 /// Takes a person out. Their streams of this workspace end within a second. For admins.
@@ -163,35 +196,49 @@ async fn remove_member(
 }
 
 /// Makes a link that lets one new person in. For admins.
-#[utoipa::path(post, path = "/workspaces/{workspace}/invites", tag = "workspaces", params(("workspace" = String, Path, description = "Id or short name")), request_body = NewRole, responses((status = 201, description = "The link, shown this once", body = Object)))]
+#[utoipa::path(post, operation_id = "invite_member", path = "/workspaces/{workspace}/invites", tag = "workspaces", params(("workspace" = String, Path, description = "Id or short name")), request_body = NewRole, responses((status = 201, description = "The link, shown this once", body = Link)))]
 async fn invite(
     State(server): State<Server>,
     signed: Signed,
     Path(name): Path<String>,
     Body(body): Body<NewRole>,
-) -> Result<(StatusCode, Json<Value>), Problem> {
+) -> Result<(StatusCode, Json<Link>), Problem> {
     let access = signed.workspace(&name, Role::Admin, Right::Admin)?;
     let role = role(&body.role)?;
     let made = format!("one new person may have the role {role} in {}", access.workspace);
     server.record(Deed::LinkMade, Some(access.user), made).await?;
     let invited = server.engine.invite_member(access.workspace, role).await?;
-    let secret = invited.secret.expose();
-    let shown = json!({"link": format!("/login#invite={secret}"), "token": secret, "expires_at": invited.expires_at});
-    Ok((StatusCode::CREATED, Json(shown)))
+    Ok((StatusCode::CREATED, Json(Link::new("/login#invite", &invited))))
 }
 
-fn notebook(row: &NotebookRow) -> Value {
-    let kind = if row.linked.is_some() { "linked" } else { "managed" };
-    json!({"id": row.id, "workspace_id": row.workspace, "slug": row.slug, "kind": kind, "created_at": row.created_at})
+/// A folder tree of files.
+#[derive(Serialize, ToSchema)]
+struct Notebook {
+    id: String,
+    workspace_id: String,
+    slug: String,
+    /// `managed`, or `linked` to a folder of the host.
+    kind: &'static str,
+    created_at: Moment,
+}
+
+fn notebook(row: &NotebookRow) -> Notebook {
+    Notebook {
+        id: row.id.to_string(),
+        workspace_id: row.workspace.to_string(),
+        slug: row.slug.clone(),
+        kind: if row.linked.is_some() { "linked" } else { "managed" },
+        created_at: row.created_at.into(),
+    }
 }
 
 /// The notebooks of a workspace.
-#[utoipa::path(get, path = "/workspaces/{workspace}/notebooks", tag = "notebooks", params(("workspace" = String, Path, description = "Id or short name")), responses((status = 200, description = "Its notebooks", body = Page)))]
+#[utoipa::path(get, path = "/workspaces/{workspace}/notebooks", tag = "notebooks", params(("workspace" = String, Path, description = "Id or short name")), responses((status = 200, description = "Its notebooks", body = Page<Notebook>)))]
 async fn list_notebooks(
     State(server): State<Server>,
     signed: Signed,
     Path(name): Path<String>,
-) -> Result<Json<Page>, Problem> {
+) -> Result<Json<Page<Notebook>>, Problem> {
     let access = signed.workspace(&name, Role::Read, Right::Read)?;
     Ok(all(server.engine.store().notebooks(access.workspace).await?.iter().map(notebook).collect()))
 }
@@ -205,13 +252,13 @@ struct NewNotebook {
 }
 
 /// Makes an empty notebook. For admins.
-#[utoipa::path(post, path = "/workspaces/{workspace}/notebooks", tag = "notebooks", params(("workspace" = String, Path, description = "Id or short name")), request_body = NewNotebook, responses((status = 201, description = "The notebook", body = Object)))]
+#[utoipa::path(post, path = "/workspaces/{workspace}/notebooks", tag = "notebooks", params(("workspace" = String, Path, description = "Id or short name")), request_body = NewNotebook, responses((status = 201, description = "The notebook", body = Notebook)))]
 async fn create_notebook(
     State(server): State<Server>,
     signed: Signed,
     Path(name): Path<String>,
     Body(body): Body<NewNotebook>,
-) -> Result<(StatusCode, Json<Value>), Problem> {
+) -> Result<(StatusCode, Json<Notebook>), Problem> {
     let access = signed.workspace(&name, Role::Admin, Right::Admin)?;
     if !adjutant_core::guard::policy::is_slug(&body.slug) {
         return Err(Problem::invalid("The notebook was not made.").error("/slug", "small letters, digits and - only"));

@@ -5,6 +5,7 @@ mod csv;
 mod event;
 mod keys;
 mod models;
+mod moment;
 mod money;
 mod reach;
 mod row;
@@ -14,9 +15,10 @@ pub(crate) use csv::{AUDIT_COLUMNS, audit_row};
 pub(crate) use event::{WireEvent, actor, event};
 pub(crate) use keys::{KeyLine, KeyList, KeyTested, key};
 pub(crate) use models::{Explained, ModelLine, ModelList, RankedModel, explained, models};
+pub(crate) use moment::Moment;
 pub(crate) use money::{
     BudgetLine, BudgetList, Estimate, Limits, RepricedSum, SpentOf, UsageList, UsageRow, budget, usage, usage_csv,
 };
 pub(crate) use reach::{can, reach};
-pub(crate) use row::{agent, approval, cost, run};
+pub(crate) use row::{Item, RunLine, TokenSum, agent, approval, cost, run};
 pub(crate) use texts::Texts;

@@ -1,39 +1,96 @@
 //! Lists: a run, an inbox item and an agent as one row each.
 
 use adjutant_core::guard::policy::AgentConfig;
-use adjutant_core::money::MicroUsd;
-use adjutant_core::run::event::ApprovalAsked;
+use adjutant_core::guard::rule::Match;
+use adjutant_core::money::{MicroUsd, TokenUsage};
+use adjutant_core::run::event::{ApprovalAsked, GrantScope};
 use adjutant_engine::store::row::{AgentRow, ApprovalRow, RunRow};
 use adjutant_engine::{Card, RunSummary};
+use serde::Serialize;
 use serde_json::{Value, json};
+use utoipa::ToSchema;
 
 use super::event::{ALLOWED_DECISIONS, labels};
+use super::moment::Moment;
 use super::texts::Texts;
 
+/// Tokens by class; `cached` and `cache_write` are parts of `input`, `reasoning` of `output`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+pub(crate) struct TokenSum {
+    input: u64,
+    output: u64,
+    cached: u64,
+    reasoning: u64,
+    /// Left out where it is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_write: Option<u64>,
+}
+
+impl From<TokenUsage> for TokenSum {
+    fn from(usage: TokenUsage) -> Self {
+        let TokenUsage { input, output, cached, reasoning, cache_write } = usage;
+        Self { input, output, cached, reasoning, cache_write: Some(cache_write).filter(|tokens| *tokens > 0) }
+    }
+}
+
 /// A run as a list shows it.
-pub(crate) fn run(row: &RunRow, agent: &str) -> Value {
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct RunLine {
+    id: String,
+    chat_id: String,
+    agent_id: String,
+    /// The short name of its agent.
+    agent: String,
+    /// `QUEUED`, `RUNNING`, `WAITING_APPROVAL`, `PAUSED`, `IN_DOUBT`, `CANCELLING`, `COMPLETED`, `FAILED`, `CANCELLED`.
+    status: String,
+    /// What the person said, cut short.
+    title: String,
+    /// The answer, cut short.
+    result: Option<String>,
+    /// What went wrong.
+    error: Option<String>,
+    created_at: Moment,
+    updated_at: Moment,
+    finished_at: Option<Moment>,
+    /// Model turns.
+    steps: u32,
+    /// Tool calls.
+    calls: u32,
+    token_usage: TokenSum,
+    cost_usd: f64,
+    cost_microusd: u64,
+    /// Whether tokens or prices of some call are estimated or not known.
+    cost_estimated: bool,
+    /// The run that replaced it.
+    superseded_by: Option<String>,
+    /// The number of its last event.
+    head_seq: u64,
+}
+
+/// A run as a list shows it.
+pub(crate) fn run(row: &RunRow, agent: &str) -> RunLine {
     let summary: RunSummary = serde_json::from_str(&row.state.summary).unwrap_or_default();
-    json!({
-        "id": row.id,
-        "chat_id": row.chat,
-        "agent_id": row.agent,
-        "agent": agent,
-        "status": row.state.status,
-        "title": summary.title,
-        "result": summary.result,
-        "error": summary.error,
-        "created_at": row.created_at,
-        "updated_at": row.state.updated_at,
-        "finished_at": row.state.ended_at,
-        "steps": row.state.turns,
-        "calls": row.state.calls,
-        "token_usage": row.state.usage,
-        "cost_usd": row.state.cost.dollars(),
-        "cost_microusd": row.state.cost,
-        "cost_estimated": summary.cost_estimated,
-        "superseded_by": row.superseded_by,
-        "head_seq": row.head.seq,
-    })
+    RunLine {
+        id: row.id.to_string(),
+        chat_id: row.chat.to_string(),
+        agent_id: row.agent.to_string(),
+        agent: agent.to_owned(),
+        status: row.state.status.clone(),
+        title: summary.title,
+        result: summary.result,
+        error: summary.error,
+        created_at: row.created_at.into(),
+        updated_at: row.state.updated_at.into(),
+        finished_at: row.state.ended_at.map(Moment::from),
+        steps: row.state.turns,
+        calls: row.state.calls,
+        token_usage: row.state.usage.into(),
+        cost_usd: row.state.cost.dollars(),
+        cost_microusd: row.state.cost.0,
+        cost_estimated: summary.cost_estimated,
+        superseded_by: row.superseded_by.map(|run| run.to_string()),
+        head_seq: row.head.seq,
+    }
 }
 
 /// Money for a person: a price that is not known is not shown as nothing.
@@ -45,39 +102,92 @@ pub(crate) fn cost(cost: MicroUsd, estimated: bool) -> String {
     }
 }
 
+/// An inbox item: something that waits for a person, or that a person decided.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct Item {
+    id: String,
+    /// `call`, `in_doubt` or `budget`.
+    kind: String,
+    run_id: String,
+    chat_id: String,
+    agent_id: String,
+    call_id: Option<String>,
+    /// `pending`, `approved`, `rejected`, `expired` or `superseded`.
+    status: String,
+    tool_name: Option<String>,
+    /// One line: what would happen, or what is known.
+    pub(crate) summary: Option<String>,
+    /// `low`, `medium` or `high`.
+    risk: Option<String>,
+    /// Why it asks.
+    reason: Option<String>,
+    /// The rule that asks.
+    rule: Option<String>,
+    created_at: Moment,
+    /// When silence counts as no.
+    expires_at: Option<Moment>,
+    decided_at: Option<Moment>,
+    decision: Option<String>,
+    decided_by: Option<String>,
+    /// What the agent was answering, cut short. Not in lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) context_summary: Option<String>,
+    /// The arguments that would run. This and what follows is not in lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arguments: Option<Value>,
+    /// What would change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diff: Option<String>,
+    /// What a decision is bound to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fingerprint: Option<String>,
+    /// What the run has seen so far: `private`, `untrusted`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    labels: Option<Vec<&'static str>>,
+    /// What may be answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allowed_decisions: Option<Vec<&'static str>>,
+    /// How far a yes may reach.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<String>>)]
+    allowed_scopes: Option<Vec<GrantScope>>,
+    /// Where a yes would hold that lasts longer than this call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    place: Option<Match>,
+}
+
 /// An inbox item; with what was asked, where the caller has read it from the run's log.
-pub(crate) fn approval(row: &ApprovalRow, asked: Option<&ApprovalAsked>, texts: &Texts) -> Value {
+pub(crate) fn approval(row: &ApprovalRow, asked: Option<&ApprovalAsked>, texts: &Texts) -> Item {
     let card: Option<Card> = serde_json::from_str(&row.card).ok();
-    let word = |pick: fn(&Card) -> &String| card.as_ref().map(pick);
-    let mut shown = json!({
-        "id": row.id,
-        "kind": row.kind,
-        "run_id": row.run,
-        "chat_id": row.chat,
-        "agent_id": row.agent,
-        "call_id": row.call,
-        "status": row.status,
-        "tool_name": row.tool,
-        "summary": word(|card| &card.summary),
-        "risk": word(|card| &card.risk),
-        "reason": word(|card| &card.reason),
-        "rule": word(|card| &card.rule),
-        "created_at": row.created_at,
-        "expires_at": row.expires_at,
-        "decided_at": row.decided_at,
-        "decision": card.as_ref().and_then(|card| card.decision.as_ref()),
-        "decided_by": card.as_ref().and_then(|card| card.decided_by.as_ref()),
-    });
-    if let Some(asked) = asked {
-        shown["arguments"] = arguments(&texts.of(&asked.arguments));
-        shown["diff"] = json!(asked.diff.as_ref().map(|diff| texts.of(diff)));
-        shown["fingerprint"] = json!(asked.fingerprint);
-        shown["labels"] = json!(labels(asked.labels));
-        shown["allowed_decisions"] = json!(ALLOWED_DECISIONS);
-        shown["allowed_scopes"] = json!(asked.allowed_scopes);
-        shown["place"] = json!(asked.place);
+    let word = |pick: fn(&Card) -> &String| card.as_ref().map(pick).cloned();
+    Item {
+        id: row.id.to_string(),
+        kind: row.kind.clone(),
+        run_id: row.run.to_string(),
+        chat_id: row.chat.to_string(),
+        agent_id: row.agent.to_string(),
+        call_id: row.call.as_ref().map(ToString::to_string),
+        status: row.status.clone(),
+        tool_name: row.tool.clone(),
+        summary: word(|card| &card.summary),
+        risk: word(|card| &card.risk),
+        reason: word(|card| &card.reason),
+        rule: word(|card| &card.rule),
+        created_at: row.created_at.into(),
+        expires_at: row.expires_at.map(Moment::from),
+        decided_at: row.decided_at.map(Moment::from),
+        decision: card.as_ref().and_then(|card| card.decision.clone()),
+        decided_by: card.as_ref().and_then(|card| card.decided_by.clone()),
+        context_summary: None,
+        arguments: asked.map(|asked| arguments(&texts.of(&asked.arguments))),
+        diff: asked.and_then(|asked| asked.diff.as_ref()).map(|diff| texts.of(diff)),
+        fingerprint: asked.map(|asked| asked.fingerprint.to_string()),
+        labels: asked.map(|asked| labels(asked.labels)),
+        allowed_decisions: asked.map(|_| ALLOWED_DECISIONS.to_vec()),
+        allowed_scopes: asked.map(|asked| asked.allowed_scopes.clone()),
+        place: asked.and_then(|asked| asked.place.clone()),
     }
-    shown
 }
 
 /// Arguments as JSON where they are, as text where they are not.

@@ -44,7 +44,7 @@ async fn shown(instance: &Instance, row: &ApprovalRow) -> Result<Value, Failure>
         Some(asked) => Texts::load(&instance.engine, instance.home.workspace, [&asked.into()]).await?,
         None => Texts::default(),
     };
-    Ok(wire::approval(row, asked.as_ref(), &texts))
+    Ok(serde_json::json!(wire::approval(row, asked.as_ref(), &texts)))
 }
 
 fn lines(item: &Value, style: Style) -> Vec<String> {

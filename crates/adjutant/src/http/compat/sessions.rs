@@ -1,13 +1,15 @@
 //! Sessions: chats, under the name that some clients know them by.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use adjutant_core::run::status::Status;
 use adjutant_engine::store::row::{ApprovalFilter, ApprovalRow, ChatFilter, ChatRow, RunFilter};
 use adjutant_engine::{Right, Role, RunReport};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -21,7 +23,7 @@ use super::super::problem::Problem;
 use super::super::server::Server;
 use super::super::start::Wait;
 use super::{SHOWN, speak, stop};
-use crate::wire::{self, Texts};
+use crate::wire::{self, Moment, Texts};
 
 /// The longest a message waits for its run, in seconds.
 const PATIENCE: u64 = 60;
@@ -47,14 +49,81 @@ struct NewSession {
     title: Option<String>,
 }
 
+/// A chat, in the words of its clients.
+#[derive(Serialize, ToSchema)]
+struct Session {
+    id: String,
+    /// The same.
+    session_id: String,
+    agent_id: String,
+    task_id: Option<String>,
+    user_id: String,
+    /// `pending`, `running`, `completed`, `failed` or `cancelled`.
+    status: &'static str,
+    context: BTreeMap<String, String>,
+    messages: Vec<SessionMessage>,
+    /// What waits for a person.
+    pending_actions: Vec<PendingAction>,
+    files_modified: Vec<String>,
+    tokens_used: u64,
+    /// Model calls.
+    api_calls_made: usize,
+    started_at: Moment,
+    completed_at: Option<Moment>,
+    error_message: Option<String>,
+}
+
+/// What the agent answered.
+#[derive(Serialize, ToSchema)]
+struct SessionMessage {
+    role: &'static str,
+    content: String,
+    pending_actions: Vec<PendingAction>,
+}
+
+/// Something that waits for a person.
+#[derive(Clone, Serialize, ToSchema)]
+struct PendingAction {
+    /// The inbox item.
+    id: String,
+    /// The tool.
+    r#type: Option<String>,
+    summary: Option<String>,
+    /// Always true.
+    requires_confirmation: bool,
+}
+
+impl PendingAction {
+    fn of(item: &ApprovalRow) -> Self {
+        let summary = wire::approval(item, None, &Texts::default()).summary;
+        Self { id: item.id.to_string(), r#type: item.tool.clone(), summary, requires_confirmation: true }
+    }
+}
+
+/// One action of an agent.
+#[derive(Serialize, ToSchema)]
+struct ActionLog {
+    id: String,
+    session_id: String,
+    /// The tool.
+    action_type: String,
+    target_path: Option<String>,
+    input_summary: String,
+    output_summary: String,
+    /// Whether it was started.
+    was_allowed: bool,
+    execution_time_ms: u64,
+    created_at: Option<Moment>,
+}
+
 /// Opens a session: a chat with the agent.
-#[utoipa::path(post, path = "/agents/{agent}/sessions", tag = "older clients", params(("agent" = String, Path, description = "Id or short name")), request_body = Option<NewSession>, responses((status = 201, description = "The session", body = Object)))]
+#[utoipa::path(post, path = "/agents/{agent}/sessions", tag = "older clients", params(("agent" = String, Path, description = "Id or short name")), request_body = Option<NewSession>, responses((status = 201, description = "The session", body = Session)))]
 async fn open_session(
     State(server): State<Server>,
     signed: Signed,
     Path(name): Path<String>,
     MaybeBody(body): MaybeBody<NewSession>,
-) -> Result<(StatusCode, Json<Value>), Problem> {
+) -> Result<(StatusCode, Json<Session>), Problem> {
     let (access, agent) = find_agent(&server, &signed, None, &name).await?;
     let access = signed.must(access, Role::Write, Right::Run)?;
     let title = body.title.unwrap_or_else(|| "New session".to_owned());
@@ -63,12 +132,12 @@ async fn open_session(
 }
 
 /// The sessions of an agent, newest first.
-#[utoipa::path(get, path = "/agents/{agent}/sessions", tag = "older clients", params(("agent" = String, Path, description = "Id or short name")), responses((status = 200, description = "Sessions", body = Vec<Object>)))]
+#[utoipa::path(get, path = "/agents/{agent}/sessions", tag = "older clients", params(("agent" = String, Path, description = "Id or short name")), responses((status = 200, description = "Sessions", body = Vec<Session>)))]
 async fn list_sessions(
     State(server): State<Server>,
     signed: Signed,
     Path(name): Path<String>,
-) -> Result<Json<Vec<Value>>, Problem> {
+) -> Result<Json<Vec<Session>>, Problem> {
     let (access, agent) = find_agent(&server, &signed, None, &name).await?;
     let filter = ChatFilter { agent: Some(agent.id), visible_to: access.visible_to(), before: None };
     let mut sessions = Vec::new();
@@ -79,12 +148,12 @@ async fn list_sessions(
 }
 
 /// One session.
-#[utoipa::path(get, path = "/sessions/{chat}", tag = "older clients", params(("chat" = String, Path, description = "Its id")), responses((status = 200, description = "The session", body = Object)))]
+#[utoipa::path(get, path = "/sessions/{chat}", tag = "older clients", params(("chat" = String, Path, description = "Its id")), responses((status = 200, description = "The session", body = Session)))]
 async fn get_session(
     State(server): State<Server>,
     signed: Signed,
     Path(name): Path<String>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Session>, Problem> {
     let (access, chat) = find_chat(&server, &signed, &name).await?;
     Ok(Json(session(&server, access, &chat).await?))
 }
@@ -98,13 +167,13 @@ struct Content {
 }
 
 /// Says something in a session, and waits until the run ends or asks, at most 60 s.
-#[utoipa::path(post, path = "/sessions/{chat}/message", tag = "older clients", params(("chat" = String, Path, description = "Its id")), request_body = Content, responses((status = 200, description = "The session", body = Object)))]
+#[utoipa::path(post, operation_id = "send_session_message", path = "/sessions/{chat}/message", tag = "older clients", params(("chat" = String, Path, description = "Its id")), request_body = Content, responses((status = 200, description = "The session", body = Session)))]
 async fn message(
     State(server): State<Server>,
     signed: Signed,
     Path(name): Path<String>,
     Body(body): Body<Content>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Session>, Problem> {
     let (access, chat) = find_chat(&server, &signed, &name).await?;
     let wait = Wait { wait: Some(PATIENCE) };
     speak(&server, &signed, (access, chat), &HeaderMap::new(), wait, body.content).await?;
@@ -113,13 +182,13 @@ async fn message(
 }
 
 /// Decides what a session waits for.
-#[utoipa::path(post, path = "/sessions/{chat}/confirm", tag = "older clients", params(("chat" = String, Path, description = "Its id")), request_body = NewDecision, responses((status = 200, description = "The session", body = Object)))]
+#[utoipa::path(post, operation_id = "confirm_session_action", path = "/sessions/{chat}/confirm", tag = "older clients", params(("chat" = String, Path, description = "Its id")), request_body = NewDecision, responses((status = 200, description = "The session", body = Session)))]
 async fn confirm(
     State(server): State<Server>,
     signed: Signed,
     Path(name): Path<String>,
     Body(body): Body<NewDecision>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Session>, Problem> {
     let (access, chat) = find_chat(&server, &signed, &name).await?;
     let action = body.names().unwrap_or_default().to_owned();
     let (_, item) = approvals::find(&server, &signed, &action).await?;
@@ -131,12 +200,12 @@ async fn confirm(
 }
 
 /// Cancels what a session does.
-#[utoipa::path(post, path = "/sessions/{chat}/cancel", tag = "older clients", params(("chat" = String, Path, description = "Its id")), responses((status = 200, description = "The session", body = Object)))]
+#[utoipa::path(post, path = "/sessions/{chat}/cancel", tag = "older clients", params(("chat" = String, Path, description = "Its id")), responses((status = 200, description = "The session", body = Session)))]
 async fn cancel_session(
     State(server): State<Server>,
     signed: Signed,
     Path(name): Path<String>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Session>, Problem> {
     let (access, chat) = find_chat(&server, &signed, &name).await?;
     let access = signed.must(access, Role::Write, Right::Run)?;
     if let Some(tip) = chat.tip {
@@ -146,25 +215,29 @@ async fn cancel_session(
 }
 
 /// What the agent did in a session, one line for each call.
-#[utoipa::path(get, path = "/sessions/{chat}/logs", tag = "older clients", params(("chat" = String, Path, description = "Its id")), responses((status = 200, description = "Actions", body = Vec<Object>)))]
+#[utoipa::path(get, operation_id = "list_session_logs", path = "/sessions/{chat}/logs", tag = "older clients", params(("chat" = String, Path, description = "Its id")), responses((status = 200, description = "Actions", body = Vec<ActionLog>)))]
 async fn logs(
     State(server): State<Server>,
     signed: Signed,
     Path(name): Path<String>,
-) -> Result<Json<Vec<Value>>, Problem> {
+) -> Result<Json<Vec<ActionLog>>, Problem> {
     let (access, chat) = find_chat(&server, &signed, &name).await?;
     let short = |text: &str| text.chars().take(200).collect::<String>();
     let mut rows = Vec::new();
     for run in runs(&server, access, &chat).await? {
         for action in run.actions {
             let path = serde_json::from_str::<Value>(&action.arguments).ok();
-            rows.push(json!({
-                "id": action.call_id, "session_id": chat.id, "action_type": action.tool_name,
-                "target_path": path.and_then(|arguments| arguments["path"].as_str().map(str::to_owned)),
-                "input_summary": short(&action.arguments), "output_summary": short(&action.output.unwrap_or_default()),
-                "was_allowed": action.started_at.is_some(), "execution_time_ms": action.ms,
-                "created_at": action.started_at.or(action.finished_at),
-            }));
+            rows.push(ActionLog {
+                id: action.call_id.to_string(),
+                session_id: chat.id.to_string(),
+                action_type: action.tool_name,
+                target_path: path.and_then(|arguments| arguments["path"].as_str().map(str::to_owned)),
+                input_summary: short(&action.arguments),
+                output_summary: short(&action.output.unwrap_or_default()),
+                was_allowed: action.started_at.is_some(),
+                execution_time_ms: action.ms,
+                created_at: action.started_at.or(action.finished_at).map(Moment::from),
+            });
         }
     }
     Ok(Json(rows))
@@ -182,7 +255,7 @@ async fn runs(server: &Server, access: Access, chat: &ChatRow) -> Result<Vec<Run
 }
 
 /// A chat in the words of its clients.
-async fn session(server: &Server, access: Access, chat: &ChatRow) -> Result<Value, Problem> {
+async fn session(server: &Server, access: Access, chat: &ChatRow) -> Result<Session, Problem> {
     let reports = runs(server, access, chat).await?;
     let last = reports.last();
     let status = match last.map(|run| run.status) {
@@ -200,27 +273,28 @@ async fn session(server: &Server, access: Access, chat: &ChatRow) -> Result<Valu
         Some(_) => server.engine.store().approvals(access.workspace, &filter, SHOWN).await?,
         None => Vec::new(),
     };
-    let summary = |item: &ApprovalRow| {
-        let card = wire::approval(item, None, &Texts::default());
-        json!({"id": item.id, "type": item.tool, "summary": card["summary"], "requires_confirmation": true})
-    };
-    let actions: Vec<Value> = waiting.iter().map(summary).collect();
-    let mut messages = Vec::new();
-    for run in &reports {
-        messages.push(json!({
-            "role": "assistant", "content": run.result,
-            "pending_actions": if Some(run.id) == chat.tip { json!(actions) } else { json!([]) },
-        }));
-    }
-    let mut files: Vec<&String> = reports.iter().flat_map(|run| &run.files_modified).collect();
-    files.sort();
-    files.dedup();
-    Ok(json!({
-        "id": chat.id, "session_id": chat.id, "agent_id": chat.agent, "task_id": null, "user_id": chat.owner,
-        "status": status, "context": {}, "messages": messages, "pending_actions": actions, "files_modified": files,
-        "tokens_used": reports.iter().map(|run| run.token_usage.input + run.token_usage.output).sum::<u64>(),
-        "api_calls_made": reports.iter().map(|run| run.model_calls.len()).sum::<usize>(),
-        "started_at": chat.created_at, "completed_at": last.and_then(|run| run.finished_at),
-        "error_message": last.and_then(|run| run.error.as_ref()).map(|error| error.message.clone()),
-    }))
+    let actions: Vec<PendingAction> = waiting.iter().map(PendingAction::of).collect();
+    let messages = reports.iter().map(|run| SessionMessage {
+        role: "assistant",
+        content: run.result.clone(),
+        pending_actions: if Some(run.id) == chat.tip { actions.clone() } else { Vec::new() },
+    });
+    let files: BTreeSet<&String> = reports.iter().flat_map(|run| &run.files_modified).collect();
+    Ok(Session {
+        id: chat.id.to_string(),
+        session_id: chat.id.to_string(),
+        agent_id: chat.agent.to_string(),
+        task_id: None,
+        user_id: chat.owner.to_string(),
+        status,
+        context: BTreeMap::new(),
+        messages: messages.collect(),
+        pending_actions: actions,
+        files_modified: files.into_iter().cloned().collect(),
+        tokens_used: reports.iter().map(|run| run.token_usage.input + run.token_usage.output).sum(),
+        api_calls_made: reports.iter().map(|run| run.model_calls.len()).sum(),
+        started_at: chat.created_at.into(),
+        completed_at: last.and_then(|run| run.finished_at).map(Moment::from),
+        error_message: last.and_then(|run| run.error.as_ref()).map(|error| error.message.clone()),
+    })
 }

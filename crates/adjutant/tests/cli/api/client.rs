@@ -155,6 +155,7 @@ impl Client {
             }
         }
         reply.text = String::from_utf8_lossy(&bytes).into_owned();
+        super::contract::hold(method, path, &reply);
         reply
     }
 

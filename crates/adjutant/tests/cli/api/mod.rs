@@ -5,6 +5,7 @@ mod audit;
 mod chats;
 pub(crate) mod client;
 mod compat;
+mod contract;
 mod door;
 mod events;
 mod files;

@@ -1,0 +1,222 @@
+//! An agent, as it is written and as it is answered.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::words::{Autonomy, DataFlow, FileOperation, PermissionLevel, RoutingStrategy, ToolCategory};
+use crate::wire::Moment;
+
+/// An agent: a versioned configuration, with every default written out.
+#[derive(Serialize, ToSchema)]
+pub(in crate::http) struct Agent {
+    id: String,
+    workspace_id: String,
+    /// `user` for a person's own, `workspace` for everybody's.
+    owner: String,
+    /// The person it belongs to.
+    owner_id: Option<String>,
+    /// Raised by each change.
+    version: u64,
+    updated_at: Moment,
+    /// What it may touch, in words.
+    reach: String,
+    name: String,
+    slug: String,
+    description: String,
+    /// A picture for lists.
+    emoji: String,
+    /// What kind of work it does, for lists.
+    category: String,
+    /// Words in a message that speak for this agent when none is named.
+    keywords: Vec<String>,
+    /// A model by name, or `default`.
+    model: String,
+    /// Models that may stand in for it, in order.
+    fallback_models: Vec<String>,
+    routing: Option<RoutingStrategy>,
+    /// Sampling temperature; none is the provider's own.
+    temperature: Option<f64>,
+    /// Its instructions.
+    system_prompt: String,
+    scope: AgentScope,
+    can_read: bool,
+    can_write: bool,
+    can_create: bool,
+    can_delete: bool,
+    can_execute_code: bool,
+    can_access_integrations: bool,
+    permission_level: PermissionLevel,
+    categories: Vec<ToolCategory>,
+    tools: Vec<String>,
+    toolsets: Vec<String>,
+    denied_tools: Vec<String>,
+    allowed_hosts: AgentHosts,
+    autonomy: Autonomy,
+    flow: DataFlow,
+    /// Tools that always ask.
+    requires_approval: Vec<String>,
+    max_turns: u32,
+    max_tool_calls: u32,
+    /// Output tokens of one model call.
+    max_tokens_per_request: u32,
+    /// Model calls in one hour, over all its runs.
+    max_requests_per_hour: u32,
+    /// Calls a minute of single tools, by name.
+    tool_limits: BTreeMap<String, u32>,
+    /// What texts may hold at points of a run.
+    content_filter: Vec<ContentFilter>,
+    /// How long a question waits.
+    approval_expires_secs: u64,
+    budget: AgentBudget,
+    /// Whether it may run.
+    is_active: bool,
+    /// Free fields, never shown to a model.
+    metadata: BTreeMap<String, String>,
+}
+
+/// What an agent may touch: nothing that is not named.
+#[derive(Serialize, ToSchema)]
+struct AgentScope {
+    /// The notebooks it may be started on: ids, short names, or `*` for all.
+    notebooks: Option<Vec<String>>,
+    /// The folders it reaches.
+    folders: Option<Vec<AgentFolder>>,
+    /// The file names it reaches; without it every name.
+    file_types: Option<Vec<String>>,
+    /// What it may do there; without it whatever its flags allow.
+    operations: Option<Vec<FileOperation>>,
+}
+
+/// A folder pattern, for every operation or for some.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+enum AgentFolder {
+    Pattern(String),
+    Narrowed(NarrowedFolder),
+}
+
+/// A folder pattern that grants some operations only.
+#[derive(Serialize, ToSchema)]
+struct NarrowedFolder {
+    path: String,
+    operations: Vec<FileOperation>,
+}
+
+/// The hosts an agent may reach.
+#[derive(Serialize, ToSchema)]
+struct AgentHosts {
+    /// `name`, `*.name` for every sub-domain, an address, or `*` for every public name.
+    hosts: Option<Vec<String>>,
+    schemes: Option<Vec<String>>,
+    ports: Option<Vec<u16>>,
+    /// Networks that are not public and may be reached all the same.
+    allow_private: Option<Vec<String>>,
+    /// What the path must begin with.
+    path_prefix: Option<String>,
+}
+
+/// One entry of a content filter: a pattern or a category.
+#[derive(Serialize, ToSchema)]
+struct ContentFilter {
+    /// A regular expression.
+    pattern: Option<String>,
+    /// `secrets` or `personal`.
+    category: Option<String>,
+    /// `prompt`, `tool`, `input`, `output`, `memory`.
+    points: Vec<String>,
+    /// `block`, `redact`, `ask` or `label`.
+    action: String,
+}
+
+/// What an agent may spend, in dollars; none is no limit.
+#[derive(Serialize, ToSchema)]
+struct AgentBudget {
+    run_usd: Option<f64>,
+    day_usd: Option<f64>,
+    month_usd: Option<f64>,
+    /// Where spending in a month is pointed out.
+    alert_at_usd: Option<Vec<f64>>,
+    /// From this spending in a month on, new runs use `cheaper_model`.
+    soft_usd: Option<f64>,
+    cheaper_model: Option<String>,
+}
+
+/// An agent as a person writes it. Only the name is needed; what is left out gets its default, and a default grants nothing but
+/// reading inside the scope. What answers add is taken back unread, so that an agent can be sent back as it came.
+#[derive(Serialize, ToSchema)]
+#[schema(example = json!({"name": "Research", "scope": {"notebooks": ["*"], "folders": ["/notes"]}, "can_write": true}))]
+pub(in crate::http) struct AgentBody {
+    /// The workspace (id or short name); your only one without it.
+    workspace_id: Option<String>,
+    /// `user` (the default) or `workspace`.
+    owner: Option<String>,
+    name: Option<String>,
+    slug: Option<String>,
+    description: Option<String>,
+    emoji: Option<String>,
+    category: Option<String>,
+    keywords: Option<Vec<String>>,
+    /// A model, several in order, a strategy, or `default`.
+    model: Option<ModelChoice>,
+    fallback_models: Option<Vec<String>>,
+    routing: Option<RoutingStrategy>,
+    temperature: Option<f64>,
+    system_prompt: Option<String>,
+    scope: Option<AgentScope>,
+    can_read: Option<bool>,
+    can_write: Option<bool>,
+    can_create: Option<bool>,
+    can_delete: Option<bool>,
+    can_execute_code: Option<bool>,
+    can_access_integrations: Option<bool>,
+    permission_level: Option<PermissionLevel>,
+    categories: Option<Vec<ToolCategory>>,
+    tools: Option<Vec<String>>,
+    toolsets: Option<Vec<String>>,
+    denied_tools: Option<Vec<String>>,
+    /// A list of hosts, or a whole policy.
+    allowed_hosts: Option<HostChoice>,
+    autonomy: Option<Autonomy>,
+    flow: Option<DataFlow>,
+    requires_approval: Option<Vec<String>>,
+    max_turns: Option<u32>,
+    max_tool_calls: Option<u32>,
+    max_tokens_per_request: Option<u32>,
+    max_requests_per_hour: Option<u32>,
+    tool_limits: Option<BTreeMap<String, u32>>,
+    content_filter: Option<Vec<ContentFilter>>,
+    /// How long a question waits, such as `24h`.
+    approval_expires_in: Option<String>,
+    budget: Option<AgentBudget>,
+    is_active: Option<bool>,
+    metadata: Option<BTreeMap<String, String>>,
+}
+
+/// A model, or several in order.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+enum ModelChoice {
+    One(String),
+    InOrder(Vec<String>),
+}
+
+/// A list of hosts, or a whole policy.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+enum HostChoice {
+    List(Vec<String>),
+    Policy(AgentHosts),
+}
+
+/// What became of an agent that comes from a template.
+#[derive(Serialize, ToSchema)]
+pub(in crate::http) struct ResyncedAgent {
+    slug: String,
+    /// `made`, `changed` or `same`.
+    change: String,
+    agent_id: Option<String>,
+    /// The fields that differ from the template.
+    fields: Vec<String>,
+}
