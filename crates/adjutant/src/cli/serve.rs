@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use adjutant_core::audit::{Act, Deed};
 use adjutant_engine::{AuditLog, Invited, Rights, Secret, TokenAsk, Worker};
+use axum::serve::ListenerExt;
 use serde_json::{Map, Value};
-use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -15,7 +15,7 @@ use super::output::{say, tell};
 use super::version::VERSION;
 use crate::config::{Config, Environment};
 use crate::failure::{Exit, Failure};
-use crate::http::{self, About, Place, Server};
+use crate::http::{self, About, Patient, Place, Server};
 use crate::instance::{Beacon, Instance};
 
 /// How long open requests may take to end after the server was told to stop.
@@ -45,9 +45,8 @@ pub(super) async fn execute(mut context: Context, args: Args) -> Result<Exit, Fa
 
 async fn serve(context: &Context, config: &Config, instance: &Instance, open: bool) -> Result<(), Failure> {
     let link = first_owner(context, config, instance).await?;
-    let listener =
-        TcpListener::bind(config.listen.value).await.map_err(|error| unbound(config.listen.value, &error))?;
-    let address = listener.local_addr().map_err(|error| unbound(config.listen.value, &error))?;
+    let listener = Patient::bind(config.listen.value).map_err(|error| unbound(config.listen.value, &error))?;
+    let address = listener.address().map_err(|error| unbound(config.listen.value, &error))?;
     let url = format!("http://{address}");
     instance.note(&format!("serve on {url}"));
     // Nobody should be able to connect before a signal can end it in order.
@@ -129,14 +128,15 @@ fn bootstrap_token(env: &Environment) -> Result<Option<Secret>, Failure> {
 
 /// Serves until the signal comes, then lets open requests end, but not for ever.
 pub(super) async fn listen(
-    listener: TcpListener,
+    listener: Patient,
     server: Server,
     stop: impl Future<Output = ()> + Send + 'static,
     close: watch::Sender<bool>,
 ) -> std::io::Result<()> {
     let (stopped, told) = tokio::sync::oneshot::channel();
     let service = http::router(server).into_make_service_with_connect_info::<SocketAddr>();
-    let server = axum::serve(listener, service).with_graceful_shutdown(async move {
+    // Only a listener that is tapped hands on who connects.
+    let server = axum::serve(listener.tap_io(|_| {}), service).with_graceful_shutdown(async move {
         stop.await;
         // Streams end with a hint when to come back.
         let _ = close.send(true);

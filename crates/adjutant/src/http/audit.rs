@@ -173,7 +173,7 @@ impl Format {
 }
 
 /// Everything that a search finds, as JSON lines or CSV. It is recorded that it was exported.
-#[utoipa::path(get, operation_id = "export_audit", path = "/audit/export", tag = "audit", params(Sought), responses((status = 200, description = "The entries, newest first", body = String, content_type = "application/x-ndjson")))]
+#[utoipa::path(get, operation_id = "export_audit", path = "/audit/export", tag = "audit", params(Sought), responses((status = 200, description = "The entries, newest first", content((String = "application/x-ndjson"), (String = "text/csv")))))]
 async fn export(
     State(server): State<Server>,
     signed: Signed,

@@ -183,9 +183,18 @@ fn wants_json(headers: &HeaderMap) -> bool {
     accepted.flat_map(|line| line.split(',')).any(|kind| kind.trim().starts_with("application/json"))
 }
 
+/// A text file as a document, or a folder with what it holds.
+#[derive(ToSchema)]
+#[serde(untagged)]
+#[allow(dead_code, reason = "it only describes the answer")]
+enum FileOrFolder {
+    File(FileDocument),
+    Folder(Folder),
+}
+
 /// A file, with its hash as ETag: its bytes, or with `Accept: application/json` a document with its text. Of a folder, what it
 /// holds.
-#[utoipa::path(get, operation_id = "get_file", path = "/notebooks/{notebook}/files/{*path}", tag = "files", params(("notebook" = String, Path, description = "Id or short name"), ("path" = String, Path, description = "Its path"), Slice), responses((status = 200, description = "The file, or the folder", body = FileDocument), (status = 304, description = "You have it")))]
+#[utoipa::path(get, operation_id = "get_file", path = "/notebooks/{notebook}/files/{*path}", tag = "files", params(("notebook" = String, Path, description = "Id or short name"), ("path" = String, Path, description = "Its path"), Slice), responses((status = 200, description = "The file, or the folder", content((FileOrFolder = "application/json"), (String = "text/plain"), (Vec<u8> = "image/png"), (Vec<u8> = "image/jpeg"), (Vec<u8> = "image/gif"), (Vec<u8> = "image/webp"), (Vec<u8> = "application/octet-stream"))), (status = 304, description = "You have it")))]
 async fn get(
     State(server): State<Server>,
     signed: Signed,

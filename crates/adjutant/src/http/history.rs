@@ -88,7 +88,7 @@ struct FileHistory {
 }
 
 /// Who changed a file: which run, or which person. Changes made past Adjutant are not known. `?content=HASH` gives what it was.
-#[utoipa::path(get, operation_id = "get_file_history", path = "/notebooks/{notebook}/history/{*path}", tag = "files", params(("notebook" = String, Path, description = "Id or short name"), ("path" = String, Path, description = "The path of the file"), Wanted), responses((status = 200, description = "Its changes, newest first, or a content", body = FileHistory)))]
+#[utoipa::path(get, operation_id = "get_file_history", path = "/notebooks/{notebook}/history/{*path}", tag = "files", params(("notebook" = String, Path, description = "Id or short name"), ("path" = String, Path, description = "The path of the file"), Wanted), responses((status = 200, description = "Its changes, newest first, or a content", content((FileHistory = "application/json"), (String = "text/plain"), (Vec<u8> = "image/png"), (Vec<u8> = "image/jpeg"), (Vec<u8> = "image/gif"), (Vec<u8> = "image/webp"), (Vec<u8> = "application/octet-stream")))))]
 async fn history(
     State(server): State<Server>,
     signed: Signed,

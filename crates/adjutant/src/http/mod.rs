@@ -28,6 +28,7 @@ mod news;
 mod once;
 mod openapi;
 mod page;
+mod patience;
 mod people;
 mod problem;
 mod provider_keys;
@@ -58,6 +59,7 @@ use axum::{Router, middleware};
 use utoipa_axum::router::OpenApiRouter;
 
 use self::document::Document;
+pub(crate) use self::patience::Patient;
 use self::problem::{Kind, Problem};
 pub(crate) use self::server::{About, Place, Server};
 

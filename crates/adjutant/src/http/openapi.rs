@@ -116,14 +116,26 @@ pub(super) fn finish(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi:
         .description("A problem: what happened, what was not done, what to do next")
         .content("application/problem+json", problem)
         .build();
+    let elsewhere = ResponseBuilder::new()
+        .description("The stream of the run that a request with the same Idempotency-Key started: see `Location`")
+        .build();
     name_entries(components);
     document.servers = Some(vec![utoipa::openapi::Server::new("/")]);
     // What stands for several parts of a path in the router is one parameter for everybody else.
     let paths = std::mem::take(&mut document.paths.paths);
     document.paths.paths = paths.into_iter().map(|(path, item)| (path.replace("{*", "{"), item)).collect();
     for item in document.paths.paths.values_mut() {
-        let operations = [&mut item.get, &mut item.put, &mut item.post, &mut item.delete, &mut item.patch];
-        for operation in operations.into_iter().flatten() {
+        let others = [&mut item.get, &mut item.put, &mut item.delete, &mut item.patch];
+        let others = others.into_iter().flatten().map(|operation| (false, operation));
+        let operations = others.chain(item.post.as_mut().map(|operation| (true, operation)));
+        for (is_post, operation) in operations {
+            let streams = operation.responses.responses.values().any(|response| match response {
+                RefOr::T(response) => response.content.contains_key("text/event-stream"),
+                RefOr::Ref(_) => false,
+            });
+            if streams && is_post {
+                operation.responses.responses.insert("303".to_owned(), RefOr::T(elsewhere.clone()));
+            }
             for status in ["4XX", "5XX"] {
                 operation.responses.responses.insert(status.to_owned(), RefOr::T(refused.clone()));
             }

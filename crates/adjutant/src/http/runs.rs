@@ -216,7 +216,7 @@ async fn get(
 /// A run, or a message that waits until its chat is free.
 #[derive(ToSchema)]
 #[serde(untagged)]
-#[allow(dead_code, reason = "it only describes the answer")]
+#[allow(dead_code, clippy::large_enum_variant, reason = "it only describes the answer")]
 enum RunOrMessage {
     Run(RunDocument),
     Waits(WaitingMessage),

@@ -93,7 +93,7 @@ fn bad(field: &str, why: &str) -> Problem {
 }
 
 /// What was spent: by day, agent, model, person, key or run. `format=csv` gives a file. Admins see all, others what was spent for them.
-#[utoipa::path(get, operation_id = "list_usage", path = "/usage", tag = "money", params(Wanted), responses((status = 200, description = "Usage", body = UsageList)))]
+#[utoipa::path(get, operation_id = "list_usage", path = "/usage", tag = "money", params(Wanted), responses((status = 200, description = "Usage", content((UsageList = "application/json"), (String = "text/csv")))))]
 async fn usage(
     State(server): State<Server>,
     signed: Signed,

@@ -5,14 +5,13 @@ use std::net::Ipv4Addr;
 
 use adjutant_engine::{Secret, Worker};
 use secrecy::SecretString;
-use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
 use crate::cli::remote::Remote;
 use crate::cli::{Context, serve};
 use crate::failure::Failure;
-use crate::http::{About, Place, Server};
+use crate::http::{About, Patient, Place, Server};
 use crate::instance::{Beacon, Instance};
 
 /// A server in this process.
@@ -45,8 +44,8 @@ impl Host {
             Failure::other(format!("The chat cannot listen on this machine: {error}. Nothing was started."))
         };
         let config = context.config()?;
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(unbound)?;
-        let url = format!("http://{}", listener.local_addr().map_err(unbound)?);
+        let listener = Patient::bind((Ipv4Addr::LOCALHOST, 0).into()).map_err(unbound)?;
+        let url = format!("http://{}", listener.address().map_err(unbound)?);
         let token = Secret::new(instance.engine.env(), "adj_");
         let remote = Remote::at(&url, SecretString::from(token.expose().to_owned()))?;
         let worker = instance.engine.start_worker().await?;

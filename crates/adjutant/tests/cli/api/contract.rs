@@ -11,15 +11,39 @@ use super::client::Reply;
 /// The description, with every object closed: a field that is not described is a breach, though clients must bear it.
 static CONTRACT: LazyLock<Value> = LazyLock::new(|| {
     let mut document: Value = serde_json::from_str(include_str!("../../../../../docs/openapi.json")).unwrap();
-    close(&mut document["components"]["schemas"]);
+    let mut parts = Vec::new();
+    put_together(&document["components"]["schemas"], &mut parts);
+    for (name, schema) in document["components"]["schemas"].as_object_mut().unwrap() {
+        // A part of several is closed where they are put together.
+        if !parts.contains(name) {
+            close(schema);
+        }
+    }
     document
 });
 
 /// Schemas that were made ready, by where they stand.
 static READY: LazyLock<Mutex<BTreeMap<String, &'static Validator>>> = LazyLock::new(Mutex::default);
 
+/// The names of schemas that are parts of others.
+fn put_together(schema: &Value, parts: &mut Vec<String>) {
+    match schema {
+        Value::Object(fields) => {
+            let names = fields.get("allOf").and_then(Value::as_array).into_iter().flatten();
+            let names = names.filter_map(|part| part["$ref"].as_str()?.rsplit('/').next().map(str::to_owned));
+            parts.extend(names);
+            fields.values().for_each(|inner| put_together(inner, parts));
+        }
+        Value::Array(list) => list.iter().for_each(|inner| put_together(inner, parts)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
 fn close(schema: &mut Value) {
     match schema {
+        Value::Object(fields) if fields.contains_key("allOf") => {
+            fields.insert("unevaluatedProperties".to_owned(), json!(false));
+        }
         Value::Object(fields) => {
             if fields.contains_key("properties") && !fields.contains_key("additionalProperties") {
                 fields.insert("additionalProperties".to_owned(), json!(false));
@@ -66,7 +90,7 @@ pub(crate) fn hold(method: &str, path: &str, reply: &Reply) {
     let Some(schema) = content.and_then(|content| content.get(kind)).map(|content| &content["schema"]) else {
         panic!("{method} {pattern} is not described to answer {key} as `{kind}`: {reply:?}");
     };
-    if !kind.ends_with("json") {
+    if !matches!(kind, "application/json" | "application/problem+json") {
         return;
     }
     let validator = *READY.lock().unwrap().entry(format!("{method} {pattern} {key} {kind}")).or_insert_with(|| {
