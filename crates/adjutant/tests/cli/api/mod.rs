@@ -6,6 +6,7 @@ mod chats;
 pub(crate) mod client;
 mod compat;
 mod contract;
+mod crowd;
 mod door;
 mod events;
 mod files;
