@@ -252,7 +252,7 @@ impl Driver {
                 Some(started) => {
                     self.keep_before(&started, &world).await;
                     let taking = self.taking(&agent, &started);
-                    self.mark_intended(&started);
+                    self.mark_intended(&started).await;
                     self.log.push_taking(started, taking)?;
                 }
                 None => self.end_without_tool(id)?,

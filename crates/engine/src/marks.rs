@@ -15,13 +15,30 @@ use crate::driver::Driver;
 use crate::error::EngineError;
 
 impl Driver {
-    /// Marks what a call is meant to leave behind, in the very append that announces it: nobody can read it unmarked.
-    pub(crate) fn mark_intended(&mut self, started: &CallStarted) {
-        if self.state().labels.untrusted {
+    /// Marks what a call is meant to leave behind, in the very append that announces it: nobody can read it unmarked. What is
+    /// changed by a run that read nothing untrusted stays marked if it was: a part of it may be what it was.
+    pub(crate) async fn mark_intended(&mut self, started: &CallStarted) {
+        if self.state().labels.untrusted || self.changes_marked(started).await {
             let intended = started.intended.iter().flat_map(|target| &target.0);
             let contents: Vec<_> = intended.filter_map(|(path, hash)| Some((path.clone(), (*hash)?))).collect();
             self.mark(contents);
         }
+    }
+
+    async fn changes_marked(&self, started: &CallStarted) -> bool {
+        let Some(notebook) = self.state().start.as_ref().and_then(|start| start.notebook) else { return false };
+        for (path, before) in &started.target.0 {
+            let Some(before) = before else { continue };
+            match self.engine.store().marks(self.log.workspace, notebook, path).await {
+                Ok(marks) if !marks.iter().any(|mark| mark.path == *path && mark.hash == *before) => {}
+                Ok(_) => return true,
+                Err(error) => {
+                    tracing::warn!(run = %self.log.run, %error, "marks cannot be read; what is changed stays marked");
+                    return true;
+                }
+            }
+        }
+        false
     }
 
     /// Marks what a call left behind: what its tool did not say beforehand is marked with its result.

@@ -64,6 +64,8 @@ pub struct InviteRow {
     pub role: Option<String>,
     /// Whose password it renews.
     pub user: Option<UserId>,
+    /// Who made it: it is good while they may make such links; none for a set-up link, which the operator makes.
+    pub made_by: Option<UserId>,
     /// When it was made.
     pub created_at: Time,
     /// Until when it is good.
@@ -142,9 +144,10 @@ impl Store {
         if row.kind == "setup" {
             tx.run("DELETE FROM invites WHERE kind = 'setup'", vec![]).await?;
         }
-        let text = "INSERT INTO invites (hash, kind, workspace, role, person, created_at, expires_at) \
-                    VALUES ($1, $2, $3, $4, $5, $6, $7)";
-        let args = args![row.hash, &row.kind, row.workspace, &row.role, row.user, row.created_at, row.expires_at];
+        let text = "INSERT INTO invites (hash, kind, workspace, role, person, made_by, created_at, expires_at) \
+                    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+        let InviteRow { hash, kind, workspace, role, user, made_by, created_at, expires_at } = row;
+        let args = args![*hash, kind, *workspace, role, *user, *made_by, *created_at, *expires_at];
         tx.run(text, args).await?;
         tx.commit().await
     }
@@ -232,7 +235,10 @@ impl Store {
 }
 
 const USE_INVITE: &str = "UPDATE invites SET used_at = $3 \
-     WHERE hash = $1 AND kind = $2 AND used_at IS NULL AND expires_at > $3 RETURNING workspace, role, person";
+     WHERE hash = $1 AND kind = $2 AND used_at IS NULL AND expires_at > $3 AND (made_by IS NULL OR EXISTS \
+     (SELECT 1 FROM users u WHERE u.id = invites.made_by AND u.active = 1 AND (u.owner = 1 OR EXISTS \
+     (SELECT 1 FROM members m WHERE m.person = u.id AND m.workspace = invites.workspace AND m.role = 'admin')))) \
+     RETURNING workspace, role, person";
 
 fn read_token(mut row: Row) -> Result<TokenRow, StoreError> {
     Ok(TokenRow {

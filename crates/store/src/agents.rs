@@ -4,6 +4,7 @@ use adjutant_core::id::{AgentId, WorkspaceId};
 
 use crate::db::Tx;
 use crate::row::AgentRow;
+use crate::seal::Scope;
 use crate::tenants::one;
 use crate::value::{Row, args};
 use crate::{Store, StoreError};
@@ -81,18 +82,14 @@ impl Store {
         let rows = sql.db.read(format!("{ANY} ORDER BY v.version DESC"), args![workspace, id]).await?;
         rows.into_iter().map(read).collect()
     }
+}
 
-    /// Takes an agent away. Its versions stay, because runs refer to them.
-    ///
-    /// # Errors
-    /// [`StoreError::Stale`] when the current version is another one.
-    pub async fn delete_agent(&self, workspace: WorkspaceId, id: AgentId, version: u64) -> Result<(), StoreError> {
-        let sql = sql!(self, memory => memory.delete_agent(workspace, id, version));
-        let text = "DELETE FROM agents WHERE workspace = $1 AND id = $2 AND version = $3";
-        match sql.db.write(text, args![workspace, id, version]).await? {
-            0 => Err(StoreError::Stale { fenced: false }),
-            _ => Ok(()),
-        }
+/// Takes an agent away; Stale when the current version is another one.
+pub(crate) async fn delete(tx: &mut Tx, scope: Scope, id: AgentId, version: u64) -> Result<(), StoreError> {
+    let text = "DELETE FROM agents WHERE workspace = $1 AND id = $2 AND version = $3";
+    match tx.run(text, args![scope, id, version]).await? {
+        0 => Err(StoreError::Stale { fenced: false }),
+        _ => Ok(()),
     }
 }
 

@@ -237,6 +237,7 @@ async fn carry_out(tx: &mut Tx, batch: &[Box<Prepared>], verdicts: &Verdicts) ->
     for (append, _) in batch.iter().zip(verdicts).filter(|(_, verdict)| verdict.is_ok()) {
         match &append.doing {
             Some(Doing::SaveAgent(row)) => agents::save(tx, row, row.version.saturating_sub(1)).await?,
+            Some(Doing::DeleteAgent(id, version)) => agents::delete(tx, append.scope, *id, *version).await?,
             Some(Doing::RemoveRule(id)) => rules::remove(tx, append.scope, *id).await?,
             Some(Doing::Admit(change)) => admission::admit(tx, change).await?,
             Some(Doing::Key(change)) => provider_keys::change(tx, append.scope, change).await?,

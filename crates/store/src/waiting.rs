@@ -132,14 +132,18 @@ impl Store {
     ///
     /// # Errors
     /// Those of the database.
-    pub async fn chats_waited_for(&self, limit: u32) -> Result<Vec<(WorkspaceId, ChatId, bool)>, StoreError> {
-        let sql = sql!(self, memory => memory.chats_waited_for(limit));
+    pub async fn chats_waited_for(
+        &self,
+        limit: u32,
+        skip: u32,
+    ) -> Result<Vec<(WorkspaceId, ChatId, bool)>, StoreError> {
+        let sql = sql!(self, memory => memory.chats_waited_for(limit, skip));
         let text = "SELECT w.workspace, w.chat, CAST(MAX(CASE WHEN c.tip IS NULL OR r.ended_at IS NOT NULL THEN 1 ELSE 0 END) AS BIGINT) \
                     FROM waiting_messages w \
                     JOIN chats c ON c.workspace = w.workspace AND c.id = w.chat \
                     LEFT JOIN runs r ON r.workspace = c.workspace AND r.id = c.tip \
-                    WHERE w.failed = 0 GROUP BY w.workspace, w.chat ORDER BY 3 DESC, MIN(w.id) LIMIT $1";
-        let rows = sql.db.read(text, args![limit]).await?;
+                    WHERE w.failed = 0 GROUP BY w.workspace, w.chat ORDER BY 3 DESC, MIN(w.id) LIMIT $1 OFFSET $2";
+        let rows = sql.db.read(text, args![limit, skip]).await?;
         rows.into_iter().map(|mut row| Ok((row.take()?, row.take()?, row.take::<u64>()? == 1))).collect()
     }
 }

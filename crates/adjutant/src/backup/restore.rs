@@ -1,6 +1,8 @@
 //! Putting a backup back. The file is checked to its end first; everything is made beside the place where it shall be, opened
 //! with its key and verified; only then it takes that place, at once. Whatever goes wrong before leaves nothing.
 
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use adjutant_engine::store::{StoreError, Target};
@@ -100,7 +102,9 @@ impl Beside {
         let mut name = data.file_name().unwrap_or_default().to_owned();
         name.push(format!(".restoring-{}", std::process::id()));
         let path = data.with_file_name(name);
-        make(&path).map_err(|error| unusable(&path, &error))?;
+        // The folder itself must be new: one that somebody else put there would see everything.
+        let made = path.parent().map_or(Ok(()), make).and_then(|()| DirBuilder::new().mode(0o700).create(&path));
+        made.map_err(|error| unusable(&path, &error))?;
         Ok(Self { path })
     }
 

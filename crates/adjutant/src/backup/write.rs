@@ -82,7 +82,12 @@ async fn fill(config: &Config, partial: &Path, progress: Progress<'_>) -> Result
     }
     .about();
     let failed = |error: std::io::Error| unwritten(partial, &error);
-    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(partial).map_err(failed)?;
+    // What an interrupted backup left is taken away; a file or a link of somebody else is never written to.
+    match std::fs::remove_file(partial) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
+        _ => {}
+    }
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(partial).map_err(failed)?;
     let mut writer = Writer::begin(file).map_err(failed)?;
     writer.put(&Frame::About(Box::new(about.clone()))).map_err(failed)?;
     let mut summary = Summary::default();

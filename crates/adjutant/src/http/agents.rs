@@ -16,7 +16,7 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::ask::{Asked, Body};
+use super::ask::{Asked, Body, the_one};
 use super::door::{Access, Signed};
 use super::page::{Page, all};
 use super::problem::{Kind, Problem};
@@ -43,14 +43,15 @@ pub(super) async fn find_agent(
     workspace: Option<&str>,
     name: &str,
 ) -> Result<(Access, AgentRow), Problem> {
+    let mut found = Vec::new();
     for access in signed.workspaces(workspace)? {
         match server.engine.find_agent(access.workspace, name).await {
-            Ok(row) if row.owner.is_none_or(|owner| access.may_see(owner, false)) => return Ok((access, row)),
+            Ok(row) if row.owner.is_none_or(|owner| access.may_see(owner, false)) => found.push((access, row)),
             Ok(_) | Err(EngineError::NotFound { .. }) => {}
             Err(other) => return Err(other.into()),
         }
     }
-    Err(Problem::not_found("agent", name))
+    the_one("agent", name, found)
 }
 
 /// The workspaces that a list reaches into, each with the agent it is narrowed to. Where there is no such agent there is
@@ -321,7 +322,7 @@ async fn delete(
 ) -> Result<StatusCode, Problem> {
     let (access, row) = changed(&server, &signed, &name).await?;
     same(&headers, &row)?;
-    server.engine.store().delete_agent(access.workspace, row.id, row.version).await?;
+    server.engine.delete_agent(Actor::User(access.user), &row).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -180,6 +180,11 @@ pub(super) async fn decided(server: &Server, signed: &Signed, name: &str, body: 
         let text = "Only whoever started the run, the owner of the agent, or an admin may decide. Nothing was decided.";
         return Err(Problem::forbidden(text));
     }
+    if body.scope == Some(GrantScope::Always) && !owns && access.role < Role::Admin {
+        let text = "An approval for always changes the agent for everybody, so it takes the owner of the agent or an admin. \
+                    Nothing was decided.";
+        return Err(Problem::forbidden(text).hint("approve it for this run or this chat"));
+    }
     if row.kind == word_of(ApprovalKind::Budget) && access.role < Role::Admin {
         let state = server.engine.run_state(access.workspace, row.run).await?;
         let own = state.budget_items.get(&row.id).is_some_and(|item| item.ask.purse == RUN_PURSE);

@@ -125,6 +125,21 @@ where
     parsed.map(Some)
 }
 
+/// What was found by a name in all workspaces of the caller. A short name that is in two of them means neither: somebody who
+/// lets you into their workspace must not come between you and yours.
+///
+/// # Errors
+/// 404 for nothing, 422 for more than one.
+pub(super) fn the_one<T>(what: &'static str, name: &str, mut found: Vec<T>) -> Result<T, Problem> {
+    if found.len() > 1 {
+        return Err(Problem::invalid(format!(
+            "Several of your workspaces have the {what} `{name}`. Nothing was done."
+        ))
+        .hint(format!("use the id of the {what}, or name the workspace where the request can")));
+    }
+    found.pop().ok_or_else(|| Problem::not_found(what, name))
+}
+
 #[cfg(test)]
 mod tests {
     use serde::Deserialize;

@@ -18,7 +18,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::ask::{Asked, Body, whole};
+use super::ask::{Asked, Body, the_one, whole};
 use super::door::{Access, Signed};
 use super::page::{Slice, limit};
 use super::problem::{Kind, Problem};
@@ -43,17 +43,16 @@ pub(super) async fn place(
     notebook: &str,
     path: &str,
 ) -> Result<(Access, NotePlace), Problem> {
+    let mut found = Vec::new();
     for access in signed.workspaces(None)? {
-        let found = match notebook.parse::<NotebookId>() {
+        let row = match notebook.parse::<NotebookId>() {
             Ok(id) => server.engine.store().notebook(access.workspace, id).await?,
             Err(_) => server.engine.store().notebook_by_slug(access.workspace, notebook).await?,
         };
-        if let Some(row) = found {
-            let path = read_path(path)?;
-            return Ok((access, NotePlace { workspace: access.workspace, notebook: row.id, path }));
-        }
+        found.extend(row.map(|row| (access, row)));
     }
-    Err(Problem::not_found("notebook", notebook))
+    let (access, row) = the_one("notebook", notebook, found)?;
+    Ok((access, NotePlace { workspace: access.workspace, notebook: row.id, path: read_path(path)? }))
 }
 
 fn read_path(path: &str) -> Result<NotePath, Problem> {

@@ -3,6 +3,7 @@
 
 use adjutant_core::content::Hash;
 use adjutant_core::time::Time;
+use adjutant_engine::Via;
 use adjutant_engine::store::row::Reply;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
@@ -66,7 +67,7 @@ async fn answer(
 ) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
     let body = whole(Request::new(body), server).await?;
-    let asked = fingerprint(&parts.method, &parts.uri.to_string(), &body);
+    let asked = fingerprint(signed.caller.via, &parts.method, &parts.uri.to_string(), &body);
     let (user, store, now) = (signed.caller.user, server.engine.store(), server.engine.env().now());
     let oldest = Time::from_millis(now.millis() - KEPT_MILLIS);
     match store.take_key(user, key, asked, now, oldest).await? {
@@ -101,8 +102,13 @@ async fn answer(
     })
 }
 
-fn fingerprint(method: &Method, uri: &str, body: &Bytes) -> Hash {
-    let mut text = format!("{method} {uri}\n").into_bytes();
+/// What is compared: also which token asks, because what one was answered is not for another with fewer rights.
+fn fingerprint(via: Via, method: &Method, uri: &str, body: &Bytes) -> Hash {
+    let token = match via {
+        Via::Token(id) => id.to_string(),
+        Via::Session | Via::Local => String::new(),
+    };
+    let mut text = format!("{token} {method} {uri}\n").into_bytes();
     text.extend_from_slice(body);
     Hash::of(&text)
 }
@@ -126,9 +132,26 @@ async fn keep(response: Response) -> (Response, Option<Vec<u8>>) {
     };
     let names = [header::CONTENT_TYPE, header::LOCATION, header::ETAG];
     let headers = names.iter().filter_map(|name| Some((name.to_string(), header(name)?.to_owned()))).collect();
-    let body = String::from_utf8_lossy(&bytes).into_owned();
+    let body = match parts.extensions.get::<ShownOnce>() {
+        Some(once) => once.without(&bytes),
+        None => String::from_utf8_lossy(&bytes).into_owned(),
+    };
     let kept = Kept { status: parts.status.as_u16(), headers, body };
     (Response::from_parts(parts, Body::from(bytes)), serde_json::to_vec(&kept).ok())
+}
+
+/// Goes with an answer that holds a secret: what is kept of it is without these fields, so a second answer is, too.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ShownOnce(pub(super) &'static [&'static str]);
+
+impl ShownOnce {
+    fn without(self, bytes: &[u8]) -> String {
+        let Ok(mut body) = serde_json::from_slice::<serde_json::Value>(bytes) else { return String::new() };
+        for field in self.0.iter().filter(|field| body.get(*field).is_some()).collect::<Vec<_>>() {
+            body[*field] = "".into();
+        }
+        body.to_string()
+    }
 }
 
 fn repeat(reply: &[u8]) -> Response {

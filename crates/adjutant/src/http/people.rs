@@ -5,10 +5,10 @@ use adjutant_core::id::{TokenId, UserId};
 use adjutant_core::time::Time;
 use adjutant_engine::store::row::{LoginRow, TokenRow};
 use adjutant_engine::{Caller, Engine, Invited, Right, Rights, Role, TokenAsk, Via};
-use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -16,6 +16,7 @@ use utoipa_axum::routes;
 
 use super::ask::{Body, id};
 use super::door::Signed;
+use super::once::ShownOnce;
 use super::page::{Page, all};
 use super::problem::Problem;
 use super::server::Server;
@@ -172,6 +173,8 @@ pub(super) struct Link {
 }
 
 impl Link {
+    pub(super) const ONCE: Extension<ShownOnce> = Extension(ShownOnce(&["link", "token"]));
+
     pub(super) fn new(place: &str, invited: &Invited) -> Self {
         let token = invited.secret.expose().to_owned();
         Self { link: format!("{place}={token}"), token, expires_at: invited.expires_at.into() }
@@ -184,13 +187,15 @@ async fn reset_user(
     State(server): State<Server>,
     signed: Signed,
     Path(user): Path<String>,
-) -> Result<(StatusCode, Json<Link>), Problem> {
+) -> Result<(StatusCode, Extension<ShownOnce>, Json<Link>), Problem> {
     signed.need_owner()?;
+    // Whoever follows the link signs in and decides: a token that may not decide must not get there this way.
+    signed.need(Right::Decide)?;
     let login = find(&server.engine, &user).await?;
     let made = format!("{} may choose a new password", login.name);
     server.record(Deed::LinkMade, Some(signed.caller.user), made).await?;
-    let invited = server.engine.invite_password(login.id).await?;
-    Ok((StatusCode::CREATED, Json(Link::new("/login#renew", &invited))))
+    let invited = server.engine.invite_password(signed.caller.user, login.id).await?;
+    Ok((StatusCode::CREATED, Link::ONCE, Json(Link::new("/login#renew", &invited))))
 }
 
 /// A person by id or name.
@@ -267,7 +272,7 @@ async fn create_token(
     State(server): State<Server>,
     signed: Signed,
     Body(body): Body<NewToken>,
-) -> Result<(StatusCode, Json<Token>), Problem> {
+) -> Result<(StatusCode, Extension<ShownOnce>, Json<Token>), Problem> {
     // A token that could make tokens would outlive its own revocation.
     signed.need(Right::Admin)?;
     let mut rights = Vec::new();
@@ -281,7 +286,7 @@ async fn create_token(
     }
     let workspace = match &body.workspace_id {
         Some(name) => Some(signed.workspace(name, Role::Read, Right::Read)?.workspace),
-        None => None,
+        None => signed.caller.only,
     };
     if body.expires_at.is_some_and(|at| at <= server.engine.env().now()) {
         return Err(
@@ -289,10 +294,12 @@ async fn create_token(
         );
     }
     let rights = if body.scopes.is_some() { Rights::of(rights) } else { Rights::ordinary() };
-    let ask = TokenAsk { name: body.name, rights, workspace, expires_at: body.expires_at };
+    // A token reaches no further and lasts no longer than the one that makes it.
+    let expires_at = [body.expires_at, signed.caller.until].into_iter().flatten().min();
+    let ask = TokenAsk { name: body.name, rights, workspace, expires_at };
     let (row, secret) = server.engine.create_token(signed.caller.user, ask).await?;
     let shown = Token { token: Some(secret.expose().to_owned()), ..token(&row) };
-    Ok((StatusCode::CREATED, Json(shown)))
+    Ok((StatusCode::CREATED, Extension(ShownOnce(&["token"])), Json(shown)))
 }
 
 /// Takes a token of yours away. Its streams end within a second.

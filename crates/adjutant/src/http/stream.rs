@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use adjutant_core::id::RunId;
+use adjutant_core::id::{ChatId, RunId};
 use adjutant_core::run::status::Status;
 use adjutant_engine::EngineError;
 use axum::body::{Body, Bytes};
@@ -134,6 +134,8 @@ pub(super) struct Reader {
     credential: Credential,
     access: Access,
     run: RunId,
+    /// The chat whose sharing lets them read it, where it is neither theirs nor are they an admin.
+    shared: Option<ChatId>,
     after: u64,
     /// Up to here the log is read; beyond it the line tells.
     head: u64,
@@ -158,6 +160,7 @@ impl Reader {
         if Status::parse(&row.state.status).is_some_and(Status::is_end) && after >= row.head.seq {
             return Ok(None);
         }
+        let shared = (!access.may_see(row.initiator, false)).then_some(row.chat);
         let receiver = server.lines.join(&server.engine, access.workspace, run, row.head.seq);
         // Whatever the line told before we joined it is in the log by now.
         let head = server.engine.run_row(access.workspace, run).await?.head.seq;
@@ -167,6 +170,7 @@ impl Reader {
             credential: signed.credential.clone(),
             access,
             run,
+            shared,
             after,
             head,
             receiver,
@@ -276,13 +280,18 @@ impl Reader {
         }
     }
 
-    /// Whether whoever reads is still somebody in this workspace.
+    /// Whether whoever reads is still somebody in this workspace, and the chat still shared with them.
     async fn may_read(&self) -> bool {
         match self.server.caller(&self.credential).await {
-            Ok(caller) => caller.role(self.access.workspace).is_some(),
+            Ok(caller) if caller.role(self.access.workspace).is_none() => return false,
             // A database that is away for a moment says nothing about anybody.
-            Err(EngineError::Store(_)) => true,
-            Err(_) => false,
+            Ok(_) | Err(EngineError::Store(_)) => {}
+            Err(_) => return false,
+        }
+        let Some(chat) = self.shared else { return true };
+        match self.server.engine.store().chat(self.access.workspace, chat).await {
+            Ok(chat) => chat.is_some_and(|chat| self.access.may_see(chat.owner, chat.shared)),
+            Err(_) => true,
         }
     }
 }

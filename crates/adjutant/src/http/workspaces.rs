@@ -5,9 +5,9 @@ use adjutant_core::guard::policy::slug_of;
 use adjutant_core::id::UserId;
 use adjutant_engine::store::row::{MemberRow, NotebookRow, WorkspaceRow};
 use adjutant_engine::{Right, Role, UnknownWord};
-use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -15,6 +15,7 @@ use utoipa_axum::routes;
 
 use super::ask::Body;
 use super::door::{Access, Signed};
+use super::once::ShownOnce;
 use super::page::{Page, all};
 use super::people::{self, Link};
 use super::problem::Problem;
@@ -161,6 +162,11 @@ async fn administered(server: &Server, signed: &Signed, name: &str) -> Result<Ac
     }
 }
 
+/// Members who may decide are made by those who may: a token without that right would come to it by a person of its own.
+fn may_give(signed: &Signed, role: Role) -> Result<(), Problem> {
+    if role > Role::Read { signed.need(Right::Decide) } else { Ok(()) }
+}
+
 /// Lets a person in, or changes what they may do. For admins, and for the owner of the instance.
 #[utoipa::path(put, path = "/workspaces/{workspace}/members/{user}", tag = "workspaces", params(("workspace" = String, Path, description = "Id or short name"), ("user" = String, Path, description = "Id or name")), request_body = NewRole, responses((status = 200, description = "The member", body = Member)))]
 async fn put_member(
@@ -171,6 +177,7 @@ async fn put_member(
 ) -> Result<Json<Member>, Problem> {
     let access = administered(&server, &signed, &name).await?;
     let (login, role) = (people::find(&server.engine, &user).await?, role(&body.role)?);
+    may_give(&signed, role)?;
     server.engine.put_member(access.user, access.workspace, &login, role).await?;
     server.forget_callers();
     let members = server.engine.store().members(access.workspace).await?;
@@ -202,13 +209,14 @@ async fn invite(
     signed: Signed,
     Path(name): Path<String>,
     Body(body): Body<NewRole>,
-) -> Result<(StatusCode, Json<Link>), Problem> {
+) -> Result<(StatusCode, Extension<ShownOnce>, Json<Link>), Problem> {
     let access = signed.workspace(&name, Role::Admin, Right::Admin)?;
     let role = role(&body.role)?;
+    may_give(&signed, role)?;
     let made = format!("one new person may have the role {role} in {}", access.workspace);
     server.record(Deed::LinkMade, Some(access.user), made).await?;
-    let invited = server.engine.invite_member(access.workspace, role).await?;
-    Ok((StatusCode::CREATED, Json(Link::new("/login#invite", &invited))))
+    let invited = server.engine.invite_member(access.user, access.workspace, role).await?;
+    Ok((StatusCode::CREATED, Link::ONCE, Json(Link::new("/login#invite", &invited))))
 }
 
 /// A folder tree of files.

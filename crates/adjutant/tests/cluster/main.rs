@@ -10,6 +10,8 @@ use house::Base;
 
 #[path = "../cli/api/client.rs"]
 mod client;
+#[path = "../cli/api/contract.rs"]
+mod contract;
 #[path = "../cli/house.rs"]
 mod house;
 mod money;

@@ -38,6 +38,8 @@ deeds! {
     AgentSaved "agent_saved";
     /// An agent was switched on or off.
     AgentSwitched "agent_switched";
+    /// An agent was taken away.
+    AgentRemoved "agent_removed";
     /// A standing rule was made or changed.
     RuleSaved "rule_saved";
     /// A standing rule was taken away.

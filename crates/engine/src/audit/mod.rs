@@ -163,7 +163,7 @@ impl Engine {
                 entries: vec![entry],
             };
             match self.store().append(append).await {
-                Err(StoreError::Stale { .. }) if self.is_still_due(&done).await? => {}
+                Err(StoreError::Stale { .. }) if self.is_still_due(log.tenant(), &done).await? => {}
                 written => return Ok(written?),
             }
         }
@@ -171,10 +171,14 @@ impl Engine {
     }
 
     /// Whether what lost a race lost it for its place in the log, and not because somebody did the same.
-    async fn is_still_due(&self, done: &Done) -> Result<bool, EngineError> {
-        let Some(Doing::SaveAgent(row)) = &done.doing else { return Ok(true) };
-        let current = self.store().agent(row.workspace, row.id).await?.map_or(0, |row| row.version);
-        Ok(current + 1 == row.version)
+    async fn is_still_due(&self, workspace: WorkspaceId, done: &Done) -> Result<bool, EngineError> {
+        let (workspace, id, expected) = match &done.doing {
+            Some(Doing::SaveAgent(row)) => (row.workspace, row.id, row.version.saturating_sub(1)),
+            Some(Doing::DeleteAgent(id, version)) => (workspace, *id, *version),
+            _ => return Ok(true),
+        };
+        let current = self.store().agent(workspace, id).await?.map_or(0, |row| row.version);
+        Ok(current == expected)
     }
 
     /// Makes the rows of an audit log again from the log.

@@ -71,6 +71,16 @@ impl Engine {
         Ok(row)
     }
 
+    /// Takes an agent away. Its versions and its runs stay readable.
+    ///
+    /// # Errors
+    /// When somebody saved another version meanwhile.
+    pub async fn delete_agent(&self, by: Actor, row: &AgentRow) -> Result<(), EngineError> {
+        let act = Act::new(Deed::AgentRemoved, Some(by), row.slug.clone()).agent(row.id).with("version", row.version);
+        let done = Done { doing: Some(Doing::DeleteAgent(row.id, row.version)), ..Done::default() };
+        self.audit_done(AuditLog::Workspace(row.workspace), act, done).await.map(drop)
+    }
+
     /// Switches an agent on or off, as its next version.
     ///
     /// # Errors

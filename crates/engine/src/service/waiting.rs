@@ -12,6 +12,7 @@ use adjutant_store::StoreError;
 use adjutant_store::row::WaitingRow;
 use serde::{Deserialize, Serialize};
 
+use super::access::Role;
 use super::start::StartRun;
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -76,7 +77,7 @@ impl Engine {
         };
         // Whoever came first is heard first.
         let waiting = self.store().waiting_in(workspace, chat, limits::MESSAGES_WAITING).await?;
-        if waiting.is_empty() {
+        if waiting.iter().all(|row| row.failed) {
             match self.start_run(workspace, ask.clone()).await {
                 Err(EngineError::Busy(_)) => {}
                 other => return other.map(Heard::Started),
@@ -86,7 +87,15 @@ impl Engine {
         }
         let tip = self.store().chat(workspace, chat).await?.and_then(|chat| chat.tip);
         if waiting.len() >= limits::MESSAGES_WAITING as usize {
-            return Err(tip.map_or_else(|| EngineError::not_found("chat", chat), EngineError::Busy));
+            // One that could not be started makes room.
+            let failed = waiting.iter().find(|row| row.failed);
+            let removed = match failed {
+                Some(row) => self.store().remove_waiting(workspace, row.id).await?,
+                None => false,
+            };
+            if !removed {
+                return Err(tip.map_or_else(|| EngineError::not_found("chat", chat), EngineError::Busy));
+            }
         }
         let (id, created_at, person) = (self.env().id::<RunId>(), self.env().now(), ask.user);
         let kept = Kept {
@@ -113,13 +122,20 @@ impl Engine {
     /// # Errors
     /// When the store cannot be read.
     pub(crate) async fn start_waiting(&self) -> Result<bool, EngineError> {
-        let chats = self.store().chats_waited_for(CHATS).await?;
-        for (workspace, chat, free) in &chats {
-            if *free && let Err(error) = self.start_waiting_in(*workspace, *chat).await {
-                tracing::warn!(%chat, %error, "the messages that wait in a chat cannot be looked at");
+        let mut seen = 0;
+        // All of the free ones, because those that cannot be started yet stay first.
+        loop {
+            let chats = self.store().chats_waited_for(CHATS, seen).await?;
+            for (workspace, chat, free) in &chats {
+                if *free && let Err(error) = self.start_waiting_in(*workspace, *chat).await {
+                    tracing::warn!(%chat, %error, "the messages that wait in a chat cannot be looked at");
+                }
+            }
+            seen += u32::try_from(chats.len()).unwrap_or(u32::MAX);
+            if chats.len() < CHATS as usize || !chats.last().is_some_and(|(_, _, free)| *free) {
+                return Ok(seen > 0);
             }
         }
-        Ok(!chats.is_empty())
     }
 
     /// Starts the first message that waits in a chat, if the chat is free. One that would have been refused if it were said now
@@ -147,8 +163,14 @@ impl Engine {
 
     async fn start_kept(&self, row: &WaitingRow) -> Result<RunId, EngineError> {
         let kept = Kept::read(row)?;
-        if !self.may_still_run(row.workspace, row.person).await? {
+        let role = self.role_now(row.workspace, row.person).await?;
+        if role.is_none_or(|role| role < Role::Write) {
             return Err(EngineError::Invalid("whoever said it may no longer start runs in this workspace".to_owned()));
+        }
+        let chat = self.store().chat(row.workspace, row.chat).await?;
+        let chat = chat.ok_or_else(|| EngineError::not_found("chat", row.chat))?;
+        if !chat.shared && chat.owner != row.person && role != Some(Role::Admin) {
+            return Err(EngineError::Invalid("the chat is no longer shared with whoever said it".to_owned()));
         }
         let ask = StartRun {
             id: Some(row.id),

@@ -59,6 +59,8 @@ const SCRIPT: &str = r#"
   text: done
 - when: { user: read }
   calls: [{ name: read_file, arguments: { path: /spoilt.md } }]
+- when: { user: label }
+  calls: [{ name: update_file_properties, arguments: { path: /spoilt.md, set: { state: seen } } }]
 - when: { user: search }
   calls: [{ name: search_content, arguments: { query: outside } }]
 - when: { user: other }
@@ -97,6 +99,16 @@ async fn what_an_untrusted_run_wrote_makes_whoever_reads_it_untrusted_until_a_me
     let notebook = agent.engine().store().notebooks(agent.workspace()).await.unwrap()[0].id;
     agent.engine().store().clear_marks(agent.workspace(), notebook, "/spoilt.md").await.unwrap();
     assert_eq!(labels_after(&agent, "read").await, Labels::PRIVATE, "a member can clear it");
+}
+
+#[tokio::test]
+async fn a_run_that_changes_a_part_of_a_marked_file_does_not_wash_the_mark_off() {
+    let stage = Stage::new(&[]);
+    let agent = agent(&stage).build().await.unwrap();
+    labels_after(&agent, "spoil").await;
+    assert!(!labels_after(&agent, "label").await.untrusted, "it was not shown what is in it");
+    assert!(stage.read("/spoilt.md").contains("state: seen"), "{}", stage.read("/spoilt.md"));
+    assert!(labels_after(&agent, "read").await.untrusted);
 }
 
 #[tokio::test]

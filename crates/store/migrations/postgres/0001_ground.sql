@@ -82,6 +82,7 @@ CREATE TABLE invites (
     workspace TEXT COLLATE "C" REFERENCES workspaces (id),
     role TEXT COLLATE "C",
     person TEXT COLLATE "C" REFERENCES users (id),
+    made_by TEXT REFERENCES users (id),
     created_at BIGINT NOT NULL,
     expires_at BIGINT NOT NULL,
     used_at BIGINT

@@ -82,6 +82,7 @@ CREATE TABLE invites (
     workspace TEXT REFERENCES workspaces (id),
     role TEXT,
     person TEXT REFERENCES users (id),
+    made_by TEXT REFERENCES users (id),
     created_at INTEGER NOT NULL,
     expires_at INTEGER NOT NULL,
     used_at INTEGER

@@ -23,6 +23,11 @@ impl State {
     pub(super) fn may_do(&self, workspace: WorkspaceId, doing: &Doing) -> Result<(), StoreError> {
         match doing {
             Doing::SaveAgent(row) => self.may_save_agent(row, row.version.saturating_sub(1)),
+            Doing::DeleteAgent(id, version) => {
+                let current = self.agents.get(&(workspace, *id)).and_then(|versions| versions.last());
+                let same = current.is_some_and(|row| row.version == *version);
+                if same { Ok(()) } else { Err(StoreError::Stale { fenced: false }) }
+            }
             Doing::RemoveRule(id) => self.rules.get(&(workspace, *id)).map(drop).ok_or(StoreError::NotFound),
             Doing::StartWaiting(run) => {
                 let waits = self.waiting.get(&(workspace, *run)).is_some_and(|row| !row.failed);
@@ -35,6 +40,9 @@ impl State {
     pub(super) fn carry_out(&mut self, workspace: WorkspaceId, doing: Doing) {
         match doing {
             Doing::SaveAgent(row) => self.put_agent(*row),
+            Doing::DeleteAgent(id, _) => {
+                self.agents.remove(&(workspace, id));
+            }
             Doing::RemoveRule(id) => {
                 self.rules.remove(&(workspace, id));
             }
@@ -197,16 +205,6 @@ impl Memory {
     pub(crate) fn agent_versions(&self, workspace: WorkspaceId, id: AgentId) -> Result<Vec<AgentRow>, StoreError> {
         let state = self.state();
         Ok(state.agents.get(&(workspace, id)).into_iter().flatten().rev().cloned().collect())
-    }
-
-    pub(crate) fn delete_agent(&self, workspace: WorkspaceId, id: AgentId, version: u64) -> Result<(), StoreError> {
-        let mut state = self.state();
-        let current = state.agents.get(&(workspace, id)).and_then(|versions| versions.last());
-        if current.is_none_or(|row| row.version != version) {
-            return Err(StoreError::Stale { fenced: false });
-        }
-        state.agents.remove(&(workspace, id));
-        Ok(())
     }
 
     pub(crate) fn chat_by_alias(&self, workspace: WorkspaceId, alias: &str) -> Result<Option<ChatRow>, StoreError> {

@@ -51,7 +51,11 @@ impl Memory {
         Ok(self.state().waiting.remove(&(workspace, id)).is_some())
     }
 
-    pub(crate) fn chats_waited_for(&self, limit: u32) -> Result<Vec<(WorkspaceId, ChatId, bool)>, StoreError> {
+    pub(crate) fn chats_waited_for(
+        &self,
+        limit: u32,
+        skip: u32,
+    ) -> Result<Vec<(WorkspaceId, ChatId, bool)>, StoreError> {
         let state = self.state();
         let mut found: Vec<(WorkspaceId, ChatId, bool)> = Vec::new();
         for row in state.waiting.values().filter(|row| !row.failed) {
@@ -63,7 +67,6 @@ impl Memory {
             }
         }
         found.sort_by_key(|(_, _, free)| !free);
-        found.truncate(limit as usize);
-        Ok(found)
+        Ok(found.into_iter().skip(skip as usize).take(limit as usize).collect())
     }
 }

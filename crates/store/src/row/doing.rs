@@ -1,6 +1,6 @@
 //! What an append does beside recording it: both happen, or neither.
 
-use adjutant_core::id::{RuleId, RunId, WorkspaceId};
+use adjutant_core::id::{AgentId, RuleId, RunId, WorkspaceId};
 use adjutant_core::run::chain::StreamId;
 
 use super::{Admission, AgentRow, KeyChange};
@@ -10,6 +10,8 @@ use super::{Admission, AgentRow, KeyChange};
 pub enum Doing {
     /// Saves a version of an agent; the one before it must be the current one.
     SaveAgent(Box<AgentRow>),
+    /// Takes an agent away, whose current version this must be. Its versions stay, because runs refer to them.
+    DeleteAgent(AgentId, u64),
     /// Removes a rule, which must be there.
     RemoveRule(RuleId),
     /// Takes a message away that waits, which must be there: it becomes the run that starts with these events.
@@ -37,7 +39,11 @@ impl Doing {
         match self {
             Self::SaveAgent(row) => row.workspace == workspace,
             Self::Key(KeyChange::Add(row, _) | KeyChange::Rotate(row, _)) => row.workspace == workspace,
-            Self::RemoveRule(_) | Self::StartWaiting(_) | Self::Admit(_) | Self::Key(KeyChange::Remove(_)) => true,
+            Self::DeleteAgent(..)
+            | Self::RemoveRule(_)
+            | Self::StartWaiting(_)
+            | Self::Admit(_)
+            | Self::Key(KeyChange::Remove(_)) => true,
         }
     }
 }

@@ -23,7 +23,16 @@ fn hash(text: &str) -> Hash {
 
 fn link(secret: &str, kind: &str) -> InviteRow {
     let (hash, kind) = (hash(secret), kind.to_owned());
-    InviteRow { hash, kind, workspace: None, role: None, user: None, created_at: at(1), expires_at: at(100) }
+    InviteRow {
+        hash,
+        kind,
+        workspace: None,
+        role: None,
+        user: None,
+        made_by: None,
+        created_at: at(1),
+        expires_at: at(100),
+    }
 }
 
 /// Changes who may come in, and records it.
@@ -139,6 +148,17 @@ database_stories! {
         assert!(!store.use_invite(hash("third"), at(3), user_id(), "eve", "p").await.unwrap());
         assert_eq!(store.memberships(bob).await.unwrap()[0].role, "write");
 
+        // A link is good while whoever made it may make such links.
+        let (workspace, role, made_by) = (Some(home.workspace), Some("admin".to_owned()), Some(bob));
+        let late = InviteRow { workspace, role, made_by, ..link("late", "invite") };
+        store.create_invite(&late).await.unwrap();
+        assert!(!store.use_invite(hash("late"), at(2), user_id(), "eve", "p").await.unwrap());
+        store.put_member(home.workspace, bob, "admin", at(1)).await.unwrap();
+        admit(store, Admission::Active { user: bob, active: false }).await.unwrap();
+        assert!(!store.use_invite(hash("late"), at(2), user_id(), "eve", "p").await.unwrap());
+        admit(store, Admission::Active { user: bob, active: true }).await.unwrap();
+        assert!(store.use_invite(hash("late"), at(2), user_id(), "eve", "p").await.unwrap());
+
         store.create_invite(&InviteRow { user: Some(bob), ..link("fourth", "reset") }).await.unwrap();
         assert_eq!(store.use_reset(hash("fourth"), at(2), "new").await.unwrap(), Some(bob));
         assert_eq!(store.use_reset(hash("fourth"), at(3), "newer").await.unwrap(), None);
@@ -208,9 +228,15 @@ stories! {
         world.store.save_agent(&row, 0).await.unwrap();
         assert_eq!(world.store.agent(home.workspace, row.id).await.unwrap(), Some(row.clone()));
         assert_eq!(world.store.agent_versions(home.workspace, row.id).await.unwrap(), std::slice::from_ref(&row));
-        let stale = world.store.delete_agent(home.workspace, row.id, 2).await;
-        assert!(matches!(stale, Err(StoreError::Stale { .. })));
-        world.store.delete_agent(home.workspace, row.id, 1).await.unwrap();
+        let delete = async |version| {
+            let stream = StreamId::Workspace(home.workspace);
+            let head = world.store.head(home.workspace, stream).await?;
+            let mut append = add(home.workspace, stream, head, &["agent removed"]);
+            append.doing = Some(Doing::DeleteAgent(row.id, version));
+            world.store.append(append).await.map(drop)
+        };
+        assert!(matches!(delete(2).await, Err(StoreError::Stale { .. })));
+        delete(1).await.unwrap();
         assert_eq!(world.store.agent(home.workspace, row.id).await.unwrap(), None);
     }
 }

@@ -23,13 +23,13 @@ stories! {
         assert_eq!(store.waiting_in(home.workspace, home.chat, 9).await.unwrap(), [first.clone(), second.clone()]);
         assert_eq!(store.waiting_message(home.workspace, second.id).await.unwrap(), Some(second.clone()));
         assert_eq!(store.waiting_message(workspace_id(), second.id).await.unwrap(), None);
-        assert_eq!(store.chats_waited_for(9).await.unwrap(), [(home.workspace, home.chat, false)]);
+        assert_eq!(store.chats_waited_for(9, 0).await.unwrap(), [(home.workspace, home.chat, false)]);
 
         let mut append = run.say(&["done"]);
         let ended = RunState { ended_at: Some(at(9)), ..state("COMPLETED", None) };
         append.run = Some(RunChange::Update { state: ended, release: true });
         store.append(append).await.unwrap();
-        assert_eq!(store.chats_waited_for(9).await.unwrap(), [(home.workspace, home.chat, true)]);
+        assert_eq!(store.chats_waited_for(9, 0).await.unwrap(), [(home.workspace, home.chat, true)]);
         assert!(store.remove_waiting(home.workspace, first.id).await.unwrap());
         assert!(!store.remove_waiting(home.workspace, first.id).await.unwrap());
         assert_eq!(store.waiting_in(home.workspace, home.chat, 9).await.unwrap(), [second]);
@@ -67,7 +67,7 @@ stories! {
         let told = WaitingRow { body: "{\"failure\":\"x\"}".into(), failed: true, ..bad.clone() };
         store.fail_waiting(&told).await.unwrap();
         assert_eq!(store.next_waiting(home.workspace, home.chat).await.unwrap(), None);
-        assert_eq!(store.chats_waited_for(9).await.unwrap(), []);
+        assert_eq!(store.chats_waited_for(9, 0).await.unwrap(), []);
         assert_eq!(store.waiting_in(home.workspace, home.chat, 9).await.unwrap(), [told]);
         assert!(matches!(store.append(start).await, Err(StoreError::NotFound)));
         assert_eq!(store.chat(home.workspace, home.chat).await.unwrap().unwrap().tip, Some(first.id));

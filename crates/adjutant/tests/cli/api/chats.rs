@@ -105,6 +105,30 @@ fn a_message_that_cannot_be_started_when_its_turn_comes_says_why_and_holds_up_no
 }
 
 #[test]
+fn what_waits_in_a_chat_that_is_shared_no_more_is_not_started() {
+    let server = Server::start(House::new());
+    let (owner, kim) = (server.owner(), server.person("kim", "home", "write"));
+    let (chat, run) = asked(&owner);
+    owner.patch(&chat, json!({"is_shared": true})).expect(200);
+    let body = json!({"user_message": "what did you talk about", "when_busy": "queue"});
+    let waits = kim.post(&format!("{chat}/runs"), body).expect(202);
+    let (mut kims, mut owners) = (
+        kim.follow("GET", &format!("/api/v1/runs/{}/events", text(&run["id"])), None),
+        owner.follow("GET", "/api/v1/events?topics=runs", None),
+    );
+    assert_eq!((kims.head.status, owners.next().unwrap().name.as_str()), (200, "reread"));
+    owner.patch(&chat, json!({"is_shared": false})).expect(200);
+    // The stream of somebody for whom it is no longer ends.
+    while kims.next().is_some() {}
+    let decision = format!("/api/v1/approvals/{}/decision", text(&run["pending_approvals"][0]));
+    owner.post(&decision, json!({"decision": "approve"})).expect(200);
+    let told = owners.find(|event| event.data["id"] == waits["id"] && event.data["status"] == "FAILED").unwrap();
+    assert!(text(&told.data["error"]).contains("no longer shared"), "{:?}", told.data);
+    // In their own chat the owner takes it away.
+    owner.post(&format!("/api/v1/runs/{}/cancel", text(&waits["id"])), json!({})).expect(200);
+}
+
+#[test]
 fn a_run_may_be_kept_shorter_than_its_agent_and_never_longer() {
     let server = Server::start(House::new());
     let owner = server.owner();

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
-use super::client::{OWNER, Server};
+use super::client::{Client, OWNER, Server};
 use crate::house::House;
 
 /// The set-up link that a server prints while nobody owns it.
@@ -152,4 +152,56 @@ fn every_link_and_every_new_password_is_in_the_record() {
     // The invitation of kim, and the link for the new password.
     assert_eq!(record.matches("link_made").count(), 2, "{record}");
     assert!(!record.contains(link["token"].as_str().unwrap()) && !record.contains("longest"), "{record}");
+}
+
+/// A token of the owner with these scopes.
+fn token(server: &Server, body: Value) -> Client {
+    let made = server.owner().post("/api/v1/tokens", body).expect(201);
+    server.nobody().with("authorization", &format!("Bearer {}", made["token"].as_str().unwrap()))
+}
+
+#[test]
+fn a_token_makes_none_that_reaches_further_or_lasts_longer() {
+    let server = Server::start(House::new());
+    server.owner().post("/api/v1/workspaces", json!({"slug": "lab", "name": "Lab"})).expect(201);
+    let until = "2096-01-01T00:00:00Z";
+    let scopes = json!(["read", "run", "write", "approvals:decide", "admin"]);
+    let narrow = token(&server, json!({"name": "lab", "scopes": scopes, "workspace_id": "lab", "expires_at": until}));
+    let made = narrow.post("/api/v1/tokens", json!({"name": "more"})).expect(201);
+    let lab = narrow.get("/api/v1/workspaces/lab").expect(200);
+    assert_eq!((&made["workspace_id"], &made["expires_at"]), (&lab["id"], &json!("2096-01-01T00:00:00.000Z")));
+    narrow.post("/api/v1/tokens", json!({"name": "home", "workspace_id": "home"})).refuses(404, "not_found");
+    // It opens one workspace, so it does not act as the owner of the instance.
+    assert_eq!(narrow.get("/api/v1/me").expect(200)["is_owner"], false);
+    narrow.get("/api/v1/users").refuses(403, "forbidden");
+    narrow.put("/api/v1/workspaces/home/members/admin", json!({"role": "read"})).refuses(404, "not_found");
+}
+
+#[test]
+fn a_token_that_may_not_decide_lets_nobody_in_who_may() {
+    let server = Server::start(House::new());
+    server.person("kim", "home", "read");
+    let token = token(&server, json!({"name": "people", "scopes": ["read", "admin"]}));
+    let invite = |role: &str| token.post("/api/v1/workspaces/home/invites", json!({"role": role}));
+    invite("read").expect(201);
+    for role in ["write", "admin"] {
+        invite(role).refuses(403, "forbidden");
+        token.put("/api/v1/workspaces/home/members/kim", json!({"role": role})).refuses(403, "forbidden");
+    }
+    token.post("/api/v1/users/admin/reset", json!({})).refuses(403, "forbidden");
+}
+
+#[test]
+fn a_short_name_in_two_workspaces_means_neither() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    owner.get("/api/v1/agents/guide").expect(200);
+    owner.post("/api/v1/workspaces", json!({"slug": "lab", "name": "Lab"})).expect(201);
+    let twin = json!({"workspace_id": "lab", "slug": "guide", "name": "Guide"});
+    let twin = owner.post("/api/v1/agents", twin).expect(201);
+    let told = owner.get("/api/v1/agents/guide").refuses(422, "validation_failed");
+    assert!(told["detail"].as_str().unwrap().contains("Several of your workspaces"), "{told}");
+    let body = json!({"agent_id": "guide", "input": "hello"});
+    owner.post("/api/v1/runs", body).refuses(422, "validation_failed");
+    owner.get(&format!("/api/v1/agents/{}", twin["id"].as_str().unwrap())).expect(200);
 }

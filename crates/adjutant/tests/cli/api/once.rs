@@ -61,3 +61,21 @@ fn a_refused_request_is_refused_again_and_a_stream_is_pointed_to() {
     assert_eq!((again.status, &again.headers["location"]), (303, &format!("{run}/events")));
     assert_eq!(runs(&server.owner()), 1);
 }
+
+#[test]
+fn a_secret_is_in_the_first_answer_and_in_no_kept_one() {
+    let server = Server::start(House::new());
+    let owner = server.owner().with("idempotency-key", "one");
+    let body = json!({"name": "ci", "scopes": ["read"]});
+    let first = owner.post("/api/v1/tokens", body.clone()).expect(201);
+    let again = owner.post("/api/v1/tokens", body.clone()).expect(201);
+    assert_eq!((&again["id"], &again["token"]), (&first["id"], &json!("")));
+    let link = server.owner().with("idempotency-key", "two");
+    let invite = |client: &Client| client.post("/api/v1/workspaces/home/invites", json!({"role": "read"})).expect(201);
+    assert_ne!(invite(&link)["token"], json!(""));
+    assert_eq!((&invite(&link)["token"], &invite(&link)["link"]), (&json!(""), &json!("")));
+    // Another token of the same person is not answered what this one was.
+    let secret = first["token"].as_str().unwrap();
+    let ci = server.nobody().with("authorization", &format!("Bearer {secret}")).with("idempotency-key", "one");
+    assert_eq!(ci.post("/api/v1/tokens", body).expect(422)["code"], "idempotency_mismatch");
+}

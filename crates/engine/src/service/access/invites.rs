@@ -51,26 +51,26 @@ impl Engine {
     /// # Errors
     /// Those of the store.
     pub async fn invite_owner(&self) -> Result<Invited, EngineError> {
-        self.invite(Purpose::Setup, SETUP).await
+        self.invite(None, Purpose::Setup, SETUP).await
     }
 
     /// Makes a link that lets one person into a workspace.
     ///
     /// # Errors
     /// Those of the store.
-    pub async fn invite_member(&self, workspace: WorkspaceId, role: Role) -> Result<Invited, EngineError> {
-        self.invite(Purpose::Invite { workspace, role }, INVITE).await
+    pub async fn invite_member(&self, by: UserId, workspace: WorkspaceId, role: Role) -> Result<Invited, EngineError> {
+        self.invite(Some(by), Purpose::Invite { workspace, role }, INVITE).await
     }
 
     /// Makes a link by which a person chooses a new password.
     ///
     /// # Errors
     /// When there is no such person.
-    pub async fn invite_password(&self, user: UserId) -> Result<Invited, EngineError> {
-        self.invite(Purpose::Reset(user), INVITE).await
+    pub async fn invite_password(&self, by: UserId, user: UserId) -> Result<Invited, EngineError> {
+        self.invite(Some(by), Purpose::Reset(user), INVITE).await
     }
 
-    async fn invite(&self, purpose: Purpose, good: Duration) -> Result<Invited, EngineError> {
+    async fn invite(&self, made_by: Option<UserId>, purpose: Purpose, good: Duration) -> Result<Invited, EngineError> {
         let (secret, now) = (Secret::new(self.env(), ""), self.env().now());
         let expires_at = now.after(good);
         let (kind, workspace, role, user) = match purpose {
@@ -84,6 +84,7 @@ impl Engine {
             workspace,
             role,
             user,
+            made_by,
             created_at: now,
             expires_at,
         };

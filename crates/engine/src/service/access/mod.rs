@@ -14,6 +14,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use adjutant_core::id::{TokenId, UserId, WorkspaceId};
+use adjutant_core::time::Time;
 
 /// What a person may do in a workspace. Each includes the ones before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -175,6 +176,10 @@ pub struct Caller {
     pub rights: Rights,
     /// How they came in.
     pub via: Via,
+    /// The one workspace that they came for; whoever came for one owns no instance.
+    pub only: Option<WorkspaceId>,
+    /// When what they showed stops being good, where it is a token that does.
+    pub until: Option<Time>,
     /// Where they may do what. Whatever lies outside does not exist for them.
     pub memberships: Vec<Membership>,
 }

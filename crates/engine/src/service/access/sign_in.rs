@@ -111,7 +111,7 @@ impl Engine {
         let session = self.store().session(cookie.hash()).await?.filter(|row| row.expires_at > self.env().now());
         let session = session.ok_or(EngineError::Unauthenticated)?;
         let login = self.active(session.user).await?;
-        self.caller(login, Rights::all(), Via::Session, None).await
+        self.caller(login, Rights::all(), Via::Session).await
     }
 
     /// Whoever shows this token.
@@ -127,7 +127,12 @@ impl Engine {
             self.store().touch_token(row.id, now).await?;
         }
         let login = self.active(row.user).await?;
-        self.caller(login, Rights::parse(&row.scopes), Via::Token(row.id), row.workspace).await
+        let mut caller = self.caller(login, Rights::parse(&row.scopes), Via::Token(row.id)).await?;
+        if let Some(only) = row.workspace {
+            caller.memberships.retain(|member| member.workspace == only);
+            caller.owner = false;
+        }
+        Ok(Caller { only: row.workspace, until: row.expires_at, ..caller })
     }
 
     /// Whoever holds the data directory, acting for its owner.
@@ -137,41 +142,34 @@ impl Engine {
     pub async fn caller_by_data(&self, user: UserId) -> Result<Caller, EngineError> {
         let mut login = self.active(user).await?;
         login.owner = true;
-        self.caller(login, Rights::all(), Via::Local, None).await
+        self.caller(login, Rights::all(), Via::Local).await
     }
 
-    /// Whether a person may still start runs in a workspace, long after they were asked who they are.
-    pub(crate) async fn may_still_run(&self, workspace: WorkspaceId, user: UserId) -> Result<bool, EngineError> {
+    /// What a person is in a workspace now, long after they were asked who they are; none where they are nobody.
+    pub(crate) async fn role_now(&self, workspace: WorkspaceId, user: UserId) -> Result<Option<Role>, EngineError> {
         if !self.store().login(user).await?.is_some_and(|login| login.active) {
-            return Ok(false);
+            return Ok(None);
         }
         let rows = self.store().memberships(user).await?;
-        let role = rows.iter().find(|row| row.workspace == workspace).and_then(|row| row.role.parse::<Role>().ok());
-        Ok(role.is_some_and(|role| role >= Role::Write))
+        Ok(rows.iter().find(|row| row.workspace == workspace).and_then(|row| row.role.parse().ok()))
     }
 
     async fn active(&self, user: UserId) -> Result<LoginRow, EngineError> {
         self.store().login(user).await?.filter(|login| login.active).ok_or(EngineError::Unauthenticated)
     }
 
-    async fn caller(
-        &self,
-        login: LoginRow,
-        rights: Rights,
-        via: Via,
-        only: Option<WorkspaceId>,
-    ) -> Result<Caller, EngineError> {
+    async fn caller(&self, login: LoginRow, rights: Rights, via: Via) -> Result<Caller, EngineError> {
         let rows = self.store().memberships(login.id).await?;
         let memberships = rows
             .into_iter()
-            .filter(|row| only.is_none_or(|only| only == row.workspace))
             // A role of a newer version grants nothing here.
             .filter_map(|row| {
                 let role = row.role.parse().ok()?;
                 Some(Membership { workspace: row.workspace, slug: row.slug, name: row.name, role })
             })
             .collect();
-        Ok(Caller { user: login.id, name: login.name, owner: login.owner, rights, via, memberships })
+        let (user, name, owner) = (login.id, login.name, login.owner);
+        Ok(Caller { user, name, owner, rights, via, only: None, until: None, memberships })
     }
 
     /// Makes a token of a person. The secret is handed out this once.
