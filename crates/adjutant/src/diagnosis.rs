@@ -19,6 +19,13 @@ pub(crate) enum State {
 }
 
 impl State {
+    const ALL: [Self; 5] = [Self::Ok, Self::Enforced, Self::Degraded, Self::Off, Self::Problem];
+
+    /// The state of this word.
+    pub(crate) fn of(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.word() == word)
+    }
+
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Ok => "ok",

@@ -23,6 +23,7 @@ pub(crate) use self::agents::{files_of, known, save as save_agent_file};
 pub(crate) use self::beacon::Beacon;
 pub(crate) use self::key::NAME as MASTER_KEY;
 pub(crate) use self::lock::Lock;
+pub(crate) use self::models::models;
 use crate::agent_file::Problem;
 use crate::config::{self, Config, Database};
 use crate::failure::{Exit, Failure};
@@ -66,10 +67,7 @@ impl Instance {
             tools: tools(),
             notebooks: data.join(NOTEBOOKS),
             default_model: config.default_model.value.clone(),
-            connector: Connector::new(
-                Arc::new(SystemLookup),
-                config.allow_private.as_ref().map(|open| open.value.clone()).unwrap_or_default(),
-            ),
+            connector: connector(config),
             user_rate: Some(Rate::per_minute(config.user_calls_per_minute.value)),
         };
         match Self::start(parts, data, lock).await {
@@ -114,6 +112,12 @@ impl Instance {
     pub(crate) async fn close(self) {
         self.engine.store().clone().close().await;
     }
+}
+
+/// The door to the network: public addresses, and what the operator opened.
+pub(crate) fn connector(config: &Config) -> Connector {
+    let open = config.allow_private.as_ref().map(|open| open.value.clone()).unwrap_or_default();
+    Connector::new(Arc::new(SystemLookup), open)
 }
 
 /// The tools of every instance.

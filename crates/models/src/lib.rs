@@ -36,6 +36,7 @@ pub use scripted::Scripted;
 pub use source::{BroughtKey, Lineup, ModelSource, Offer, WithKeys, chosen, lineup};
 pub use vendor::{KeyPlace, VENDORS, Vendor};
 pub use wire::auth::{ApiKey, AwsKey, Credential};
+pub use wire::list::Listed;
 pub use wire::provider::{RemoteConfig, Timeouts};
 
 /// Something that answers requests.

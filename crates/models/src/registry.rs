@@ -10,6 +10,7 @@ use secrecy::SecretString;
 use crate::catalog::{Catalog, ModelFacts, Prices};
 use crate::demo::Demo;
 use crate::health::{Health, Watched};
+use crate::wire::list::{self, Listed};
 use crate::wire::provider::RemoteConfig;
 use crate::wire::{Clock, Provider, Remote};
 use crate::{ApiKey, BroughtKey, Credential, Model, ModelError, ModelSource, Offer, Scripted, Vendor};
@@ -178,6 +179,27 @@ impl Models {
             Entry::Remote(provider) => Some(provider.vendor.kind),
             Entry::Demo(_) | Entry::Scripted(_) => None,
         }
+    }
+
+    /// The models of a provider, by its own word.
+    ///
+    /// # Errors
+    /// When it has no list, or does not show it.
+    pub async fn listed(&self, provider: &str) -> Result<Vec<Listed>, ModelError> {
+        match self.entries.get(provider) {
+            Some(Entry::Remote(remote)) => list::listed(remote, &self.client, (self.clock)()).await,
+            Some(Entry::Demo(_) | Entry::Scripted(_)) | None => {
+                Err(ModelError::broken(format!("provider `{provider}` is not reached over the network from here")))
+            }
+        }
+    }
+
+    /// The names of the providers that are reached over the network, sorted.
+    pub fn remotes(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().filter_map(|(name, entry)| match entry {
+            Entry::Remote(_) => Some(name.as_str()),
+            Entry::Demo(_) | Entry::Scripted(_) => None,
+        })
     }
 
     /// The names of the providers, sorted.

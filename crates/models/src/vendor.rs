@@ -221,6 +221,21 @@ impl Vendor {
         rest.split(['/', ':']).next()
     }
 
+    /// Where it lists its models, after its address; none where that is at another address, or for others to see.
+    pub(crate) fn list_path(&self) -> Option<&'static str> {
+        match self.protocol {
+            // Google's cloud lists what can be rented, not what is.
+            Protocol::Gemini if self.kind == "vertex" => None,
+            Protocol::Gemini => Some("models?pageSize=1000"),
+            Protocol::Chat | Protocol::Responses => Some("models"),
+            Protocol::Anthropic => Some("models?limit=1000"),
+            Protocol::Ollama => Some("api/tags"),
+            // Only the older version of the interface has one.
+            Protocol::Cohere => Some("../v1/models?page_size=1000"),
+            Protocol::AzureChat | Protocol::Bedrock => None,
+        }
+    }
+
     /// Its habits at an address: whoever else speaks OpenAI's protocol does so with fewer words.
     pub(crate) fn habits_at(&self, host: &str) -> Habits {
         if self.habits == ORIGINAL && self.protocol == Protocol::Chat && self.host() != Some(host) {

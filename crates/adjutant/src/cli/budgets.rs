@@ -4,22 +4,18 @@ use adjutant_core::budget::Owner;
 use adjutant_core::money::MicroUsd;
 use serde_json::json;
 
-use super::Context;
 use super::place::{Place, Work};
 use super::remote::Remote;
 use super::terminal::{clean, table};
+use super::{Context, Noun};
 use crate::failure::{Exit, Failure};
 use crate::instance::Instance;
 use crate::wire::{self, BudgetLine, BudgetList, Estimate, Limits, SpentOf};
 
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    command: Option<Command>,
-}
+pub(super) type Args = Noun<Command>;
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+pub(super) enum Command {
     /// List what may be spent, and what is left
     Ls,
     /// Say what the workspace or a person in it may spend (agents have theirs in their file)
@@ -49,7 +45,7 @@ enum Command {
 }
 
 #[derive(Debug, clap::Args)]
-struct Whose {
+pub(super) struct Whose {
     /// The person: name or id [default: the workspace as a whole]
     #[arg(long, value_name = "NAME")]
     person: Option<String>,

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::Context;
 use super::audit;
+use super::remote::Remote;
 use super::terminal::{Style, clean};
 use super::words::count;
 use crate::config::Config;
@@ -29,6 +30,9 @@ pub(super) struct Args {
 }
 
 pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failure> {
+    if let Some(remote) = Remote::found(context).await? {
+        return at_server(context, &remote, &args).await;
+    }
     let config = context.config()?;
     let mut checks = diagnosis::outside(&config);
     let failure = match Instance::open(&config, "doctor").await {
@@ -47,6 +51,24 @@ pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failu
         None if worst => Ok(Exit::Other),
         None => Ok(Exit::Done),
     }
+}
+
+/// What the server says that has the data directory: it has it open and can look, and we cannot.
+async fn at_server(context: &Context, remote: &Remote, args: &Args) -> Result<Exit, Failure> {
+    if args.rebuild {
+        return Err(remote.only_here());
+    }
+    let about = remote.get(&["about"], &[]).await?;
+    let mut checks = vec![row("server", State::Ok, format!("{} answers, and looked itself", remote.link("")))];
+    for check in about["checks"].as_array().into_iter().flatten() {
+        let word = |field: &str| check[field].as_str().unwrap_or_default();
+        // A word of another version is somebody's to look at.
+        let state = State::of(word("state")).unwrap_or(State::Degraded);
+        checks.push(row(word("name"), state, word("detail")));
+    }
+    let worst = checks.iter().any(|check| check.state == State::Problem);
+    print(context, &checks, worst);
+    Ok(if worst { Exit::Other } else { Exit::Done })
 }
 
 fn print(context: &Context, checks: &[Check], worst: bool) {

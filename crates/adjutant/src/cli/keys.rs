@@ -12,7 +12,7 @@ use super::place::{Place, Work};
 use super::remote::Remote;
 use super::terminal::{clean, table};
 use super::words::short;
-use super::{Context, prompt};
+use super::{Context, Noun, prompt};
 use crate::failure::{Exit, Failure};
 use crate::instance::Instance;
 use crate::wire::{self, KeyLine, KeyList, KeyTested};
@@ -20,14 +20,10 @@ use crate::wire::{self, KeyLine, KeyList, KeyTested};
 /// Bytes that are read of a key.
 const KEY_BYTES: u64 = 8192;
 
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    command: Option<Command>,
-}
+pub(super) type Args = Noun<Command>;
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+pub(super) enum Command {
     /// List the keys there are, by their last four characters
     Ls,
     /// Keep a key: it is read from standard input, or asked for
@@ -53,7 +49,7 @@ enum Command {
 }
 
 #[derive(Debug, clap::Args)]
-struct New {
+pub(super) struct New {
     /// The provider it is for, as in openai
     provider: String,
     /// What you call it

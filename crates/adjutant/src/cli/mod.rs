@@ -147,6 +147,13 @@ enum Command {
     Version,
 }
 
+/// What can be done with a kind of thing; without a word for it they are listed.
+#[derive(Debug, Args)]
+struct Noun<C: Subcommand> {
+    #[command(subcommand)]
+    command: Option<C>,
+}
+
 impl Cli {
     pub(crate) fn wants_json(&self) -> bool {
         self.global.json

@@ -1,9 +1,11 @@
 //! Models at the command line: what there is, why one is chosen, and what it saw; with and without a server.
 
+use std::io::{BufRead, BufReader, Write};
+
 use serde_json::json;
 
 use crate::api::client::Server;
-use crate::house::{House, text};
+use crate::house::{Done, House, text};
 
 fn two_providers() -> House {
     let house = House::new();
@@ -60,6 +62,66 @@ fn a_document_is_laid_over_the_built_in_catalog_and_stays() {
     let refused = house.adjutant(&["models", "sync", file.to_str().unwrap()]);
     assert!(refused.code == Some(2) && refused.err.contains("Nothing was taken"), "{refused}");
     assert_eq!(house.document(&["models", "show", "work/gpt-99"])["context_window"], 1000);
+}
+
+/// A server that answers every request with this document.
+fn lister(document: &'static str) -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
+            let head = format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", document.len());
+            let _ = stream.write_all(format!("{head}{document}").as_bytes());
+        }
+    });
+    base
+}
+
+#[test]
+fn a_provider_says_itself_which_models_it_has() {
+    let house = House::new();
+    let base = lister(r#"{"data":[{"id":"gpt-5.4-mini"},{"id":"brand-new-1","context_length":9000}]}"#);
+    let dead = "[providers.dead]\nkind = \"deepseek\"\nbase_url = \"http://127.0.0.1:9/v1\"\n";
+    house.configure(&format!("[providers.work]\nkind = \"openai\"\nbase_url = \"{base}/v1\"\n{dead}"));
+    let told = house.document(&["models", "refresh", "work"]);
+    assert_eq!(told["data"][0], json!({"provider": "work", "models": 2, "new": ["brand-new-1"], "error": null}));
+    let shown = house.document(&["models", "show", "work/brand-new-1"]);
+    assert_eq!((&shown["context_window"], &shown["prices"]["input_usd"]), (&json!(9000), &json!(null)));
+    let known = house.document(&["models", "show", "work/gpt-5.4-mini"]);
+    assert!(known["prices"]["input_usd"].as_f64().unwrap() > 0.0, "what was known stays: {known:#}");
+    let again = house.adjutant(&["models", "refresh"]);
+    assert_eq!(again.code, Some(8), "{again}");
+    assert!(again.out.contains("✔ work: 2 models, none new") && again.out.contains("✖ dead:"), "{again}");
+    let nobody = house.adjutant(&["models", "refresh", "nobody"]);
+    assert!(nobody.code == Some(2) && nobody.err.contains("there are: dead, work"), "{nobody}");
+}
+
+#[test]
+fn a_document_is_fetched_only_from_where_the_operator_lets_one_go() {
+    let house = two_providers();
+    let base = lister(r#"{"openai":{"models":{"gpt-98":{"limit":{"context":1000}}}}}"#);
+    let url = format!("{base}/api.json");
+    let refused = house.adjutant(&["models", "sync", &url]);
+    assert_eq!(refused.code, Some(8), "{refused}");
+    assert!(
+        refused.err.contains("does not lead to a public address") && refused.err.contains("Nothing was taken"),
+        "{refused}"
+    );
+    let opened = Done::of(house.command(&["models", "sync", &url]).env("ADJUTANT_ALLOW_PRIVATE", "127.0.0.1/32"));
+    assert!(opened.code == Some(0) && opened.out.contains("1 models"), "{opened}");
+    assert_eq!(house.document(&["models", "show", "work/gpt-98"])["context_window"], 1000);
+}
+
+#[test]
+fn a_list_without_models_says_why_it_is_empty() {
+    let house = House::new();
+    let none = house.adjutant(&["models", "ls"]);
+    assert!(none.out.starts_with("No provider is configured but the built-in one"), "{none}");
+    let word = two_providers().adjutant(&["models", "ls", "no-such-model"]);
+    assert!(word.out.starts_with("No model of a configured provider is known by that name."), "{word}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What other programs rely on: documents, completions, settings, the version.
 
-use crate::house::{Done, House};
+use crate::api::client::Server;
+use crate::house::{Done, House, text};
 
 #[test]
 fn the_version_is_one_line_or_one_document() {
@@ -48,6 +49,19 @@ fn doctor_says_how_everything_is() {
     assert_eq!(rebuilt.code, Some(0), "{rebuilt}");
     assert!(rebuilt.out.contains("the tables of 1 run were made again"), "{rebuilt}");
     assert_eq!(house.document(&["runs", "ls"])["data"][0]["status"], "WAITING_APPROVAL");
+}
+
+#[test]
+fn doctor_asks_the_server_that_has_the_data() {
+    let server = Server::start(House::new());
+    let report = server.house.document(&["doctor"]);
+    assert_eq!(report["status"], "ok", "{report:#}");
+    let names: Vec<_> = report["checks"].as_array().unwrap().iter().map(|row| text(&row["name"])).collect();
+    for name in ["server", "database", "sealing at rest", "notebook welcome"] {
+        assert!(names.iter().any(|row| row == name), "{name}: {names:?}");
+    }
+    let rebuild = server.house.adjutant(&["doctor", "--rebuild"]);
+    assert!(rebuild.code == Some(1) && rebuild.err.contains("the server http://"), "{rebuild}");
 }
 
 #[test]

@@ -14,6 +14,7 @@ pub(crate) mod draft;
 pub(crate) mod fault;
 pub(crate) mod frame;
 pub(crate) mod google;
+pub(crate) mod list;
 pub(crate) mod provider;
 mod sigv4;
 mod sse;

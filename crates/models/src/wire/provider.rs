@@ -122,6 +122,14 @@ impl Provider {
         Url::parse(&text).map_err(|_| ModelError::broken(format!("provider `{}`: no address for the model", self.name)))
     }
 
+    /// Where it lists its models.
+    pub(super) fn list(&self) -> Result<Url, ModelError> {
+        let none = || ModelError::broken(format!("provider `{}` has no list of models that it shows here", self.name));
+        let path = self.vendor.list_path().ok_or_else(none)?;
+        let base = format!("{}/", self.base.as_str().trim_end_matches('/'));
+        Url::parse(&base).and_then(|base| base.join(path)).map_err(|_| none())
+    }
+
     /// The text without the key, should a provider have sent it back.
     pub(super) fn redact(&self, text: &str) -> String {
         self.auth.redact(text)

@@ -23,8 +23,9 @@ use crate::failure::{Exit, Failure};
 
 /// How long an ordinary answer may take; waiting for a run takes as long as the server waits.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// How long to look whether a server that left its address behind is still there.
-const GLANCE: Duration = Duration::from_secs(2);
+/// How long to look whether a server that left its address behind is still there. Where none is, the connection is refused at
+/// once; one that is busy has to be waited for.
+const GLANCE: Duration = Duration::from_secs(20);
 /// Bytes of a small file of ours.
 const SMALL: u64 = 64 * 1024;
 

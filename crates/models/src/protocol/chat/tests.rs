@@ -375,3 +375,44 @@ async fn an_azure_deployment_is_called_by_its_address_and_with_its_own_header() 
     assert!(!seen.headers.contains_key("authorization"));
     assert_eq!(seen.body["max_completion_tokens"], 100);
 }
+
+#[tokio::test]
+async fn arguments_that_come_letter_by_letter_are_put_together() {
+    let arguments = json!({"path": "/a", "content": "Grüße 🌍 \"quoted\"\n".repeat(20)}).to_string();
+    let mut text =
+        piece(json!({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "write", "arguments": ""}}]}));
+    for letter in arguments.chars() {
+        text += &piece(json!({"tool_calls": [{"index": 0, "function": {"arguments": letter.to_string()}}]}));
+    }
+    text += &end("tool_calls");
+    let single: Vec<_> = text.as_bytes().chunks(1).map(Bytes::copy_from_slice).map(Ok).collect();
+    let read = read_quietly(KIND, futures::stream::iter(single), Timeouts::default()).await;
+    assert_eq!(read.unwrap().calls, [call("a", "write", &arguments)]);
+}
+
+#[tokio::test]
+async fn a_text_that_is_no_text_is_one_clear_error_or_shown_as_it_can_be() {
+    let whole = [piece(json!({"content": "good XX end"})), end("stop")].concat();
+    let at = whole.find("XX").unwrap();
+    let mut bytes = whole.into_bytes();
+    bytes[at..at + 2].copy_from_slice(&[0xc3, 0x28]);
+    match read(&[&bytes]).await.0 {
+        Ok(answer) => assert_eq!(answer.text, "good \u{fffd}( end"),
+        Err(error) => assert!(!error.to_string().contains("good"), "{error}"),
+    }
+}
+
+#[tokio::test]
+async fn an_answer_of_five_megabytes_is_read_once_and_whole() {
+    let part = "0123456789abcdef".repeat(512);
+    let mut text = String::new();
+    for _ in 0..640 {
+        text += &piece(json!({"content": part}));
+    }
+    let usage = json!({"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 9}});
+    let last = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
+    text += &format!("data: {last}\n\ndata: {usage}\n\ndata: [DONE]\n\n");
+    let answer = read(&[text.as_bytes()]).await.0.unwrap();
+    assert_eq!(answer.text.len(), 640 * part.len());
+    assert_eq!(answer.usage.map(|usage| (usage.input, usage.output)), Some((3, 9)));
+}

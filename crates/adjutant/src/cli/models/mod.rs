@@ -1,29 +1,22 @@
 //! `models`: what can be used here, what it costs, and why a strategy would choose which.
 
-use std::path::{Path, PathBuf};
+mod take;
 
 use adjutant_core::money::MicroUsd;
 use adjutant_core::routing::Strategy;
-use adjutant_engine::models::catalog::Catalog;
 use adjutant_engine::models::router::Needs;
-use serde_json::json;
 
-use super::Context;
 use super::place::{Place, Work};
 use super::terminal::{Style, clean, table};
+use super::{Context, Noun};
 use crate::failure::{Exit, Failure};
-use crate::instance::{CATALOG, unusable};
 use crate::suggest;
 use crate::wire::{self, Explained, ModelLine, ModelList, RankedModel};
 
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    command: Option<Command>,
-}
+pub(super) type Args = Noun<Command>;
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+pub(super) enum Command {
     /// List the models that can be used here
     Ls {
         /// Only those whose name holds this
@@ -38,13 +31,19 @@ enum Command {
     Explain(Question),
     /// Lay a document in the form of models.dev over the built-in catalog
     Sync {
-        /// The file, JSON
-        file: PathBuf,
+        /// The document, JSON: a file, or an https:// address
+        #[arg(value_name = "FILE|URL")]
+        source: String,
+    },
+    /// Ask a provider which models it has, and know those, too
+    Refresh {
+        /// The provider [default: every one that is configured]
+        provider: Option<String>,
     },
 }
 
 #[derive(Debug, clap::Args)]
-struct Question {
+pub(super) struct Question {
     /// cheapest, fastest, smartest, balanced or fallback
     #[arg(default_value = "balanced")]
     strategy: String,
@@ -65,7 +64,8 @@ pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failu
         Command::Ls { word } => ls(context, &place, word.as_deref()).await,
         Command::Show { model } => show(context, &place, &model).await,
         Command::Explain(question) => explain(context, &place, &question).await,
-        Command::Sync { file } => sync(context, &place, &file),
+        Command::Sync { source } => take::sync(context, &place, &source).await,
+        Command::Refresh { provider } => take::refresh(context, &place, provider.as_deref()).await,
     };
     place.close().await;
     exit
@@ -90,7 +90,7 @@ async fn ls(context: &Context, place: &Place, word: Option<&str>) -> Result<Exit
     list.data.retain(|model| word.is_none_or(|word| model.id.contains(word)));
     context.print(&serde_json::to_value(&list).unwrap_or_default(), || {
         let style = context.terminal.out;
-        let mut lines = vec!["No model of a configured provider is known by that name.".to_owned()];
+        let mut lines = vec![none(word)];
         if !list.data.is_empty() {
             let row = |model: &ModelLine| {
                 let window = model.context_window.map_or_else(|| "?".to_owned(), |size| format!("{}k", size / 1000));
@@ -104,6 +104,14 @@ async fn ls(context: &Context, place: &Place, word: Option<&str>) -> Result<Exit
         lines
     });
     Ok(Exit::Done)
+}
+
+/// Why nothing is listed.
+fn none(word: Option<&str>) -> String {
+    match word {
+        Some(_) => "No model of a configured provider is known by that name.".to_owned(),
+        None => "No provider is configured but the built-in one, demo/guide.".to_owned(),
+    }
 }
 
 async fn show(context: &Context, place: &Place, name: &str) -> Result<Exit, Failure> {
@@ -157,24 +165,4 @@ fn reasons(choice: &Explained, style: Style) -> Vec<String> {
     let left_out = choice.left_out.iter().map(|left| format!("{}: lacks {}", clean(&left.model), left.lacks));
     lines.extend(left_out.map(|line| style.dim(&line)));
     lines
-}
-
-fn sync(context: &Context, place: &Place, file: &Path) -> Result<Exit, Failure> {
-    let instance = match place {
-        Place::Here(instance) => instance,
-        Place::There(remote) => return Err(remote.only_here()),
-    };
-    let bytes = std::fs::read(file)
-        .map_err(|error| Failure::usage(format!("{} cannot be read: {error}. Nothing was taken.", file.display())))?;
-    let version = instance.engine.env().now().to_string();
-    let count = Catalog::built_in()
-        .clone()
-        .import(&bytes, &version)
-        .map_err(|error| Failure::usage(format!("{} cannot be used: {error}. Nothing was taken.", file.display())))?;
-    let kept = context.config()?.data.value.join(CATALOG);
-    std::fs::write(&kept, &bytes).map_err(|error| unusable(&kept, &error))?;
-    context.print(&json!({"models": count, "file": kept}), || {
-        vec![context.terminal.out.good(&format!("✔ {count} models laid over the built-in catalog"))]
-    });
-    Ok(Exit::Done)
 }
