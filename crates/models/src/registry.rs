@@ -143,6 +143,18 @@ impl Models {
         Arc::new(Watched::new(Arc::new(remote), self.health.clone(), watched, model.to_owned()))
     }
 
+    /// The models of a provider that are known.
+    fn offers_of(&self, provider: &str, vendor: &Vendor) -> Vec<Offer> {
+        let (catalog, kind) = (self.catalog(), Catalog::kind_of(vendor.kind));
+        let offer = |known: &ModelFacts| {
+            let name = format!("{provider}/{}", known.model);
+            let facts = self.facts(&name).unwrap_or_else(|| known.clone());
+            let (first_piece, resting) = (self.health.first_piece(&name), self.health.resting(provider));
+            Offer { name, facts, first_piece, resting }
+        };
+        catalog.models().filter(|facts| facts.provider == kind).map(offer).collect()
+    }
+
     /// A provider as it is configured, or as its vendor is known.
     fn config_of(&self, provider: &str) -> Option<RemoteConfig> {
         let known = || Vendor::of(provider).filter(|vendor| vendor.kind == provider && vendor.base_url.is_some());
@@ -252,19 +264,20 @@ impl ModelSource for Models {
     }
 
     fn offers(&self) -> Vec<Offer> {
-        let catalog = self.catalog();
-        let mut offers = Vec::new();
-        for (provider, entry) in &self.entries {
-            let Entry::Remote(remote) = entry else { continue };
-            let kind = Catalog::kind_of(remote.vendor.kind);
-            for facts in catalog.models().filter(|facts| facts.provider == kind) {
-                let name = format!("{provider}/{}", facts.model);
-                let facts = self.facts(&name).unwrap_or_else(|| facts.clone());
-                let (first_piece, resting) = (self.health.first_piece(&name), self.health.resting(provider));
-                offers.push(Offer { name, facts, first_piece, resting });
-            }
+        let remote = |(provider, entry): (&String, &Entry)| match entry {
+            Entry::Remote(remote) => self.offers_of(provider, remote.vendor),
+            Entry::Demo(_) | Entry::Scripted(_) => Vec::new(),
+        };
+        self.entries.iter().flat_map(remote).collect()
+    }
+
+    fn offers_with_key(&self, provider: &str) -> Vec<Offer> {
+        match self.config_of(provider) {
+            // With the operator's key it is offered already.
+            Some(_) if self.entries.contains_key(provider) => Vec::new(),
+            Some(config) => self.offers_of(provider, config.vendor),
+            None => Vec::new(),
         }
-        offers
     }
 }
 
@@ -359,6 +372,33 @@ mod tests {
         assert!(error.contains("is not sent to example.com") && !error.contains("sk-secret"), "{error}");
         let home = config("a", remote("openai", Some("https://API.openai.com/v1"), key()));
         assert!(Models::new(vec![home], client()).is_ok());
+    }
+
+    #[test]
+    fn a_strategy_may_choose_what_only_a_brought_key_opens_and_nothing_else() {
+        use adjutant_core::routing::{DEFAULT, Strategy, Wanted};
+
+        use crate::router::Needs;
+        use crate::source::{WithKeys, lineup};
+
+        let local = config("local", openai(Some("http://127.0.0.1:8080/v1"), None));
+        let own = RemoteConfig::new(Vendor::of("mistral").unwrap());
+        let models = Models::new(vec![local], client()).unwrap().with_unkeyed("lab", own, None);
+        let wanted = Wanted { model: DEFAULT.to_owned(), strategy: Some(Strategy::Cheapest), fallbacks: Vec::new() };
+        let needs = Needs { tools: true, ..Needs::default() };
+        let chosen = |providers: &[&str]| {
+            let providers = providers.iter().map(|name| (*name).to_owned()).collect();
+            let source = WithKeys { source: &models, providers };
+            let found: std::collections::BTreeSet<String> =
+                source.offers().iter().filter_map(|offer| offer.name.split('/').next().map(str::to_owned)).collect();
+            let lineup = lineup(&source, &wanted, "demo/guide", &needs).unwrap();
+            let all = std::iter::once(lineup.model).chain(lineup.fallbacks);
+            let used: Vec<_> = all.filter_map(|name| name.split('/').next().map(str::to_owned)).collect();
+            assert!(used.iter().all(|provider| found.contains(provider)), "{used:?}");
+            found.into_iter().collect::<Vec<_>>()
+        };
+        assert_eq!(chosen(&[]), ["local"]);
+        assert_eq!(chosen(&["lab", "deepseek", "lab", "nobody", "demo", "local"]), ["deepseek", "lab", "local"]);
     }
 
     #[test]

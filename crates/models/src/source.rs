@@ -75,6 +75,12 @@ pub trait ModelSource: Send + Sync {
     fn offers(&self) -> Vec<Offer> {
         Vec::new()
     }
+
+    /// The models of a provider that only a key of somebody's own opens, as far as they are known.
+    fn offers_with_key(&self, provider: &str) -> Vec<Offer> {
+        let _ = provider;
+        Vec::new()
+    }
 }
 
 impl<F> ModelSource for F
@@ -112,7 +118,11 @@ impl ModelSource for WithKeys<'_> {
     }
 
     fn offers(&self) -> Vec<Offer> {
-        self.source.offers()
+        let mut providers: Vec<&str> = self.providers.iter().map(String::as_str).collect();
+        providers.sort_unstable();
+        providers.dedup();
+        let opened = providers.into_iter().flat_map(|provider| self.source.offers_with_key(provider));
+        self.source.offers().into_iter().chain(opened).collect()
     }
 
     fn reachable(&self, name: &str) -> Result<(), ModelError> {

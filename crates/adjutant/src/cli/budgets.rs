@@ -4,6 +4,7 @@ use adjutant_core::budget::Owner;
 use adjutant_core::money::MicroUsd;
 use serde_json::json;
 
+use super::keys;
 use super::place::{Place, Work};
 use super::remote::Remote;
 use super::terminal::{clean, table};
@@ -18,7 +19,7 @@ pub(super) type Args = Noun<Command>;
 pub(super) enum Command {
     /// List what may be spent, and what is left
     Ls,
-    /// Say what the workspace or a person in it may spend (agents have theirs in their file)
+    /// Say what the workspace, a person in it or a key may spend (agents have theirs in their file)
     Set {
         #[command(flatten)]
         whose: Whose,
@@ -32,7 +33,7 @@ pub(super) enum Command {
         #[arg(long, value_parser = usd, value_name = "USD")]
         alert: Vec<f64>,
     },
-    /// Take the limits of the workspace or of a person in it away
+    /// Take the limits of the workspace, of a person in it or of a key away
     Rm {
         #[command(flatten)]
         whose: Whose,
@@ -47,8 +48,11 @@ pub(super) enum Command {
 #[derive(Debug, clap::Args)]
 pub(super) struct Whose {
     /// The person: name or id [default: the workspace as a whole]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with = "key")]
     person: Option<String>,
+    /// A key that is kept, or as much of its id as no other has
+    #[arg(long, value_name = "ID")]
+    key: Option<String>,
     /// At a server: the workspace, by id or short name [default: the first]
     #[arg(long, value_name = "WORKSPACE")]
     workspace: Option<String>,
@@ -56,7 +60,11 @@ pub(super) struct Whose {
 
 impl Whose {
     /// Where a server has it.
-    async fn path(&self, remote: &Remote) -> Result<Vec<String>, Failure> {
+    async fn path(&self, place: &Place, remote: &Remote) -> Result<Vec<String>, Failure> {
+        if let Some(key) = &self.key {
+            let key = keys::find(place, key).await?;
+            return Ok(vec!["provider-keys".to_owned(), key.id, "budget".to_owned()]);
+        }
         let workspace = remote.meant_workspace(self.workspace.as_deref()).await?;
         let person = self.person.iter().flat_map(|person| ["members".to_owned(), person.clone()]);
         let path = ["workspaces".to_owned(), workspace].into_iter().chain(person);
@@ -64,7 +72,10 @@ impl Whose {
     }
 
     /// Whose it is here.
-    async fn owner(&self, instance: &Instance) -> Result<Owner, Failure> {
+    async fn owner(&self, place: &Place, instance: &Instance) -> Result<Owner, Failure> {
+        if let Some(key) = &self.key {
+            return Ok(Owner::Key(keys::id(&keys::find(place, key).await?)?));
+        }
         let workspace = instance.home.workspace;
         let Some(name) = &self.person else { return Ok(Owner::Workspace(workspace)) };
         let members = instance.engine.store().members(workspace).await?;
@@ -74,7 +85,11 @@ impl Whose {
     }
 
     fn words(&self) -> String {
-        self.person.as_ref().map_or_else(|| "the workspace".to_owned(), |person| clean(person))
+        match (&self.key, &self.person) {
+            (Some(key), _) => format!("key {}", clean(key)),
+            (None, Some(person)) => clean(person),
+            (None, None) => "the workspace".to_owned(),
+        }
     }
 }
 
@@ -127,13 +142,13 @@ async fn set(context: &Context, place: &Place, whose: &Whose, limits: Limits) ->
     let line: BudgetLine = match place {
         Place::Here(instance) => {
             let (engine, home) = (&instance.engine, instance.home);
-            let owner = whose.owner(instance).await?;
+            let owner = whose.owner(place, instance).await?;
             engine.save_budget(home.workspace, home.user, owner, &limits.into()).await?;
             wire::budget(home.workspace, engine.budget(home.workspace, owner).await?)
         }
         Place::There(remote) => {
             let body = serde_json::to_value(&limits).unwrap_or_default();
-            let path = whose.path(remote).await?;
+            let path = whose.path(place, remote).await?;
             remote.read(remote.put(&path.iter().map(String::as_str).collect::<Vec<_>>(), &body).await?)?
         }
     };
@@ -148,11 +163,11 @@ async fn rm(context: &Context, place: &Place, whose: &Whose) -> Result<Exit, Fai
     match place {
         Place::Here(instance) => {
             let home = instance.home;
-            let owner = whose.owner(instance).await?;
+            let owner = whose.owner(place, instance).await?;
             instance.engine.remove_budget(home.workspace, home.user, owner).await?;
         }
         Place::There(remote) => {
-            let path = whose.path(remote).await?;
+            let path = whose.path(place, remote).await?;
             remote.delete(&path.iter().map(String::as_str).collect::<Vec<_>>()).await?;
         }
     }

@@ -168,7 +168,7 @@ fn said(context: &Context, key: &KeyLine, past: &str) {
 }
 
 /// The key that is meant by as much of its id as no other has.
-async fn find(place: &Place, text: &str) -> Result<KeyLine, Failure> {
+pub(super) async fn find(place: &Place, text: &str) -> Result<KeyLine, Failure> {
     let mut keys = list(place).await?;
     keys.retain(|key| key.id.starts_with(text));
     if keys.len() > 1 {
@@ -179,7 +179,7 @@ async fn find(place: &Place, text: &str) -> Result<KeyLine, Failure> {
     keys.pop().ok_or_else(none)
 }
 
-fn id(key: &KeyLine) -> Result<KeyId, Failure> {
+pub(super) fn id(key: &KeyLine) -> Result<KeyId, Failure> {
     key.id.parse().map_err(|_| Failure::other(format!("`{}` is not the id of a key.", key.id)))
 }
 

@@ -14,6 +14,7 @@ use utoipa_axum::routes;
 use super::ask::{Asked, Body};
 use super::door::{Access, Signed};
 use super::problem::Problem;
+use super::provider_keys::{find, must_change};
 use super::server::Server;
 use crate::wire::{self, BudgetLine, BudgetList, Limits};
 
@@ -22,6 +23,7 @@ pub(super) fn router() -> OpenApiRouter<Server> {
         .routes(routes!(budgets))
         .routes(routes!(of_workspace, save_workspace, remove_workspace))
         .routes(routes!(of_person, save_person, remove_person))
+        .routes(routes!(of_key, save_key, remove_key))
 }
 
 /// Which workspace.
@@ -144,4 +146,40 @@ async fn remove_person(
     let access = signed.workspace(&name, Role::Admin, Right::Admin)?;
     let owner = person(&server, access, &user).await?;
     remove(&server, access, owner).await
+}
+
+/// What may be spent with a key, and what is left of it.
+#[utoipa::path(get, path = "/provider-keys/{key}/budget", operation_id = "get_key_budget", tag = "money", params(("key" = String, Path, description = "Its id")), responses((status = 200, description = "The budget", body = BudgetLine)))]
+async fn of_key(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+) -> Result<Json<BudgetLine>, Problem> {
+    let (access, row) = find(&server, &signed, &name).await?;
+    line(&server, access, Owner::Key(row.id)).await
+}
+
+/// Says what may be spent with a key. Counts from the next model call on. For whoever may change the key.
+#[utoipa::path(put, path = "/provider-keys/{key}/budget", operation_id = "save_key_budget", tag = "money", params(("key" = String, Path, description = "Its id")), request_body = Limits, responses((status = 200, description = "The budget", body = BudgetLine)))]
+async fn save_key(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+    Body(limits): Body<Limits>,
+) -> Result<Json<BudgetLine>, Problem> {
+    let (access, row) = find(&server, &signed, &name).await?;
+    let access = must_change(&signed, access, &row)?;
+    save(&server, access, Owner::Key(row.id), limits).await
+}
+
+/// Takes the limits of a key away. For whoever may change the key.
+#[utoipa::path(delete, path = "/provider-keys/{key}/budget", operation_id = "remove_key_budget", tag = "money", params(("key" = String, Path, description = "Its id")), responses((status = 204, description = "No limit")))]
+async fn remove_key(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+) -> Result<StatusCode, Problem> {
+    let (access, row) = find(&server, &signed, &name).await?;
+    let access = must_change(&signed, access, &row)?;
+    remove(&server, access, Owner::Key(row.id)).await
 }

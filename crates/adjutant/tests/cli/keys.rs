@@ -174,3 +174,42 @@ fn a_key_kept_at_the_server_is_in_no_answer_metric_or_log_of_it() {
     holding(house.path(), CANARY.as_bytes(), &mut found);
     assert_eq!(found, Vec::<String>::new(), "nothing on the disk holds it");
 }
+
+/// What may be spent with a key is said, holds, and is taken away again.
+fn limited(house: &House, heard: &Receiver<String>) {
+    let id = text(&kept(house, &["--mine"], "sk-with-a-budget-0123")["id"]);
+    let set = house.document(&["budgets", "set", "--key", &id[..20], "--day", "0.000001"]);
+    assert_eq!((&set["kind"], &set["day"]["limit_microusd"]), (&json!("key"), &json!(1)), "{set:#}");
+    let listed = house.document(&["budgets"]);
+    let lines = listed["data"].as_array().unwrap();
+    assert!(lines.iter().any(|line| line["kind"] == "key" && line["budget"]["day_usd"] == 0.000_001), "{listed:#}");
+    let held = house.adjutant(&["run", "hello", "--model", "lab/some", "--approve", "fail"]);
+    assert_eq!(held.code, Some(7), "{held}");
+    assert!(heard.try_recv().is_err(), "the provider was called");
+    assert_eq!(house.document(&["budgets", "rm", "--key", &id])["removed"], true);
+    assert_eq!(house.adjutant(&["run", "hello", "--model", "lab/some"]).code, Some(3));
+    assert_eq!(heard.recv().unwrap(), "sk-with-a-budget-0123");
+    assert_eq!(house.adjutant(&["budgets", "set", "--key", "key_nobody", "--day", "1"]).code, Some(1));
+    assert_eq!(house.adjutant(&["budgets", "rm", "--key", &id, "--person", "lee"]).code, Some(2));
+}
+
+fn priced() -> (House, Receiver<String>) {
+    let (address, heard) = provider();
+    let house = House::new();
+    let prices = "input_usd = \"1\"\noutput_usd = \"1\"\n";
+    house.configure(&format!("[providers.lab]\nkind = \"compatible\"\nbase_url = \"{address}\"\n{prices}"));
+    (house, heard)
+}
+
+#[test]
+fn a_budget_of_a_key_holds_its_runs() {
+    let (house, heard) = priced();
+    limited(&house, &heard);
+}
+
+#[test]
+fn a_budget_of_a_key_holds_its_runs_at_the_server() {
+    let (house, heard) = priced();
+    let server = Server::start(house);
+    limited(&server.house, &heard);
+}

@@ -89,9 +89,12 @@ impl Things {
             ("post", "/workspaces/{workspace}/notebooks") => json!({"slug": "walked"}),
             ("patch", "/users/{user}") => json!({"is_active": false}),
             ("post", "/rules") => json!({"tool": "read_file", "decision": "deny"}),
-            ("put", "/workspaces/{workspace}/budget" | "/workspaces/{workspace}/members/{user}/budget") => {
-                json!({"day_usd": 5})
-            }
+            (
+                "put",
+                "/workspaces/{workspace}/budget"
+                | "/workspaces/{workspace}/members/{user}/budget"
+                | "/provider-keys/{key}/budget",
+            ) => json!({"day_usd": 5}),
             ("post", "/provider-keys") => {
                 json!({"owner": "workspace", "provider": "openai", "name": "more", "value": "sk-fedcba9876543210"})
             }
@@ -196,12 +199,14 @@ const OWNERS: [(&str, &str); 8] = [
 ];
 
 /// What only an admin of the workspace may do.
-const ADMINS: [(&str, &str); 28] = [
+const ADMINS: [(&str, &str); 30] = [
     ("get", "/workspaces/{workspace}/members/{user}/budget"),
     ("post", "/provider-keys"),
     ("delete", "/provider-keys/{key}"),
     ("post", "/provider-keys/{key}/test"),
     ("post", "/provider-keys/{key}/rotate"),
+    ("put", "/provider-keys/{key}/budget"),
+    ("delete", "/provider-keys/{key}/budget"),
     ("put", "/workspaces/{workspace}/budget"),
     ("delete", "/workspaces/{workspace}/budget"),
     ("put", "/workspaces/{workspace}/members/{user}/budget"),
