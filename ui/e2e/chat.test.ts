@@ -3,10 +3,6 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { begin, order, setUp, type Story } from './story'
 
 const SCRIPT = `
-- when: { user: long }
-  text: "${Array.from({ length: 60 }, (_, n) => `piece${n + 1}`).join(' ')}"
-  chunk: 8
-  pace_ms: 60
 - when: { user: change, turn: 1 }
   calls:
     - { name: write_file, arguments: { path: /todo.md, content: "all new" } }
@@ -57,8 +53,10 @@ it('asks another model when somebody chooses one', async () => {
 
 it('lets messages wait while the agent is at work, and gives them back', async () => {
   const { page } = story
-  await order(story, 'long')
-  await page.getByText('piece3').waitFor()
+  // A question keeps the chat busy until it is answered.
+  await order(story, 'change')
+  const reject = page.getByRole('button', { name: 'Reject' })
+  await reject.waitFor()
   const box = page.getByRole('textbox', { name: 'Message' })
   await box.fill('the second')
   await page.getByRole('button', { name: 'Send when it is free' }).click()
@@ -70,6 +68,7 @@ it('lets messages wait while the agent is at work, and gives them back', async (
   await third.waitFor({ state: 'detached' })
   expect(await box.inputValue()).toBe('the third')
 
+  await reject.click()
   await page.getByRole('article', { name: 'Message: the second' }).getByText('Heard.').waitFor()
   expect(await page.getByRole('article', { name: /^Waits/ }).count()).toBe(0)
   expect(await page.getByRole('article').count()).toBe(2)
@@ -82,7 +81,8 @@ it('takes files along: chosen, dropped, taken out again, and refused with a reas
   const file = (name: string, text: string): { name: string; mimeType: string; buffer: Buffer } => ({ name, mimeType: 'text/plain', buffer: Buffer.from(text) })
   await page.locator('input[type=file]').setInputFiles([file('plan.md', '# Plan'), file('wrong.md', 'not this one')])
   const list = page.getByRole('list', { name: 'Attached files' })
-  await list.getByText('plan.md').waitFor()
+  await list.getByText('wrong.md').waitFor()
+  await list.getByText('being kept…').first().waitFor({ state: 'detached' })
   await list.getByRole('button', { name: 'Take wrong.md out' }).click()
   // A browser reports the answer that says that a name is taken; the next one is tried.
   const before = story.wrong.length
@@ -93,6 +93,7 @@ it('takes files along: chosen, dropped, taken out again, and refused with a reas
   })
   await page.locator('form.box').dispatchEvent('drop', { dataTransfer: dropped })
   await list.getByText('plan-2.md').waitFor()
+  await list.getByText('being kept…').first().waitFor({ state: 'detached' })
   story.wrong.splice(before)
   await page.locator('input[type=file]').setInputFiles([file('huge.txt', 'x'.repeat(5 * 1024 * 1024))])
   await list.getByRole('listitem').filter({ hasText: 'huge.txt' }).getByText('It is larger than 4 MB. It was not sent.').waitFor()
@@ -105,8 +106,11 @@ it('takes files along: chosen, dropped, taken out again, and refused with a reas
   expect(await said.locator('.bubble').innerText()).toMatch(/- \/attachments\/plan\.md\n- \/attachments\/plan-2\.md$/)
   await page.goto(`${server.url}/files/welcome?path=/attachments/plan-2.md`)
   await page.getByRole('heading', { name: 'Another plan' }).waitFor()
-  const wrong = await page.evaluate(async () => (await fetch('/api/v1/notebooks/welcome/files/attachments')).json())
-  expect((wrong as { data: { name: string }[] }).data.map((one) => one.name)).toEqual(['plan-2.md', 'plan.md'])
+  const names = async (): Promise<string[]> => {
+    const folder = await page.evaluate(async () => (await fetch('/api/v1/notebooks/welcome/files/attachments')).json())
+    return (folder as { data: { name: string }[] }).data.map((one) => one.name)
+  }
+  await expect.poll(names).toEqual(['plan-2.md', 'plan.md'])
 })
 
 it('forgets a chat for good after asking once more', async () => {
