@@ -8,6 +8,7 @@
 
 use house::Base;
 
+mod chaos;
 #[path = "../cli/api/client.rs"]
 mod client;
 #[path = "../cli/api/contract.rs"]

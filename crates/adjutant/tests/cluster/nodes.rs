@@ -69,7 +69,7 @@ impl Cluster {
         std::fs::write(path("toml"), config).unwrap();
         let mut command = self.house.command(&["serve", "--listen", "127.0.0.1:0", "--no-open"]);
         command.env("ADJUTANT_CONFIG", path("toml")).env("ADJUTANT_BOOTSTRAP_TOKEN", OWNER);
-        command.env("ADJUTANT_BELL", self.bell());
+        command.env("ADJUTANT_BELL", self.bell()).env("ADJUTANT_USER_CALLS_PER_MINUTE", "1000000");
         command.envs(database.map(|url| ("ADJUTANT_DATABASE_URL", url)));
         let log = std::fs::File::create(path("log")).unwrap();
         let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
@@ -118,6 +118,10 @@ impl Cluster {
 impl Node {
     pub(crate) fn owner(&self) -> Client {
         Client::at(&self.address).with("authorization", &format!("Bearer {OWNER}"))
+    }
+
+    pub(crate) fn address(&self) -> &str {
+        &self.address
     }
 
     /// Follows a run from its beginning.

@@ -1,0 +1,243 @@
+//! Three nodes, a PostgreSQL and the ways between them, all of them treated badly while people work: every effect happens once,
+//! no event is lost, every run ends, every chain verifies. `make chaos` does it for half an hour.
+
+mod people;
+mod proxy;
+mod server;
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use self::people::{Doors, decide, give_task};
+use self::proxy::{Proxy, Weather};
+use self::server::Postgres;
+use crate::house::skip;
+use crate::nodes::{Cluster, Node};
+
+const NODES: usize = 3;
+/// People who give tasks, each one after the other.
+const PEOPLE: usize = 4;
+/// Tasks at the least.
+const TASKS: usize = 12;
+
+/// What the agent does: it rings the bell, and says so.
+const SCRIPT: &str = r#"
+- when: { turn: 1 }
+  calls: [{ name: ring_bell, arguments: { text: "${user}" } }]
+- text: It was rung.
+"#;
+
+/// One that asks before it rings.
+const KEEPER: &str = "---
+name: Keeper
+autonomy: low
+can_write: true
+max_requests_per_hour: 10000000
+tools: ring_bell
+scope:
+  notebooks: [\"*\"]
+  folders: [/]
+---
+Make the rounds.
+";
+
+/// What is done to them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Fault {
+    KillNode,
+    CutWay,
+    FreezeWay,
+    SlowWay,
+    CrashDatabase,
+    ReadOnly,
+}
+
+const FAULTS: [Fault; 6] =
+    [Fault::KillNode, Fault::CutWay, Fault::FreezeWay, Fault::SlowWay, Fault::CrashDatabase, Fault::ReadOnly];
+
+impl Fault {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::KillNode => "kill -9 of a node",
+            Self::CutWay => "connections to PostgreSQL cut",
+            Self::FreezeWay => "connections to PostgreSQL frozen",
+            Self::SlowWay => "connections to PostgreSQL slow",
+            Self::CrashDatabase => "kill -9 in PostgreSQL",
+            Self::ReadOnly => "PostgreSQL takes only reads",
+        }
+    }
+}
+
+/// Everything, and what came of it.
+struct Stage {
+    cluster: Cluster,
+    postgres: Postgres,
+    ways: Vec<Proxy>,
+    nodes: Mutex<Vec<Option<Node>>>,
+    doors: Doors,
+    ended: Mutex<BTreeMap<String, String>>,
+    given: AtomicUsize,
+    over: AtomicBool,
+}
+
+impl Stage {
+    fn new(cluster: Cluster) -> Self {
+        let postgres = Postgres::start();
+        let ways = (0..NODES).map(|_| Proxy::to(&postgres.address())).collect();
+        std::fs::write(cluster.house.data().join("agents/keeper.md"), KEEPER).unwrap();
+        let nodes = Mutex::new((0..NODES).map(|_| None).collect());
+        Self {
+            cluster,
+            postgres,
+            ways,
+            nodes,
+            doors: Doors::default(),
+            ended: Mutex::default(),
+            given: AtomicUsize::new(0),
+            over: AtomicBool::new(false),
+        }
+    }
+
+    fn start(&self, number: usize) {
+        let way = self.postgres.by(self.ways[number].port);
+        let node = self.cluster.node_at(SCRIPT, Some(&way));
+        self.doors.open(number, Some(node.address().to_owned()));
+        self.nodes.lock().unwrap()[number] = Some(node);
+    }
+
+    fn kill(&self, number: usize) {
+        self.doors.open(number, None);
+        if let Some(node) = self.nodes.lock().unwrap()[number].take() {
+            node.kill();
+        }
+    }
+
+    /// Lets a fault last until some more runs came to their end in spite of it, or it lasted long enough.
+    fn endure(&self, long: Duration) {
+        let (before, begun) = (self.ended.lock().unwrap().len(), Instant::now());
+        while begun.elapsed() < long && self.ended.lock().unwrap().len() < before + PEOPLE / 2 {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn inflict(&self, fault: Fault, number: usize) {
+        let way = &self.ways[number];
+        match fault {
+            Fault::KillNode => {
+                self.kill(number);
+                self.endure(Duration::from_secs(2));
+                self.start(number);
+            }
+            Fault::CutWay => way.cut(),
+            Fault::FreezeWay => {
+                way.set(Weather::Frozen);
+                // Longer than a lease, so that others take over what it drives.
+                self.endure(Duration::from_secs(12));
+                way.set(Weather::Fair);
+            }
+            Fault::SlowWay => {
+                way.set(Weather::Slow);
+                self.endure(Duration::from_secs(2));
+                way.set(Weather::Fair);
+            }
+            Fault::CrashDatabase => self.postgres.crash(),
+            Fault::ReadOnly => {
+                self.postgres.set_read_only(true);
+                self.endure(Duration::from_secs(1));
+                self.postgres.set_read_only(false);
+            }
+        }
+    }
+
+    fn rings(&self) -> BTreeMap<String, usize> {
+        let text = std::fs::read_to_string(self.cluster.bell()).unwrap_or_default();
+        let mut rings = BTreeMap::new();
+        for line in text.lines() {
+            *rings.entry(line.split_once(' ').unwrap().1.to_owned()).or_default() += 1;
+        }
+        rings
+    }
+}
+
+#[test]
+fn three_nodes_lose_nothing_and_do_nothing_twice_whatever_happens_to_them() {
+    let Some(cluster) = Cluster::new() else { return };
+    if std::process::Command::new("psql").arg("--version").output().is_err() {
+        return skip("chaos", "psql is missing");
+    }
+    let minutes = std::env::var("ADJUTANT_CHAOS_MINUTES").ok().and_then(|minutes| minutes.parse().ok()).unwrap_or(0);
+    let (stage, begun) = (Stage::new(cluster), Instant::now());
+    let until = begun + Duration::from_secs(60 * minutes);
+    (0..NODES).for_each(|number| stage.start(number));
+    let faults = Mutex::new(BTreeMap::<Fault, usize>::new());
+    let decided = Mutex::new((0, 0));
+    std::thread::scope(|scope| {
+        let people: Vec<_> = (0..PEOPLE).map(|_| scope.spawn(|| work(&stage, until))).collect();
+        scope.spawn(|| {
+            while !stage.over.load(Ordering::SeqCst) {
+                let (approved, doubts) = decide(&stage.doors, |name| stage.rings().contains_key(name));
+                let mut decided = decided.lock().unwrap();
+                *decided = (decided.0 + approved, decided.1 + doubts);
+            }
+        });
+        for turn in 0.. {
+            let fault = FAULTS[turn % FAULTS.len()];
+            stage.inflict(fault, turn % NODES);
+            *faults.lock().unwrap().entry(fault).or_default() += 1;
+            stage.endure(Duration::from_secs(if minutes == 0 { 2 } else { 8 }));
+            if turn + 1 >= FAULTS.len() && Instant::now() >= until {
+                break;
+            }
+        }
+        let done: Vec<_> = people.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
+        stage.over.store(true, Ordering::SeqCst);
+        done.into_iter().for_each(|person| person.unwrap());
+    });
+    let (faults, decided) = (faults.into_inner().unwrap(), decided.into_inner().unwrap());
+    judge(&stage, &faults, decided, begun.elapsed());
+}
+
+/// One person: a task after the other, until there were enough and the time is over.
+fn work(stage: &Stage, until: Instant) {
+    loop {
+        let number = stage.given.fetch_add(1, Ordering::SeqCst);
+        if number >= TASKS && Instant::now() >= until {
+            return;
+        }
+        let (run, status) = give_task(&stage.doors, &format!("round-{number}"));
+        stage.ended.lock().unwrap().insert(run, status);
+    }
+}
+
+/// What must hold, whatever happened; and the table.
+fn judge(stage: &Stage, faults: &BTreeMap<Fault, usize>, (approved, doubts): (usize, usize), took: Duration) {
+    let ended = stage.ended.lock().unwrap();
+    let rings = stage.rings();
+    let number = |sql: &str| stage.postgres.sql(sql).and_then(|number| number.parse::<usize>().ok()).unwrap();
+    let (runs, events) = (number("SELECT count(*) FROM runs"), number("SELECT count(*) FROM events"));
+    let claims = number("SELECT sum(epoch) FROM runs");
+    let (_, verified) = stage.doors.ask("GET", "/api/v1/audit/verify", None, None);
+    let mut table = String::from("\n");
+    let mut row = |what: &str, count: usize| table.push_str(&format!("  {count:>8}  {what}\n"));
+    faults.iter().for_each(|(fault, count)| row(fault.word(), *count));
+    row("runs, each asked for until somebody answered", ended.len());
+    row("answers that never came (may have been done)", stage.doors.maybes.load(Ordering::Relaxed));
+    row("questions approved", approved);
+    row("calls in doubt, resolved by what the bell says", doubts);
+    row("times that a run was taken up", claims);
+    row("events in the logs", events);
+    row("effects outside", rings.values().sum());
+    row("effects done twice", rings.values().filter(|count| **count > 1).count());
+    row("effects lost", ended.len() - rings.len().min(ended.len()));
+    row("logs that are not whole", verified["problems"].as_array().map_or(usize::MAX, Vec::len));
+    row("seconds", usize::try_from(took.as_secs()).unwrap());
+    eprintln!("{table}");
+    assert!(ended.values().all(|status| status == "COMPLETED"), "{ended:#?}");
+    assert_eq!(runs, ended.len(), "a request that was sent again is one run");
+    assert_eq!((rings.len(), rings.values().sum::<usize>()), (ended.len(), ended.len()), "{rings:#?}");
+    assert_eq!(verified["problems"], serde_json::json!([]), "{verified:#}");
+    let gaps = "SELECT count(*) FROM (SELECT stream FROM events GROUP BY stream HAVING max(seq) <> count(*)) AS gaps";
+    assert_eq!(number(gaps), 0, "an event is missing");
+}

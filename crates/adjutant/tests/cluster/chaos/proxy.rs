@@ -1,0 +1,111 @@
+//! A way to PostgreSQL that can be cut, frozen and slowed down: one for each node.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+/// What happens to what passes through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Weather {
+    /// It passes.
+    Fair,
+    /// Nothing passes, and nobody is told: as with a cable that was pulled.
+    Frozen,
+    /// Each piece takes a while.
+    Slow,
+}
+
+struct Inner {
+    weather: AtomicU8,
+    /// Counts the cuts: a connection that was made before the last one is ended.
+    cuts: AtomicU64,
+    changed: Condvar,
+    lock: Mutex<()>,
+}
+
+/// The way itself. It lasts as long as the test.
+#[derive(Clone)]
+pub(crate) struct Proxy {
+    inner: Arc<Inner>,
+    pub(crate) port: u16,
+}
+
+impl Proxy {
+    pub(crate) fn to(server: &str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (weather, cuts) = (AtomicU8::new(Weather::Fair as u8), AtomicU64::new(0));
+        let inner = Arc::new(Inner { weather, cuts, changed: Condvar::new(), lock: Mutex::new(()) });
+        let (proxy, server) = (Self { inner, port }, server.to_owned());
+        let ways = proxy.clone();
+        std::thread::spawn(move || {
+            for near in listener.incoming().flatten() {
+                // A server that is down refuses, and so do we.
+                let Ok(far) = TcpStream::connect(&server) else { continue };
+                ways.join(&near, &far);
+            }
+        });
+        proxy
+    }
+
+    fn join(&self, near: &TcpStream, far: &TcpStream) {
+        let made = self.inner.cuts.load(Ordering::SeqCst);
+        for (from, to) in [(near, far), (far, near)] {
+            let (Ok(from), Ok(to), proxy) = (from.try_clone(), to.try_clone(), self.clone()) else { return };
+            std::thread::spawn(move || proxy.carry(from, to, made));
+        }
+    }
+
+    fn carry(&self, mut from: TcpStream, mut to: TcpStream, made: u64) {
+        let mut piece = [0; 16 * 1024];
+        let _ = from.set_read_timeout(Some(Duration::from_millis(200)));
+        loop {
+            let read = match from.read(&mut piece) {
+                Ok(0) => break,
+                Ok(read) => read,
+                Err(error) if matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut) => {
+                    0
+                }
+                Err(_) => break,
+            };
+            self.wait_while_frozen(made);
+            if self.inner.cuts.load(Ordering::SeqCst) != made {
+                break;
+            }
+            if self.inner.weather.load(Ordering::SeqCst) == Weather::Slow as u8 && read > 0 {
+                self.pause(Duration::from_millis(15));
+            }
+            if to.write_all(&piece[..read]).is_err() {
+                break;
+            }
+        }
+        let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
+    }
+
+    fn wait_while_frozen(&self, made: u64) {
+        while self.inner.weather.load(Ordering::SeqCst) == Weather::Frozen as u8
+            && self.inner.cuts.load(Ordering::SeqCst) == made
+        {
+            self.pause(Duration::from_millis(200));
+        }
+    }
+
+    fn pause(&self, time: Duration) {
+        let held = self.inner.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.inner.changed.wait_timeout(held, time));
+    }
+
+    pub(crate) fn set(&self, weather: Weather) {
+        self.inner.weather.store(weather as u8, Ordering::SeqCst);
+        self.inner.changed.notify_all();
+    }
+
+    /// Ends every connection that there is.
+    pub(crate) fn cut(&self) {
+        self.inner.cuts.fetch_add(1, Ordering::SeqCst);
+        self.inner.changed.notify_all();
+    }
+}
