@@ -6,7 +6,7 @@ use std::time::Duration;
 use adjutant_core::budget::RUN_PURSE;
 use adjutant_core::content::Hash;
 use adjutant_core::guard::policy::parse_seconds;
-use adjutant_core::id::{ApprovalId, RunId};
+use adjutant_core::id::{AgentId, ApprovalId, RunId};
 use adjutant_core::run::command::{Command, Decide};
 use adjutant_core::run::event::{Actor, ApprovalAsked, ApprovalKind, Decision, DoubtOutcome, GrantScope};
 use adjutant_core::run::state::State as RunState;
@@ -93,6 +93,15 @@ pub(super) async fn find(server: &Server, signed: &Signed, name: &str) -> Result
     Err(Problem::not_found("approval", name))
 }
 
+/// Whether they may change an agent for everybody: its owner, or an admin.
+async fn rules_agent(server: &Server, access: Access, agent: AgentId) -> Result<bool, Problem> {
+    if access.role == Role::Admin {
+        return Ok(true);
+    }
+    let agent = server.engine.store().agent(access.workspace, agent).await?;
+    Ok(agent.is_some_and(|agent| agent.owner == Some(access.user)))
+}
+
 async fn shown(server: &Server, access: Access, row: &ApprovalRow, state: &RunState) -> Result<Item, Problem> {
     let asked: Option<ApprovalAsked> = state.approvals.get(&row.id).and_then(|approval| approval.asked.clone());
     let texts = match asked.clone() {
@@ -101,6 +110,9 @@ async fn shown(server: &Server, access: Access, row: &ApprovalRow, state: &RunSt
     };
     let mut shown = wire::approval(row, asked.as_ref(), &texts);
     let message = state.start.as_ref().and_then(|start| start.user_message.clone());
+    if !rules_agent(server, access, row.agent).await? {
+        shown.allowed_scopes.iter_mut().for_each(|scopes| scopes.retain(|scope| *scope != GrantScope::Always));
+    }
     shown.context_summary = message.map(|text| text.text().chars().take(200).collect());
     Ok(shown)
 }
@@ -174,13 +186,12 @@ pub(super) async fn decided(server: &Server, signed: &Signed, name: &str, body: 
     let (access, row) = find(server, signed, name).await?;
     let access = signed.must(access, Role::Write, Right::Decide)?;
     let run = server.engine.run_row(access.workspace, row.run).await?;
-    let agent = server.engine.store().agent(access.workspace, row.agent).await?;
-    let owns = agent.is_some_and(|agent| agent.owner == Some(access.user));
-    if run.initiator != access.user && !owns && access.role < Role::Admin {
+    let rules = rules_agent(server, access, row.agent).await?;
+    if run.initiator != access.user && !rules {
         let text = "Only whoever started the run, the owner of the agent, or an admin may decide. Nothing was decided.";
         return Err(Problem::forbidden(text));
     }
-    if body.scope == Some(GrantScope::Always) && !owns && access.role < Role::Admin {
+    if body.scope == Some(GrantScope::Always) && !rules {
         let text = "An approval for always changes the agent for everybody, so it takes the owner of the agent or an admin. \
                     Nothing was decided.";
         return Err(Problem::forbidden(text).hint("approve it for this run or this chat"));

@@ -150,7 +150,7 @@ pub(crate) struct Item {
     /// How far a yes may reach.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<String>>)]
-    allowed_scopes: Option<Vec<GrantScope>>,
+    pub(crate) allowed_scopes: Option<Vec<GrantScope>>,
     /// Where a yes would hold that lasts longer than this call.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]

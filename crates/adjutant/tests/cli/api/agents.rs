@@ -94,3 +94,17 @@ fn a_run_is_taken_back_by_whoever_started_it() {
     let history = owner.get("/api/v1/notebooks/welcome/history/todo.md").expect(200);
     assert_eq!(history["data"][0]["by"]["kind"], "undo");
 }
+
+#[test]
+fn taking_an_agent_away_is_recorded() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    let made = owner.post("/api/v1/agents", json!({"name": "Short lived"}));
+    let path = format!("/api/v1/agents/{}", made.expect(201)["id"].as_str().unwrap());
+    owner.delete(&path).refuses(428, "precondition_required");
+    let tag = &owner.get(&path).headers["etag"];
+    owner.with("if-match", tag).delete(&path).expect(204);
+    owner.get(&path).refuses(404, "not_found");
+    let acts = owner.get("/api/v1/audit?q=kind:agent_removed").expect(200);
+    assert_eq!((&acts["data"][0]["by"], acts["data"].as_array().unwrap().len()), (&json!("admin"), 1), "{acts}");
+}

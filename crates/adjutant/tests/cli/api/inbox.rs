@@ -59,3 +59,18 @@ fn only_the_starter_an_owner_of_the_agent_or_an_admin_decides() {
     kim.post(&decision, json!({"decision": "approve"})).refuses(403, "forbidden");
     server.owner().post(&decision, json!({"decision": "reject"})).expect(200);
 }
+
+#[test]
+fn a_yes_for_always_takes_somebody_who_rules_the_agent() {
+    let server = Server::start(House::new());
+    let (owner, kim) = (server.owner(), server.person("kim", "home", "write"));
+    let body = json!({"agent_id": "guide", "input": "tidy the welcome notes"});
+    let run = kim.post("/api/v1/runs?wait=60", body).expect(200);
+    let path = format!("/api/v1/approvals/{}", text(&run["pending_approvals"][0]));
+    assert_eq!(owner.get(&path).expect(200)["allowed_scopes"], json!(["once", "run", "chat", "always"]));
+    assert_eq!(kim.get(&path).expect(200)["allowed_scopes"], json!(["once", "run", "chat"]));
+    let yes = |scope: &str| kim.post(&format!("{path}/decision"), json!({"decision": "approve", "scope": scope}));
+    yes("always").refuses(403, "forbidden");
+    assert_eq!(owner.get("/api/v1/rules").expect(200)["data"], json!([]));
+    yes("chat").expect(200);
+}
