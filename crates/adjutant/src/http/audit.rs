@@ -187,6 +187,9 @@ async fn export(
         }
     };
     let mut search = search_of(&server, &signed, &sought)?;
+    // A cursor that is none is refused before anything is recorded or sent.
+    search.page.limit = 1;
+    server.engine.search_audit(search.access.workspace, &search.wanted, &search.page).await?;
     search.page.limit = PAGE;
     let words = sought.q.clone().unwrap_or_default();
     let act = Act::new(Deed::AuditExported, Some(Actor::User(search.access.user)), words)

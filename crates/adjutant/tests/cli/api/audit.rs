@@ -53,3 +53,13 @@ fn the_instance_says_what_is_enforced_and_what_it_was_started_with() {
     let listen = settings["data"].as_array().unwrap().iter().find(|setting| setting["key"] == "listen").unwrap();
     assert_eq!(listen["value"], "127.0.0.1:0");
 }
+
+#[test]
+fn an_export_that_cannot_begin_is_refused_before_anything_is_sent_or_recorded() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    owner.get("/api/v1/audit/export?cursor=nonsense").refuses(422, "validation_failed");
+    assert_eq!(owner.get("/api/v1/audit?q=kind:audit_exported").expect(200)["data"], json!([]));
+    assert_eq!(owner.get("/api/v1/audit/export").status, 200);
+    assert_eq!(owner.get("/api/v1/audit?q=kind:audit_exported").expect(200)["data"].as_array().unwrap().len(), 1);
+}
