@@ -9,7 +9,7 @@ mod models;
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use adjutant_core::guard::rate::Rate;
@@ -25,7 +25,7 @@ pub(crate) use self::key::NAME as MASTER_KEY;
 pub(crate) use self::lock::Lock;
 pub(crate) use self::models::models;
 use crate::agent_file::Problem;
-use crate::config::{self, Config, Database};
+use crate::config::{self, Config, Database, KeySource};
 use crate::failure::{Exit, Failure};
 
 /// The database, if it is SQLite.
@@ -33,6 +33,15 @@ pub(crate) const DATABASE: &str = "adjutant.db";
 const NOTEBOOKS: &str = "notebooks";
 /// What was laid over the built-in catalog of models.
 pub(crate) const CATALOG: &str = "catalog.json";
+
+/// What no notebook may hold: where everything is kept, and what says how.
+pub(crate) fn own_places(config: &Config) -> Vec<PathBuf> {
+    let key = match &config.key.value {
+        KeySource::File(path) => Some(path.clone()),
+        KeySource::Value(_) | KeySource::Data => None,
+    };
+    [Some(config.data.value.clone()), config.file.clone(), key].into_iter().flatten().collect()
+}
 
 /// An opened instance.
 pub(crate) struct Instance {

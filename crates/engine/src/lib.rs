@@ -56,9 +56,9 @@ pub use replay::{Divergence, Replay};
 pub use service::{
     ActionReport, BudgetReport, Caller, Can, Choice, ChosenBy, EffectivePrompt, EraseReport, EraseWhat, Forecast, Fork,
     GroupBy, Halt, HaltOf, Heard, Home, ImportChat, ImportedRun, Interval, Invited, KeyOwner, KeyTest, Meant,
-    Membership, ModelCallReport, NewKey, NewRule, NoteAuthor, NoteChange, NoteHistory, NotePlace, NotesFound, Password,
-    ReachReport, Repriced, Resync, ResyncChange, Resynced, Right, Rights, Role, RunRef, RunReport, SavedNote, Secret,
-    SeenMessage, SeenPart, SeenRequest, SeenSizes, SignIn, Spent, StartRun, TokenAsk, UndoMode, UndoOutcome,
+    Membership, ModelCallReport, NewKey, NewLink, NewRule, NoteAuthor, NoteChange, NoteHistory, NotePlace, NotesFound,
+    Password, ReachReport, Repriced, Resync, ResyncChange, Resynced, Right, Rights, Role, RunRef, RunReport, SavedNote,
+    Secret, SeenMessage, SeenPart, SeenRequest, SeenSizes, SignIn, Spent, StartRun, TokenAsk, UndoMode, UndoOutcome,
     UndoReport, UndoneFile, UnknownWord, UsageLine, Via, WhenBusy, Wish, templates,
 };
 pub use worker::{Attendance, Worker};

@@ -22,6 +22,7 @@ use crate::statements::{
     APPROVALS, AUDIT, BLOCKS, CALLS, EVENTS, MARKS, MODEL_CALLS, MOVE_TIP, NEW_STREAM, OLD_STREAM, REFS, RESULTS,
     RULES, STAND, START, SUPERSEDE, UPDATE, UPDATE_AND_RELEASE,
 };
+use crate::tenants;
 use crate::value::{Args, args};
 use crate::waiting;
 
@@ -241,6 +242,7 @@ async fn carry_out(tx: &mut Tx, batch: &[Box<Prepared>], verdicts: &Verdicts) ->
             Some(Doing::RemoveRule(id)) => rules::remove(tx, append.scope, *id).await?,
             Some(Doing::Admit(change)) => admission::admit(tx, change).await?,
             Some(Doing::Key(change)) => provider_keys::change(tx, append.scope, change).await?,
+            Some(Doing::AddNotebook(row)) => tenants::add_notebook(tx, row).await?,
             Some(Doing::StartWaiting(run)) => waiting::become_run(tx, append.scope, *run).await?,
             None => {}
         }

@@ -2,6 +2,7 @@
 
 use adjutant_core::id::{NotebookId, WorkspaceId};
 
+use crate::db::Tx;
 use crate::row::{NotebookRow, UserRow, WorkspaceRow};
 use crate::seal::Scope;
 use crate::value::{Args, Row, args};
@@ -88,8 +89,9 @@ impl Store {
     /// [`StoreError::Conflict`] when the id or the slug is taken, [`StoreError::NotFound`] when there is no such workspace.
     pub async fn create_notebook(&self, row: &NotebookRow) -> Result<(), StoreError> {
         let sql = sql!(self, memory => memory.create_notebook(row));
-        let text = "INSERT INTO notebooks (workspace, id, slug, linked, created_at) VALUES ($1, $2, $3, $4, $5)";
-        sql.db.write(text, args![row.workspace, row.id, &row.slug, &row.linked, row.created_at]).await.map(drop)
+        let mut tx = sql.db.begin().await?;
+        add_notebook(&mut tx, row).await?;
+        tx.commit().await
     }
 
     /// The notebooks of a workspace, oldest first.
@@ -147,6 +149,12 @@ fn read_workspace(mut row: Row) -> Result<WorkspaceRow, StoreError> {
 
 fn read_user(mut row: Row) -> Result<UserRow, StoreError> {
     Ok(UserRow { id: row.take()?, name: row.take()?, created_at: row.take()? })
+}
+
+/// Adds a notebook in the transaction that records it.
+pub(crate) async fn add_notebook(tx: &mut Tx, row: &NotebookRow) -> Result<(), StoreError> {
+    let text = "INSERT INTO notebooks (workspace, id, slug, linked, created_at) VALUES ($1, $2, $3, $4, $5)";
+    tx.run(text, args![row.workspace, row.id, &row.slug, &row.linked, row.created_at]).await.map(drop)
 }
 
 fn read_notebook(mut row: Row) -> Result<NotebookRow, StoreError> {

@@ -19,6 +19,7 @@ mod interrupt;
 mod keys;
 mod migrate;
 mod models;
+mod notebooks;
 mod openapi;
 mod output;
 mod people;
@@ -124,7 +125,7 @@ enum Command {
     /// See, invite and switch off people
     #[command(subcommand)]
     Users(people::Users),
-    /// See and make workspaces
+    /// See and make workspaces, and link your own folders
     #[command(subcommand)]
     Ws(people::Ws),
     /// Keep a token for a server

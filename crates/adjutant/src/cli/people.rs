@@ -1,9 +1,11 @@
-//! `tokens`, `users` and `ws`: who comes in, with what, and where. All of it is the server's, so one has to be running.
+//! `tokens`, `users` and `ws`: who comes in, with what, and where. But for notebooks, all of it is the server's, so one has to be
+//! running.
 
 use adjutant_engine::Env;
 use serde_json::{Value, json};
 
 use super::Context;
+use super::notebooks;
 use super::remote::Remote;
 use super::rules::span;
 use super::terminal::{one_line, table};
@@ -73,6 +75,10 @@ pub(super) enum Ws {
         /// Its name
         name: String,
     },
+    /// Link a folder you have as a notebook: agents work on it where it is, within their scope
+    Add(notebooks::Add),
+    /// List the notebooks of a workspace, and where linked ones lie
+    Notebooks(notebooks::List),
     /// List who is in a workspace
     Members {
         /// Its id or short name
@@ -179,8 +185,15 @@ pub(super) async fn users(context: &Context, command: Users) -> Result<Exit, Fai
 }
 
 pub(super) async fn ws(context: &Context, command: Ws) -> Result<Exit, Failure> {
+    let command = match command {
+        Ws::Add(args) => return notebooks::add(context, args).await,
+        Ws::Notebooks(args) => return notebooks::list(context, args).await,
+        other => other,
+    };
     let remote = server(context).await?;
     match command {
+        // Done above: these need no server.
+        Ws::Add(_) | Ws::Notebooks(_) => {}
         Ws::Ls => {
             let page = remote.get(&["workspaces"], &[]).await?;
             context.print(&page, || {

@@ -4,7 +4,7 @@ use adjutant_core::audit::Deed;
 use adjutant_core::guard::policy::slug_of;
 use adjutant_core::id::UserId;
 use adjutant_engine::store::row::{MemberRow, NotebookRow, WorkspaceRow};
-use adjutant_engine::{Right, Role, UnknownWord};
+use adjutant_engine::{NewLink, Right, Role, UnknownWord};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
@@ -20,6 +20,7 @@ use super::page::{Page, all};
 use super::people::{self, Link};
 use super::problem::Problem;
 use super::server::Server;
+use crate::instance::own_places;
 use crate::wire::Moment;
 
 pub(super) fn router() -> OpenApiRouter<Server> {
@@ -227,20 +228,23 @@ struct Notebook {
     slug: String,
     /// `managed`, or `linked` to a folder of the host.
     kind: &'static str,
+    /// Where a linked one lies; only for the owner of the instance.
+    path: Option<String>,
     created_at: Moment,
 }
 
-fn notebook(row: &NotebookRow) -> Notebook {
+fn notebook(row: &NotebookRow, signed: &Signed) -> Notebook {
     Notebook {
         id: row.id.to_string(),
         workspace_id: row.workspace.to_string(),
         slug: row.slug.clone(),
         kind: if row.linked.is_some() { "linked" } else { "managed" },
+        path: row.linked.clone().filter(|_| signed.need_owner().is_ok()),
         created_at: row.created_at.into(),
     }
 }
 
-/// The notebooks of a workspace.
+/// The notebooks of a workspace. Only the owner of the instance sees where linked ones lie.
 #[utoipa::path(get, path = "/workspaces/{workspace}/notebooks", tag = "notebooks", params(("workspace" = String, Path, description = "Id or short name")), responses((status = 200, description = "Its notebooks", body = Page<Notebook>)))]
 async fn list_notebooks(
     State(server): State<Server>,
@@ -248,18 +252,21 @@ async fn list_notebooks(
     Path(name): Path<String>,
 ) -> Result<Json<Page<Notebook>>, Problem> {
     let access = signed.workspace(&name, Role::Read, Right::Read)?;
-    Ok(all(server.engine.store().notebooks(access.workspace).await?.iter().map(notebook).collect()))
+    let rows = server.engine.store().notebooks(access.workspace).await?;
+    Ok(all(rows.iter().map(|row| notebook(row, &signed)).collect()))
 }
 
-/// A notebook to be made.
+/// A notebook to be made, or a folder to be linked.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct NewNotebook {
-    /// Its short name.
-    slug: String,
+    /// Its short name; that of the folder when one is linked and none is given.
+    slug: Option<String>,
+    /// The absolute path of a folder of the server, to be worked on where it is. For the owner of the instance.
+    path: Option<String>,
 }
 
-/// Makes an empty notebook. For admins.
+/// Makes an empty notebook, for admins; or links a folder of the server, for the owner of the instance.
 #[utoipa::path(post, path = "/workspaces/{workspace}/notebooks", tag = "notebooks", params(("workspace" = String, Path, description = "Id or short name")), request_body = NewNotebook, responses((status = 201, description = "The notebook", body = Notebook)))]
 async fn create_notebook(
     State(server): State<Server>,
@@ -268,11 +275,18 @@ async fn create_notebook(
     Body(body): Body<NewNotebook>,
 ) -> Result<(StatusCode, Json<Notebook>), Problem> {
     let access = signed.workspace(&name, Role::Admin, Right::Admin)?;
-    if !adjutant_core::guard::policy::is_slug(&body.slug) {
+    if let Some(folder) = body.path {
+        signed.need_owner()?;
+        let link = NewLink { folder: folder.into(), slug: body.slug, own: own_places(&server.about.config) };
+        let row = server.engine.link_notebook(access.workspace, access.user, link).await?;
+        return Ok((StatusCode::CREATED, Json(notebook(&row, &signed))));
+    }
+    let slug = body.slug.unwrap_or_default();
+    if !adjutant_core::guard::policy::is_slug(&slug) {
         return Err(Problem::invalid("The notebook was not made.").error("/slug", "small letters, digits and - only"));
     }
-    let id = server.engine.create_notebook(access.workspace, &body.slug).await?;
+    let id = server.engine.create_notebook(access.workspace, &slug).await?;
     let row = server.engine.store().notebook(access.workspace, id).await?;
-    let row = row.ok_or_else(|| Problem::not_found("notebook", &body.slug))?;
-    Ok((StatusCode::CREATED, Json(notebook(&row))))
+    let row = row.ok_or_else(|| Problem::not_found("notebook", &slug))?;
+    Ok((StatusCode::CREATED, Json(notebook(&row, &signed))))
 }

@@ -215,3 +215,36 @@ fn the_stop_switch_is_turned_with_and_without_a_server() {
     assert_eq!(house.adjutant(&["run", "hello"]).code, Some(1));
     assert_eq!(house.adjutant(&["halt", "show", "--workspace", "nowhere"]).code, Some(1));
 }
+
+#[test]
+fn a_folder_of_ones_own_becomes_a_notebook_with_and_without_a_server() {
+    let house = House::new();
+    let (notes, more) = (house.path().join("my notes"), house.path().join("more"));
+    for folder in [&notes, &more] {
+        std::fs::create_dir(folder).unwrap();
+        std::fs::write(folder.join("todo.md"), "- buy mlik\n").unwrap();
+    }
+    let linked = house.document(&["ws", "add", notes.to_str().unwrap()]);
+    assert_eq!((text(&linked["slug"]), text(&linked["kind"])), ("my-notes".to_owned(), "linked".to_owned()));
+    let refused = house.adjutant(&["ws", "add", house.data().to_str().unwrap()]);
+    assert_eq!(refused.code, Some(2), "{refused}");
+    assert!(refused.err.contains("what Adjutant itself keeps"), "{refused}");
+    let settings = house.path().join(".config/adjutant");
+    house.configure("default_model = \"demo/guide\"\n");
+    assert_eq!(house.adjutant(&["ws", "add", settings.to_str().unwrap()]).code, Some(2), "its settings are its own");
+    let done = house.adjutant(&["run", "what files are here", "--notebook", "my-notes"]);
+    assert!(done.code == Some(0) && done.err.contains("list_files") && done.out.contains("todo.md"), "{done}");
+
+    let server = Server::start(house);
+    let house = &server.house;
+    let said = house.adjutant(&["ws", "add", more.to_str().unwrap(), "--slug", "second", "--workspace", "home"]);
+    assert!(said.code == Some(0) && said.out.contains("✔ linked: second"), "{said}");
+    let listed = house.adjutant(&["ws", "notebooks"]);
+    for words in ["welcome", "managed", "my-notes", "second", more.to_str().unwrap()] {
+        assert!(listed.out.contains(words), "{words}: {listed}");
+    }
+    let again = house.adjutant(&["ws", "add", more.to_str().unwrap()]);
+    assert!(again.code == Some(1) && again.err.contains("already"), "{again}");
+    let record = house.adjutant(&["audit", "search", "--json"]);
+    assert!(record.out.contains("notebook `second` linked to"), "{record}");
+}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use adjutant_core::guard::path::NotePath;
 use adjutant_core::id::WorkspaceId;
-use adjutant_engine::{Engine, Env, Parts};
+use adjutant_engine::{Engine, EngineError, Env, NewLink, Parts};
 use adjutant_models::Model;
 use adjutant_models::demo::{Demo, sample_files};
 use adjutant_store::row::WorkspaceRow;
@@ -87,4 +87,39 @@ async fn what_a_person_removed_from_the_home_is_not_made_again() {
     files.delete(&sample(1), file.hash).unwrap();
     assert_eq!(engine.home().await.unwrap(), home);
     assert!(files.read(&sample(1)).is_err());
+}
+
+#[tokio::test]
+async fn a_folder_is_linked_only_apart_from_what_adjutant_keeps_and_only_once() {
+    let (data, mine) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let engine = engine(&data).await;
+    let home = engine.home().await.unwrap();
+    let notes = mine.path().join("My Notes");
+    std::fs::create_dir_all(notes.join("deep")).unwrap();
+    std::fs::write(notes.join("a.md"), "mine").unwrap();
+    std::os::unix::fs::symlink(data.path(), mine.path().join("way-in")).unwrap();
+    let link = async |folder: &std::path::Path, slug: Option<&str>| {
+        let (folder, slug) = (folder.to_owned(), slug.map(str::to_owned));
+        let own = vec![data.path().to_owned()];
+        engine.link_notebook(home.workspace, home.user, NewLink { folder, slug, own }).await
+    };
+    let inside = data.path().join("notebooks");
+    let above = data.path().parent().unwrap();
+    let (way, file, gone) = (mine.path().join("way-in"), notes.join("a.md"), mine.path().join("gone"));
+    let relative = std::path::Path::new("My Notes");
+    for folder in [data.path(), &inside, above, std::path::Path::new("/"), &way, &file, &gone, relative] {
+        assert!(matches!(link(folder, None).await, Err(EngineError::Invalid(_))), "{}", folder.display());
+    }
+    assert!(matches!(link(&notes, Some("Not A Name")).await, Err(EngineError::Invalid(_))));
+    assert!(matches!(link(&notes, Some("welcome")).await, Err(EngineError::Taken { .. })));
+    assert_eq!(engine.store().notebooks(home.workspace).await.unwrap().len(), 1, "a refused folder was linked");
+
+    let row = link(&notes.join("deep/.."), None).await.unwrap();
+    assert_eq!((row.slug.as_str(), row.linked.as_deref()), ("my-notes", notes.canonicalize().unwrap().to_str()));
+    let files = engine.notebook(home.workspace, row.id).await.unwrap().files;
+    assert_eq!(files.read(&NotePath::parse("/a.md").unwrap()).unwrap().bytes, b"mine");
+    assert!(matches!(link(&notes, Some("again")).await, Err(EngineError::Taken { .. })));
+    let recorded = engine.audit_log(adjutant_engine::AuditLog::Workspace(home.workspace)).await.unwrap();
+    let told = recorded.iter().filter(|entry| format!("{:?}", entry.event).contains("my-notes")).count();
+    assert_eq!(told, 1, "what was linked is recorded once, what was refused never");
 }

@@ -33,6 +33,7 @@ impl State {
                 let waits = self.waiting.get(&(workspace, *run)).is_some_and(|row| !row.failed);
                 if waits { Ok(()) } else { Err(StoreError::NotFound) }
             }
+            Doing::AddNotebook(row) => self.may_add_notebook(row),
             Doing::Admit(_) | Doing::Key(_) => Err(knows_nobody()),
         }
     }
@@ -49,6 +50,9 @@ impl State {
             Doing::StartWaiting(run) => {
                 self.waiting.remove(&(workspace, run));
             }
+            Doing::AddNotebook(row) => {
+                self.notebooks.insert((workspace, row.id), *row);
+            }
             // Refused before.
             Doing::Admit(_) | Doing::Key(_) => {}
         }
@@ -63,6 +67,15 @@ impl State {
         let mut others = self.agents.values().filter_map(|versions| versions.last());
         if others.any(|old| old.workspace == row.workspace && old.slug == row.slug && old.id != row.id) {
             return Err(taken("slug"));
+        }
+        Ok(())
+    }
+
+    fn may_add_notebook(&self, row: &NotebookRow) -> Result<(), StoreError> {
+        self.assert_workspace(row.workspace)?;
+        let mut others = self.notebooks.values().filter(|old| old.workspace == row.workspace);
+        if others.any(|old| old.id == row.id || old.slug == row.slug) {
+            return Err(taken("notebook"));
         }
         Ok(())
     }
@@ -113,11 +126,7 @@ impl Memory {
 
     pub(crate) fn create_notebook(&self, row: &NotebookRow) -> Result<(), StoreError> {
         let mut state = self.state();
-        state.assert_workspace(row.workspace)?;
-        let mut others = state.notebooks.values().filter(|old| old.workspace == row.workspace);
-        if others.any(|old| old.id == row.id || old.slug == row.slug) {
-            return Err(taken("notebook"));
-        }
+        state.may_add_notebook(row)?;
         state.notebooks.insert((row.workspace, row.id), row.clone());
         Ok(())
     }

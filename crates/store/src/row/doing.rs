@@ -3,7 +3,7 @@
 use adjutant_core::id::{AgentId, RuleId, RunId, WorkspaceId};
 use adjutant_core::run::chain::StreamId;
 
-use super::{Admission, AgentRow, KeyChange};
+use super::{Admission, AgentRow, KeyChange, NotebookRow};
 
 /// Something that is done in the transaction that records it.
 #[derive(Debug, Clone)]
@@ -20,6 +20,8 @@ pub enum Doing {
     Admit(Admission),
     /// Changes the keys of the workspace.
     Key(KeyChange),
+    /// Adds a notebook to the workspace.
+    AddNotebook(Box<NotebookRow>),
 }
 
 impl Doing {
@@ -28,7 +30,7 @@ impl Doing {
         match (self, stream) {
             (Self::StartWaiting(run), StreamId::Run(started)) => *run == started,
             (Self::Admit(_), stream) => stream == StreamId::System,
-            (Self::Key(_), stream) => matches!(stream, StreamId::Workspace(_)),
+            (Self::Key(_) | Self::AddNotebook(_), stream) => matches!(stream, StreamId::Workspace(_)),
             (Self::StartWaiting(_), _) | (_, StreamId::Run(_)) => false,
             _ => true,
         }
@@ -38,6 +40,7 @@ impl Doing {
     pub(crate) fn is_of(&self, workspace: WorkspaceId) -> bool {
         match self {
             Self::SaveAgent(row) => row.workspace == workspace,
+            Self::AddNotebook(row) => row.workspace == workspace,
             Self::Key(KeyChange::Add(row, _) | KeyChange::Rotate(row, _)) => row.workspace == workspace,
             Self::DeleteAgent(..)
             | Self::RemoveRule(_)

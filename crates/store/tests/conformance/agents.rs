@@ -1,10 +1,10 @@
 //! Agents: versions follow each other, and none is lost.
 
-use adjutant_core::id::RuleId;
+use adjutant_core::id::{NotebookId, RuleId};
 use adjutant_core::run::chain::{Head, StreamId};
 use adjutant_core::time::Time;
 use adjutant_store::StoreError;
-use adjutant_store::row::{AgentRow, Append, Doing, RuleRow};
+use adjutant_store::row::{AgentRow, Append, Doing, NotebookRow, RuleRow};
 
 use crate::fixture::*;
 use crate::world::World;
@@ -71,6 +71,14 @@ stories! {
         let act = |head: Head, doing: Doing| Append { doing: Some(doing), ..add(home.workspace, log, head, &["done"]) };
         let save = |row: &AgentRow, version| Doing::SaveAgent(Box::new(AgentRow { version, ..row.clone() }));
         let row = agent(&home, "guide", "{}");
+        let book = |id: u8, slug: &str| NotebookRow {
+            id: NotebookId::new(at(1), [id; 10]),
+            workspace: home.workspace,
+            slug: slug.to_owned(),
+            linked: Some("/srv/notes".to_owned()),
+            created_at: at(1),
+        };
+        store.create_notebook(&book(1, "notes")).await.unwrap();
 
         let first = store.append(act(Head::START, save(&row, 1))).await.unwrap();
         assert_eq!(store.agent(home.workspace, row.id).await.unwrap().unwrap().version, 1);
@@ -79,6 +87,7 @@ stories! {
             save(&row, 3),
             save(&agent(&home, "guide", "{}"), 1),
             Doing::RemoveRule(RuleId::new(at(1), [9; 10])),
+            Doing::AddNotebook(Box::new(book(2, "notes"))),
         ];
         for doing in refused {
             let beside = add(other.workspace, StreamId::Workspace(other.workspace), Head::START, &["beside"]);
@@ -107,7 +116,10 @@ stories! {
         };
         let added = Append { rules: vec![rule.clone()], ..add(home.workspace, log, first, &["rule"]) };
         let second = store.append(added).await.unwrap();
-        store.append(act(second, Doing::RemoveRule(rule.id))).await.unwrap();
+        let third = store.append(act(second, Doing::RemoveRule(rule.id))).await.unwrap();
+        let more = book(3, "more");
+        store.append(act(third, Doing::AddNotebook(Box::new(more.clone())))).await.unwrap();
+        assert_eq!(store.notebook(home.workspace, more.id).await.unwrap(), Some(more));
         assert_eq!(store.rule(home.workspace, rule.id).await.unwrap(), None);
     }
 }

@@ -127,3 +127,24 @@ fn nothing_gets_out_of_a_notebook_or_into_its_keep() {
     let large = vec![b'x'; 5 * 1024 * 1024];
     owner.with("if-none-match", "*").call("PUT", &format!("{FILES}/large"), Some(&large)).refuses(413, "too_large");
 }
+
+#[test]
+fn only_the_owner_of_the_instance_links_a_folder_and_sees_where_it_lies() {
+    let server = Server::start(House::new());
+    let (owner, kim) = (server.owner(), server.person("kim", "home", "admin"));
+    let folder = server.house.path().join("notes");
+    std::fs::create_dir(&folder).unwrap();
+    let (path, body) = ("/api/v1/workspaces/home/notebooks", json!({"path": folder}));
+    kim.post(path, body.clone()).refuses(403, "forbidden");
+    kim.post(path, json!({"slug": "mine"})).expect(201);
+    owner.post(path, json!({"path": server.house.data()})).refuses(422, "validation_failed");
+    owner.post(path, json!({"path": "notes"})).refuses(422, "validation_failed");
+    owner.post(path, json!({})).refuses(422, "validation_failed");
+    let made = owner.post(path, body.clone()).expect(201);
+    assert_eq!((&made["slug"], &made["kind"], &made["path"]), (&json!("notes"), &json!("linked"), &json!(folder)));
+    owner.post(path, body).refuses(409, "conflict");
+    owner.with("if-none-match", "*").call("PUT", "/api/v1/notebooks/notes/files/a.md", Some(b"new")).expect(201);
+    assert_eq!(std::fs::read_to_string(folder.join("a.md")).unwrap(), "new");
+    let seen = kim.get(path).expect(200).to_string();
+    assert!(seen.contains("\"notes\"") && !seen.contains(folder.to_str().unwrap()), "{seen}");
+}
