@@ -184,9 +184,12 @@ impl From<EngineError> for Failure {
     }
 }
 
+/// How everything goes on, in the words of the command line.
+pub(crate) const LET_GO_ON: &str = "adjutant halt shows why; adjutant halt off lets it go on";
+
 fn halted(reason: &str) -> Failure {
     Failure::new(Exit::Other, "halted", format!("Everything is stopped here: {reason}. Nothing was started."))
-        .hint("an admin lets it go on (DELETE /api/v1/workspaces/NAME/halt)")
+        .hint(LET_GO_ON)
 }
 
 fn left(path: &str, why: &FileError) -> Failure {
@@ -195,13 +198,21 @@ fn left(path: &str, why: &FileError) -> Failure {
 
 fn not_found(what: &str, name: &str) -> Failure {
     let failure = Failure::not_found(format!("There is no {what} `{name}`."));
-    match what {
-        "agent" => failure.hint("adjutant agents ls shows the agents there are"),
-        "run" => failure.hint("adjutant runs ls shows the runs there are"),
-        "approval" => failure.hint("adjutant inbox shows what waits for you"),
-        "rule" => failure.hint("adjutant rules ls shows the rules there are"),
-        _ => failure,
-    }
+    Failure { hint: where_to_look(what).map(str::to_owned), ..failure }
+}
+
+/// The command that lists things of a kind.
+pub(crate) fn where_to_look(what: &str) -> Option<&'static str> {
+    Some(match what {
+        "agent" => "adjutant agents ls shows the agents there are",
+        "run" => "adjutant runs ls shows the runs there are",
+        "approval" => "adjutant inbox shows what waits for you",
+        "rule" => "adjutant rules ls shows the rules there are",
+        "notebook" => "adjutant ws notebooks shows the notebooks there are",
+        "workspace" => "adjutant ws ls shows the workspaces you are in",
+        "key" => "adjutant keys shows the keys there are",
+        _ => return None,
+    })
 }
 
 impl From<Refusal> for Failure {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use adjutant_core::budget::moment;
 use adjutant_core::money::MicroUsd;
 use adjutant_engine::store::row::UsageFilter;
 use adjutant_engine::{GroupBy, Interval};
@@ -48,10 +49,24 @@ pub(super) struct Args {
 }
 
 pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failure> {
+    for (option, given) in [("--from", &args.from), ("--to", &args.to)] {
+        check_moment(option, given.as_deref())?;
+    }
     let place = Place::find(context, "usage", Work::Looks).await?;
     let exit = if args.reprice { reprice(context, &place, &args).await } else { show(context, &place, &args).await };
     place.close().await;
     exit
+}
+
+/// A moment is read in the zone of the workspace; whether it is one at all does not depend on that.
+fn check_moment(option: &str, given: Option<&str>) -> Result<(), Failure> {
+    match given {
+        Some(text) if moment(text, "UTC").is_none() => {
+            let what = format!("{option}: `{text}` is neither a day such as 2026-11-01 nor a moment. Nothing was read.");
+            Err(Failure::usage(what))
+        }
+        _ => Ok(()),
+    }
 }
 
 impl Args {

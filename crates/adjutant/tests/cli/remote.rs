@@ -248,3 +248,24 @@ fn a_folder_of_ones_own_becomes_a_notebook_with_and_without_a_server() {
     let record = house.adjutant(&["audit", "search", "--json"]);
     assert!(record.out.contains("notebook `second` linked to"), "{record}");
 }
+
+#[test]
+fn what_to_do_next_is_a_command_at_a_server_and_without_one() {
+    let house = House::new();
+    assert_eq!(house.adjutant(&["halt", "on", "--reason", "fire drill"]).code, Some(0));
+    let hints = |house: &House| {
+        let held = house.adjutant(&["run", "hello"]);
+        assert!(held.err.contains("adjutant halt off") && !held.err.contains("/api/v1"), "{held}");
+        let nobody = house.adjutant(&["agents", "show", "nobody"]);
+        assert!(nobody.err.contains("hint: adjutant agents ls"), "{nobody}");
+        let day = house.adjutant(&["usage", "--from", "tomorrow"]);
+        assert_eq!(day.code, Some(2), "{day}");
+        assert!(day.err.contains("--from: `tomorrow` is neither a day"), "{day}");
+    };
+    hints(&house);
+    let server = Server::start(house);
+    hints(&server.house);
+    let stranger = away(&server, &["runs", "ls"], Some("adj_wrong"));
+    assert_eq!(stranger.code, Some(4), "{stranger}");
+    assert!(stranger.err.contains("adjutant login") && !stranger.err.contains("Authorization"), "{stranger}");
+}

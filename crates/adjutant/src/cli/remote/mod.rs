@@ -19,7 +19,7 @@ pub(super) use self::stream::Item;
 pub(super) use self::visit::Visit;
 use super::Context;
 use super::find::{self, Edge, Meant};
-use crate::failure::{Exit, Failure};
+use crate::failure::{Exit, Failure, LET_GO_ON, where_to_look};
 
 /// How long an ordinary answer may take; waiting for a run takes as long as the server waits.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -282,8 +282,22 @@ fn failure(status: StatusCode, problem: &Value) -> Failure {
     };
     let problems = problem["errors"].as_array().map(|errors| errors.iter().map(error).collect()).unwrap_or_default();
     let failure = Failure::new(exit, code, message).problems(problems);
-    match word("hint") {
+    match in_our_words(&failure).or_else(|| word("hint")) {
         Some(hint) => failure.hint(hint),
         None => failure,
     }
+}
+
+/// What to do next, as a command; none where what the server says is good for everybody.
+fn in_our_words(failure: &Failure) -> Option<String> {
+    let text = match &*failure.code {
+        "unauthenticated" => "adjutant login URL keeps another token for this server, or set ADJUTANT_TOKEN to one that is good",
+        "halted" => LET_GO_ON,
+        "not_found" => {
+            let what = failure.message.strip_prefix("There is no ")?.split(' ').next()?;
+            where_to_look(what)?
+        }
+        _ => return None,
+    };
+    Some(text.to_owned())
 }
