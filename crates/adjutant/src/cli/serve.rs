@@ -37,7 +37,9 @@ pub(super) struct Args {
 pub(super) async fn execute(mut context: Context, args: Args) -> Result<Exit, Failure> {
     context.flags.listen = args.listen;
     let config = context.config()?;
-    let instance = context.open_to_drive("serve").await?;
+    // One broken file is no reason to leave everybody else without a server: it is said here and by `doctor`, and its agent
+    // stays as it was.
+    let instance = context.open("serve").await?;
     let served = serve(&context, &config, &instance, args.open && !args.no_open).await;
     instance.close().await;
     served.map(|()| Exit::Done)

@@ -87,8 +87,8 @@ pub(crate) async fn save(engine: &Engine, home: Home, file: &AgentFile) -> Resul
     Ok(())
 }
 
-/// Switches off the agents whose files are gone. A file that is there and broken keeps its agent as it was: runs are refused
-/// as long as it is broken.
+/// Switches off the agents whose files are gone. A file that is there and broken keeps its agent as it was; what
+/// drives runs without a server refuses to as long as it is broken.
 async fn forget(
     engine: &Engine,
     home: Home,

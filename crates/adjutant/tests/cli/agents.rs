@@ -1,5 +1,6 @@
 //! Agent files: loaded when they are right, named with their line when they are not.
 
+use crate::api::client::Server;
 use crate::house::House;
 
 const WRITER: &str =
@@ -120,4 +121,27 @@ fn reach_counts_by_verb_and_names_what_lies_just_outside() {
     assert_eq!(some["just_outside"]["count"], 5);
     let text = house.adjutant(&["agents", "reach", "gardener"]);
     assert!(text.out.contains("just outside: 5 things") && text.out.contains("/todo.md"), "{text}");
+}
+
+#[test]
+fn a_server_starts_with_a_malformed_file_and_leaves_its_agent_as_it_was() {
+    let house = House::new();
+    put(&house, "writer.md", WRITER);
+    assert_eq!(slugs(&house).len(), 2);
+    put(&house, "writer.md", &WRITER.replace("model:", "modle:"));
+    put(&house, "fresh.md", &WRITER.replace("can_write: true", "can_write: maybe"));
+    put(&house, "reader.md", &WRITER.replace("name: Writer", "name: Reader"));
+    let server = Server::start(house);
+    let names = ["guide", "reader", "writer"].map(|name| (name.to_owned(), true));
+    let mut found = slugs(&server.house);
+    found.sort();
+    assert_eq!(found, names);
+    let done = server.house.adjutant(&["run", "reader", "what files are here"]);
+    assert_eq!(done.code, Some(0), "{done}");
+    let diagnosis = server.owner().get("/api/v1/about").expect(200).to_string();
+    assert!(diagnosis.contains("writer.md:3: unknown field") && diagnosis.contains("fresh.md:4"), "{diagnosis}");
+    let (house, said) = server.stop();
+    assert!(said.contains("warning: ") && said.contains("writer.md:3: unknown field"), "{said}");
+    let told = house.adjutant(&["doctor"]);
+    assert!(told.code == Some(1) && told.out.contains("writer.md:3"), "{told}");
 }
