@@ -62,7 +62,8 @@ pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failu
 fn check_moment(option: &str, given: Option<&str>) -> Result<(), Failure> {
     match given {
         Some(text) if moment(text, "UTC").is_none() => {
-            let what = format!("{option}: `{text}` is neither a day such as 2026-11-01 nor a moment. Nothing was read.");
+            let what =
+                format!("{option}: `{text}` is neither a day such as 2026-11-01 nor a moment. Nothing was read.");
             Err(Failure::usage(what))
         }
         _ => Ok(()),

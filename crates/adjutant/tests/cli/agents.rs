@@ -145,3 +145,30 @@ fn a_server_starts_with_a_malformed_file_and_leaves_its_agent_as_it_was() {
     let told = house.adjutant(&["doctor"]);
     assert!(told.code == Some(1) && told.out.contains("writer.md:3"), "{told}");
 }
+
+#[test]
+fn import_at_a_server_takes_effect_at_once_stays_and_says_what_it_replaces() {
+    let server = Server::start(House::new());
+    let house = &server.house;
+    let file = house.path().join("writer.md");
+    let import = |text: &str| {
+        std::fs::write(&file, text).unwrap();
+        let done = house.adjutant(&["agents", "import", file.to_str().unwrap(), "--yes"]);
+        assert_eq!(done.code, Some(0), "{done}");
+        done.out
+    };
+    assert_eq!(import(WRITER).trim(), "✔ writer is imported");
+    assert_eq!(house.document(&["agents", "show", "writer"])["version"], 1);
+    let wider = import(&WRITER.replace("can_write: true", "can_write: true\ncan_delete: true\nautonomy: high"));
+    let told =
+        "replaces version 1: may read, write, delete in / (before: read, write in /) · autonomy high (before: low)";
+    assert!(wider.contains(told), "{wider}");
+    assert_eq!(house.document(&["agents", "show", "writer"])["autonomy"], "high");
+    let (house, _) = server.stop();
+    let shown = house.document(&["agents", "show", "writer"]);
+    assert_eq!(
+        (shown["version"].as_u64(), shown["autonomy"].as_str()),
+        (Some(2), Some("high")),
+        "the file is kept too"
+    );
+}

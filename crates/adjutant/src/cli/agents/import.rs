@@ -4,15 +4,19 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use adjutant_core::guard::policy::AgentConfig;
 use adjutant_engine::tools::Registry;
 use serde_json::json;
 
-use super::summary;
+use super::{config_in, config_of, summary, word};
 use crate::agent_file::{self, AgentFile};
 use crate::cli::output::tell;
+use crate::cli::place::{Place, Work};
+use crate::cli::remote::Remote;
+use crate::cli::terminal::one_line;
 use crate::cli::{Context, prompt};
 use crate::failure::{Exit, Failure};
-use crate::instance::{self, Instance};
+use crate::instance;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -23,15 +27,26 @@ pub(super) struct Args {
     yes: bool,
 }
 
+/// One agent that was imported.
+struct Imported {
+    slug: String,
+    /// What it replaced, and what that changes.
+    instead: Option<String>,
+}
+
 pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failure> {
     let files = read(&args.path)?;
-    let config = context.config()?;
-    let instance = context.open("agents").await?;
-    let imported = import(context, &instance, &config.data.value, &files, args.yes).await;
-    instance.close().await;
+    let place = Place::find(context, "agents", Work::Looks).await?;
+    let imported = import(context, &place, &files, args.yes).await;
+    place.close().await;
     let imported = imported?;
-    context.print(&json!({"imported": imported}), || {
-        imported.iter().map(|slug| format!("✔ {slug} is imported")).collect()
+    let slugs: Vec<_> = imported.iter().map(|one| &one.slug).collect();
+    context.print(&json!({"imported": slugs}), || {
+        let line = |one: &Imported| match &one.instead {
+            None => format!("✔ {} is imported", one.slug),
+            Some(what) => format!("✔ {} is imported: {what}", one.slug),
+        };
+        imported.iter().map(line).collect()
     });
     Ok(if imported.len() == files.len() { Exit::Done } else { Exit::Rejected })
 }
@@ -61,27 +76,16 @@ fn read(path: &Path) -> Result<Vec<AgentFile>, Failure> {
     Ok(files)
 }
 
-async fn import(
-    context: &Context,
-    instance: &Instance,
-    data: &Path,
-    files: &[AgentFile],
-    yes: bool,
-) -> Result<Vec<String>, Failure> {
-    let folder = data.join("agents");
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
-    made.map_err(|error| instance::unusable(&folder, &error))?;
+async fn import(context: &Context, place: &Place, files: &[AgentFile], yes: bool) -> Result<Vec<Imported>, Failure> {
     let mut imported = Vec::new();
     for file in files {
         let slug = &file.config.slug;
-        let target = folder.join(format!("{slug}.md"));
+        let before = before(place, slug).await?;
+        let instead = before.as_ref().map(|(version, old)| replaced(*version, old.as_ref(), &file.config));
         if !yes {
-            tell(&format!(
-                "{}{}",
-                context.terminal.err.bold(slug),
-                if target.exists() { "  (replaces the one that is there)" } else { "" }
-            ));
-            for line in summary(&file.config, context.terminal.err) {
+            let style = context.terminal.err;
+            tell(&format!("{}  {}", style.bold(slug), instead.as_deref().unwrap_or("(new)")));
+            for line in summary(&file.config, style) {
                 tell(&format!("  {line}"));
             }
             if !context.terminal.interactive {
@@ -92,11 +96,80 @@ async fn import(
                 continue;
             }
         }
-        copy(&file.path, &target)?;
-        instance::save_agent_file(&instance.engine, instance.home, file).await?;
-        imported.push(slug.clone());
+        match place {
+            Place::Here(instance) => {
+                keep(&context.config()?.data.value, file)?;
+                instance::save_agent_file(&instance.engine, instance.home, file).await?;
+            }
+            Place::There(remote) => {
+                save_there(remote, before.map(|(version, _)| version), file).await?;
+                // Else the next start would bring back the file that was there.
+                if Remote::is_ours(context) {
+                    keep(&context.config()?.data.value, file)?;
+                }
+            }
+        }
+        imported.push(Imported { slug: slug.clone(), instead });
     }
     Ok(imported)
+}
+
+/// The version and the configuration of the agent that is there; no configuration where it cannot be read.
+async fn before(place: &Place, slug: &str) -> Result<Option<(u64, Option<AgentConfig>)>, Failure> {
+    match place {
+        Place::Here(instance) => {
+            let row = instance.engine.store().agent_by_slug(instance.home.workspace, slug).await?;
+            Ok(row.map(|row| (row.version, config_of(&row).ok())))
+        }
+        Place::There(remote) => match remote.get(&["agents", slug], &[]).await {
+            Ok(document) => Ok(Some((document["version"].as_u64().unwrap_or(0), config_in(&document)))),
+            Err(failure) if failure.code == "not_found" => Ok(None),
+            Err(failure) => Err(failure),
+        },
+    }
+}
+
+async fn save_there(remote: &Remote, version: Option<u64>, file: &AgentFile) -> Result<(), Failure> {
+    let mut body = serde_json::to_value(&file.spec).unwrap_or_default();
+    let slug = file.config.slug.as_str();
+    body["slug"] = json!(slug);
+    if let Some(version) = version {
+        return remote.put_if(&["agents", slug], &format!("\"v{version}\""), &body).await.map(drop);
+    }
+    body["workspace_id"] = json!(remote.first_workspace().await?);
+    body["owner"] = json!("workspace");
+    remote.post(&["agents"], &body).await.map(drop)
+}
+
+/// What it means that one stands in for another, in one line.
+fn replaced(version: u64, old: Option<&AgentConfig>, new: &AgentConfig) -> String {
+    let Some(old) = old else { return format!("replaces version {version}, which cannot be read") };
+    let list = |names: &std::collections::BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>().join(", ");
+    let told = |config: &AgentConfig| {
+        [
+            ("may", config.reach()),
+            ("notebooks", config.scope.notebooks.as_ref().map(|names| names.join(", ")).unwrap_or_default()),
+            ("hosts", serde_json::to_string(&config.allowed_hosts).unwrap_or_default()),
+            ("tools", [list(&config.toolsets), list(&config.tools)].join(" ")),
+            ("autonomy", word(&config.autonomy)),
+        ]
+    };
+    let changed: Vec<_> = told(old)
+        .into_iter()
+        .zip(told(new))
+        .filter(|(old, new)| old != new)
+        .map(|((_, old), (what, new))| format!("{what} {} (before: {})", one_line(new.trim()), one_line(old.trim())))
+        .collect();
+    let changed = if changed.is_empty() { "what it may do stays the same".to_owned() } else { changed.join(" · ") };
+    format!("replaces version {version}: {changed}")
+}
+
+/// Copies a file to where agents are loaded from.
+fn keep(data: &Path, file: &AgentFile) -> Result<(), Failure> {
+    let folder = data.join("agents");
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
+    made.map_err(|error| instance::unusable(&folder, &error))?;
+    copy(&file.path, &folder.join(format!("{}.md", file.config.slug)))
 }
 
 /// Copies a file whole or not at all.

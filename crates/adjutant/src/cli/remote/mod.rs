@@ -113,6 +113,18 @@ impl Remote {
         self.ask(Method::PUT, path, &[], Some(body)).await
     }
 
+    /// The same, if what is there has this tag.
+    pub(super) async fn put_if(&self, path: &[&str], tag: &str, body: &Value) -> Result<Value, Failure> {
+        let request = self.request(Method::PUT, path, &[])?.timeout(PATIENCE).header("if-match", tag).json(body);
+        let answer = self.good(request.send().await.map_err(|error| self.unreachable(&error))?).await?;
+        answer.json().await.map_err(|error| self.unreachable(&error))
+    }
+
+    /// Whether it is the one that runs on the data directory, so that files of both are the same.
+    pub(super) fn is_ours(context: &Context) -> bool {
+        context.url.is_none() && context.env.get("ADJUTANT_URL").is_none()
+    }
+
     /// Asks for something to be changed.
     pub(super) async fn patch(&self, path: &[&str], body: &Value) -> Result<Value, Failure> {
         self.ask(Method::PATCH, path, &[], Some(body)).await
@@ -291,7 +303,9 @@ fn failure(status: StatusCode, problem: &Value) -> Failure {
 /// What to do next, as a command; none where what the server says is good for everybody.
 fn in_our_words(failure: &Failure) -> Option<String> {
     let text = match &*failure.code {
-        "unauthenticated" => "adjutant login URL keeps another token for this server, or set ADJUTANT_TOKEN to one that is good",
+        "unauthenticated" => {
+            "adjutant login URL keeps another token for this server, or set ADJUTANT_TOKEN to one that is good"
+        }
         "halted" => LET_GO_ON,
         "not_found" => {
             let what = failure.message.strip_prefix("There is no ")?.split(' ').next()?;
