@@ -227,9 +227,9 @@ impl Engine {
 pub(crate) fn of_failure(error: &ModelError, partial: bool, reserved: Option<MicroUsd>) -> Option<MicroUsd> {
     let reserved = reserved?;
     let answered = match error {
+        ModelError::Network { .. } => error.may_have_arrived(),
         ModelError::Timeout { .. }
         | ModelError::Truncated { .. }
-        | ModelError::Network { .. }
         | ModelError::Unknown { .. }
         | ModelError::Diverged { .. } => true,
         ModelError::RateLimited { .. }

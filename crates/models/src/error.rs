@@ -186,6 +186,13 @@ impl ModelError {
         }
     }
 
+    /// Whether the request may have reached the provider. It has not where no connection came about.
+    #[must_use]
+    pub fn may_have_arrived(&self) -> bool {
+        let Self::Network { source: Some(source), .. } = self else { return true };
+        !source.downcast_ref::<reqwest::Error>().is_some_and(reqwest::Error::is_connect)
+    }
+
     /// The stable word for this kind of failure.
     #[must_use]
     pub const fn class(&self) -> &'static str {

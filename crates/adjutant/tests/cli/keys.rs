@@ -213,3 +213,15 @@ fn a_budget_of_a_key_holds_its_runs_at_the_server() {
     let server = Server::start(house);
     limited(&server.house, &heard);
 }
+
+#[test]
+fn a_provider_that_cannot_be_reached_costs_nothing() {
+    let house = House::new();
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let prices = "input_usd = \"1\"\noutput_usd = \"1\"\n";
+    house.configure(&format!("[providers.lab]\nkind = \"compatible\"\nbase_url = \"http://{nobody}/v1\"\n{prices}"));
+    assert_eq!(house.adjutant(&["run", "hello", "--model", "lab/some"]).code, Some(3));
+    let used = house.document(&["usage", "--by", "model"]);
+    assert!(used["data"][0]["calls"].as_u64().unwrap() >= 1, "{used:#}");
+    assert_eq!(used["total_microusd"], 0, "{used:#}");
+}
