@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use adjutant_core::id::CallId;
 use adjutant_core::message::Message;
-use adjutant_core::run::event::{Actor, ApprovalDecided, CallEnded, CallStarted, Decision, Errored, GrantScope};
+use adjutant_core::run::event::{CallEnded, CallStarted, Errored};
 use adjutant_core::run::state::State;
 use adjutant_core::run::step::{Settlement, Step, step};
 use adjutant_core::time::Time;
@@ -122,8 +122,7 @@ impl Driver {
         let step = step(self.state(), self.now());
         if self.engine.claims().is_leaving() && self.running.is_empty() && !matches!(step, Step::Finish(_) | Step::Done)
         {
-            // Whoever takes the run up next goes on from here.
-            return self.flush(Hold::Keep).await.map(|_| Next::Out(Exit::Parked));
+            return self.hand_on().await;
         }
         let flushed = match step {
             Step::CallModel { turn, attempt } => {
@@ -131,7 +130,7 @@ impl Driver {
                 tokio::select! {
                     biased;
                     // An answer that is lost is asked for again; a node that leaves does not wait for it.
-                    () = engine.claims().left() => return Ok(Next::Out(Exit::Parked)),
+                    () = engine.claims().left() => return self.hand_on().await,
                     asked = self.ask_model(turn, attempt) => asked?,
                 }
             }
@@ -150,6 +149,13 @@ impl Driver {
             },
         };
         Ok(Next::On(flushed))
+    }
+
+    /// Leaves a run to whoever takes it up next. What has happened is made durable first: a call that ended, and whose end is in
+    /// no log, would be in doubt.
+    async fn hand_on(&mut self) -> Result<Next, EngineError> {
+        while self.flush(Hold::Keep).await? == Flushed::Rebased {}
+        Ok(Next::Out(Exit::Parked))
     }
 
     /// A run whose agent or notebook cannot be used ends with that error; a store or log that fails is not the run's fault.
@@ -196,23 +202,6 @@ impl Driver {
                 other => return other,
             }
         }
-    }
-
-    fn expire(&mut self, approvals: &[adjutant_core::id::ApprovalId]) -> Result<Flushed, EngineError> {
-        for id in approvals {
-            let Some(call) = self.state().approvals.get(id).map(|approval| approval.call.clone()) else { continue };
-            self.log.push(ApprovalDecided {
-                approval: *id,
-                call,
-                decision: Decision::Reject,
-                by: Actor::Clock,
-                scope: GrantScope::Once,
-                arguments: None,
-                message: None,
-                rule: None,
-            })?;
-        }
-        Ok(Flushed::Written)
     }
 
     pub(crate) fn settle(&mut self, settlements: Vec<Settlement>) -> Result<Flushed, EngineError> {

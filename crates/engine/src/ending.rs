@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use adjutant_core::content::Content;
-use adjutant_core::id::CallId;
-use adjutant_core::run::event::{Cancelled, DoubtOutcome, EndStatus, Errored, ModelFailed, RunEnded};
+use adjutant_core::id::{ApprovalId, CallId};
+use adjutant_core::run::event::{
+    Actor, ApprovalDecided, Cancelled, Decision, DoubtOutcome, EndStatus, Errored, GrantScope, ModelFailed, RunEnded,
+};
 use adjutant_core::run::state::Call;
 use adjutant_core::run::step::{Finish, Settlement};
 use adjutant_core::tool::{Probe, Recovery};
@@ -18,6 +20,24 @@ use crate::toolbox::WorkEnded;
 const CANCEL_GRACE: Duration = Duration::from_secs(10);
 
 impl Driver {
+    /// Ends questions that nobody answered in time: that is a no.
+    pub(crate) fn expire(&mut self, approvals: &[ApprovalId]) -> Result<Flushed, EngineError> {
+        for id in approvals {
+            let Some(call) = self.state().approvals.get(id).map(|approval| approval.call.clone()) else { continue };
+            self.log.push(ApprovalDecided {
+                approval: *id,
+                call,
+                decision: Decision::Reject,
+                by: Actor::Clock,
+                scope: GrantScope::Once,
+                arguments: None,
+                message: None,
+                rule: None,
+            })?;
+        }
+        Ok(Flushed::Written)
+    }
+
     fn end(&mut self, status: EndStatus) -> Result<Flushed, EngineError> {
         let state = self.state();
         let ended = RunEnded {

@@ -220,7 +220,7 @@ fn a_provider_that_cannot_be_reached_costs_nothing() {
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let prices = "input_usd = \"1\"\noutput_usd = \"1\"\n";
     house.configure(&format!("[providers.lab]\nkind = \"compatible\"\nbase_url = \"http://{nobody}/v1\"\n{prices}"));
-    assert_eq!(house.adjutant(&["run", "hello", "--model", "lab/some"]).code, Some(3));
+    assert_eq!(house.adjutant(&["run", "hello", "--model", "lab/some"]).code, Some(8));
     let used = house.document(&["usage", "--by", "model"]);
     assert!(used["data"][0]["calls"].as_u64().unwrap() >= 1, "{used:#}");
     assert_eq!(used["total_microusd"], 0, "{used:#}");
