@@ -11,6 +11,7 @@ mod labels;
 mod limits;
 mod meta;
 mod money;
+mod provider;
 mod races;
 mod rates;
 mod rules;

@@ -14,6 +14,8 @@ pub(crate) mod draft;
 pub(crate) mod fault;
 pub(crate) mod frame;
 pub(crate) mod google;
+#[cfg(test)]
+mod kinds;
 pub(crate) mod list;
 pub(crate) mod provider;
 mod sigv4;

@@ -113,3 +113,15 @@ async fn failures_are_known_before_and_inside_the_stream() {
     let reply = Reply::error(401, &[], r#"{"message":"invalid api token"}"#);
     assert_eq!(failure(KIND, reply).await.class(), "unauthorized");
 }
+
+#[tokio::test]
+async fn reasons_for_the_end_are_told_apart() {
+    for (reason, finish) in [
+        ("COMPLETE", FinishReason::Stop),
+        ("MAX_TOKENS", FinishReason::Length),
+        ("ERROR_TOXIC", FinishReason::ContentFilter),
+    ] {
+        let text = format!("data: {{\"type\":\"message-end\",\"delta\":{{\"finish_reason\":\"{reason}\"}}}}\n\n");
+        assert_eq!(read(KIND, &[text.as_bytes()]).await.0.unwrap().finish, finish, "{reason}");
+    }
+}

@@ -76,3 +76,22 @@ async fn failures_are_known_before_and_inside_the_stream() {
         Reply::error(503, &[], r#"{"error":"server busy, please try again.  maximum pending requests exceeded"}"#);
     assert_eq!(failure(KIND, reply).await.class(), "overloaded");
 }
+
+#[tokio::test]
+async fn reasons_for_the_end_are_told_apart_and_each_of_several_calls_is_kept() {
+    for (reason, finish) in
+        [("stop", FinishReason::Stop), ("length", FinishReason::Length), ("load", FinishReason::Error)]
+    {
+        let text = format!("{{\"message\":{{\"content\":\"x\"}},\"done\":true,\"done_reason\":\"{reason}\"}}\n");
+        assert_eq!(read(KIND, &[text.as_bytes()]).await.0.unwrap().finish, finish, "{reason}");
+    }
+    let call = |path: &str| format!("{{\"function\":{{\"name\":\"read\",\"arguments\":{{\"path\":\"{path}\"}}}}}}");
+    let calls = [call("/a"), call("/b")].join(",");
+    let text = format!(
+        "{{\"message\":{{\"content\":\"\",\"tool_calls\":[{calls}]}},\"done\":true,\"done_reason\":\"stop\"}}\n"
+    );
+    let answer = read(KIND, &[text.as_bytes()]).await.0.unwrap();
+    assert_eq!(answer.finish, FinishReason::ToolCalls);
+    let arguments: Vec<_> = answer.calls.iter().map(|call| call.arguments.as_str()).collect();
+    assert_eq!(arguments, ["{\"path\":\"/a\"}", "{\"path\":\"/b\"}"]);
+}

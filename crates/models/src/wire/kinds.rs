@@ -1,0 +1,71 @@
+//! What holds for every kind of provider alike, whatever protocol it speaks.
+
+use std::time::Duration;
+
+use crate::vendor::VENDORS;
+use crate::view::tests::request;
+use crate::wire::provider::Timeouts;
+use crate::wire::testing::{After, Guard, Reply, failure, model, serve};
+use crate::{DeltaSink, Model, Vendor};
+
+/// One kind of provider for each protocol.
+fn kinds() -> Vec<&'static str> {
+    let mut seen = Vec::new();
+    let first = |vendor: &&Vendor| {
+        let new = !seen.contains(&vendor.protocol);
+        seen.push(vendor.protocol);
+        // Where a token is asked for first, its own tests answer for that.
+        new && vendor.kind != "vertex"
+    };
+    VENDORS.iter().filter(first).map(|vendor| vendor.kind).collect()
+}
+
+#[tokio::test]
+async fn every_protocol_knows_every_failure_by_its_status() {
+    assert!(kinds().len() >= 7, "{:?}", kinds());
+    for kind in kinds() {
+        for (status, class, again) in [
+            (400, "bad_request", false),
+            (401, "unauthorized", false),
+            (402, "no_credit", false),
+            (403, "unauthorized", false),
+            (404, "broken", false),
+            (413, "context_overflow", false),
+            (429, "rate_limited", true),
+            (500, "overloaded", true),
+            (502, "overloaded", true),
+            (503, "overloaded", true),
+            (504, "overloaded", true),
+            (529, "overloaded", true),
+        ] {
+            let error = failure(kind, Reply::error(status, &[("retry-after", "3")], "sk-very-secret said no")).await;
+            assert_eq!((error.class(), error.retryable()), (class, again), "{kind} {status}: {error}");
+            if status == 429 {
+                assert_eq!(error.retry_after(), Some(Duration::from_secs(3)), "{kind}");
+            }
+            assert!(!format!("{error} {error:?}").contains("sk-very"), "{kind} {status}: {error:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_protocol_gives_up_on_a_server_that_goes_silent_and_lets_go_of_it() {
+    let timeouts = Timeouts { idle: Duration::from_millis(300), ..Timeouts::default() };
+    for kind in kinds() {
+        let (gone, told) = tokio::sync::oneshot::channel();
+        let mut reply = Reply::stream(kind, &[b"\n"]);
+        reply.after = After::Stay(Guard(Some(gone)));
+        let (base, _seen) = serve(vec![reply]).await;
+        let error = model(kind, &base, timeouts).answer(&request(&["hello"]), &DeltaSink::none()).await.unwrap_err();
+        assert_eq!(error.class(), "timeout", "{kind}: {error}");
+        tokio::time::timeout(Duration::from_secs(30), told).await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn every_protocol_takes_an_empty_answer_for_none() {
+    for kind in kinds() {
+        let error = failure(kind, Reply::stream(kind, &[])).await;
+        assert_eq!(error.class(), "truncated", "{kind}: {error}");
+    }
+}
