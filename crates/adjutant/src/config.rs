@@ -3,7 +3,9 @@
 
 mod file;
 mod providers;
+mod public_url;
 mod reader;
+mod traces;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +17,9 @@ use secrecy::SecretString;
 
 use self::file::ConfigFile;
 pub(crate) use self::providers::{Kind, Proof, Provider, Remote};
+pub(crate) use self::public_url::PublicUrl;
 use self::reader::Reader;
+pub(crate) use self::traces::Traces;
 use crate::failure::Failure;
 
 const DEFAULT_LISTEN: &str = "127.0.0.1:7878";
@@ -140,41 +144,6 @@ pub(crate) enum KeySource {
     Data,
 }
 
-/// The address that others know the server by.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PublicUrl {
-    /// Whether it is https.
-    pub(crate) secure: bool,
-    /// The name, without the port.
-    pub(crate) host: String,
-    port: Option<u16>,
-}
-
-impl PublicUrl {
-    fn parse(text: &str) -> Option<Self> {
-        let (secure, rest) = match text.strip_prefix("https://") {
-            Some(rest) => (true, rest),
-            None => (false, text.strip_prefix("http://")?),
-        };
-        let rest = rest.strip_suffix('/').unwrap_or(rest);
-        let (host, port) = match rest.split_once(':') {
-            Some((host, port)) => (host, Some(port.parse().ok()?)),
-            None => (rest, None),
-        };
-        let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-');
-        let fine = !host.is_empty() && host.chars().all(plain);
-        fine.then(|| Self { secure, host: host.to_ascii_lowercase(), port })
-    }
-}
-
-impl fmt::Display for PublicUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = if self.secure { "https" } else { "http" };
-        write!(f, "{scheme}://{}", self.host)?;
-        self.port.map_or(Ok(()), |port| write!(f, ":{port}"))
-    }
-}
-
 /// Every setting, with its origin.
 #[derive(Debug, Clone)]
 pub(crate) struct Config {
@@ -195,6 +164,8 @@ pub(crate) struct Config {
     pub(crate) max_streams: Setting<usize>,
     /// Networks that are not public and open to agents whose hosts lie there.
     pub(crate) allow_private: Option<Setting<Vec<Network>>>,
+    /// Where traces go; none means nowhere.
+    pub(crate) traces: Option<Setting<Traces>>,
     pub(crate) key: Setting<KeySource>,
     pub(crate) providers: Vec<Provider>,
 }
@@ -226,21 +197,19 @@ impl Config {
             reader.optional("public_url", "http://NAME or https://NAME, with a port if need be", PublicUrl::parse);
         let allow_private = reader.optional("allow_private", "networks such as 10.1.0.0/16, 127.0.0.1/32", networks);
         let log = reader.pick("log", flags.log.clone());
-        let calls = number(&mut reader, "user_calls_per_minute", DEFAULT_CALLS);
-        let requests = number(&mut reader, "max_requests", DEFAULT_REQUESTS);
-        let streams = number(&mut reader, "max_streams", DEFAULT_STREAMS);
+        let most = most(&mut reader);
+        let traces = reader.traces();
         let key = reader.key();
         let providers = reader.providers();
         let problems = reader.problems;
-        match (listen, database, default_model, encrypt, durability, calls, requests.zip(streams), key) {
+        match (listen, database, default_model, encrypt, durability, most, key) {
             (
                 Some(listen),
                 Some(database),
                 Some(default_model),
                 Some(encrypt),
                 Some(durability),
-                Some(user_calls_per_minute),
-                Some((max_requests, max_streams)),
+                Some((user_calls_per_minute, max_requests, max_streams)),
                 Some(key),
             ) if problems.is_empty() => {
                 let file = (!file.path.as_os_str().is_empty()).then_some(file.path);
@@ -258,6 +227,7 @@ impl Config {
                     max_requests,
                     max_streams,
                     allow_private,
+                    traces,
                     key,
                     providers,
                 })
@@ -291,6 +261,9 @@ impl Config {
             let networks: Vec<_> = open.value.iter().map(Network::to_string).collect();
             lines.push(("allow_private".to_owned(), networks.join(", "), open.origin.clone()));
         }
+        if let Some(traces) = &self.traces {
+            lines.push(("otlp_endpoint".to_owned(), traces.value.endpoint.clone(), traces.origin.clone()));
+        }
         lines.push(("master key".to_owned(), self.key.value.to_string(), self.key.origin.clone()));
         lines.extend(
             self.providers.iter().map(|provider| {
@@ -299,6 +272,14 @@ impl Config {
         );
         lines
     }
+}
+
+/// How many tool calls a minute, requests and streams there may be.
+fn most(reader: &mut Reader<'_>) -> Option<(Setting<u32>, Setting<usize>, Setting<usize>)> {
+    let calls = number(reader, "user_calls_per_minute", DEFAULT_CALLS);
+    let requests = number(reader, "max_requests", DEFAULT_REQUESTS);
+    let streams = number(reader, "max_streams", DEFAULT_STREAMS);
+    Some((calls?, requests?, streams?))
 }
 
 /// A number from 1.

@@ -16,7 +16,7 @@ use adjutant_core::guard::rate::Rate;
 use adjutant_engine::store::{Durability, Sealing, Store, StoreError};
 use adjutant_engine::tools::Registry;
 use adjutant_engine::tools::net::{Connector, SystemLookup};
-use adjutant_engine::{Engine, Env, Home, Parts};
+use adjutant_engine::{Collector, Engine, Env, Home, Parts, Tracing, provider_client};
 use secrecy::ExposeSecret;
 
 pub(crate) use self::agents::{files_of, known, save as save_agent_file};
@@ -25,7 +25,7 @@ pub(crate) use self::key::NAME as MASTER_KEY;
 pub(crate) use self::lock::Lock;
 pub(crate) use self::models::models;
 use crate::agent_file::Problem;
-use crate::config::{self, Config, Database, KeySource};
+use crate::config::{self, Config, Database, KeySource, Traces};
 use crate::failure::{Exit, Failure};
 
 /// The database, if it is SQLite.
@@ -51,6 +51,7 @@ pub(crate) struct Instance {
     /// What is wrong with the agent files.
     pub(crate) agent_problems: Vec<Problem>,
     lock: Option<Lock>,
+    tracing: Option<Tracing>,
 }
 
 impl Instance {
@@ -79,7 +80,9 @@ impl Instance {
             connector: connector(config),
             user_rate: Some(Rate::per_minute(config.user_calls_per_minute.value)),
         };
-        match Self::start(parts, data, lock).await {
+        let started = Self::start(parts, data, lock).await;
+        let watched = started.and_then(|instance| instance.watched(config.traces.as_ref().map(|traces| &traces.value)));
+        match watched {
             Ok(instance) => Ok(instance),
             Err(failure) => {
                 store.close().await;
@@ -93,7 +96,22 @@ impl Instance {
         let engine = Engine::new(parts)?;
         let home = engine.home().await?;
         let agent_problems = agents::load(&engine, home, data).await?;
-        Ok(Self { engine, home, first_start, agent_problems, lock })
+        Ok(Self { engine, home, first_start, agent_problems, lock, tracing: None })
+    }
+
+    /// The same, sending traces if the configuration says where to.
+    fn watched(mut self, traces: Option<&Traces>) -> Result<Self, Failure> {
+        let Some(traces) = traces else { return Ok(self) };
+        let collector = Collector {
+            endpoint: traces.endpoint.clone(),
+            service: traces.service.clone(),
+            version: env!("CARGO_PKG_VERSION"),
+            node: self.engine.node().to_string(),
+        };
+        let client =
+            provider_client().map_err(|error| Failure::other(format!("No connection can be made: {error}.")))?;
+        self.tracing = Some(Tracing::start(collector, client)?);
+        Ok(self)
     }
 
     /// Refuses to go on while an agent file is broken: what its agent may do is then not known.
@@ -119,6 +137,9 @@ impl Instance {
 
     /// Writes what is queued and lets go of everything.
     pub(crate) async fn close(self) {
+        if let Some(tracing) = self.tracing {
+            tracing.stop().await;
+        }
         self.engine.store().clone().close().await;
     }
 }

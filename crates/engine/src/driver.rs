@@ -21,6 +21,7 @@ use crate::error::EngineError;
 use crate::lease::Life;
 use crate::log::{Caught, Flushed, RunLog};
 use crate::toolbox::{Toolbox, Work};
+use crate::trace::RunTrace;
 
 /// A wait shorter than this is sat out; a longer one gives the run back.
 const SIT_OUT: Duration = Duration::from_secs(15);
@@ -48,6 +49,8 @@ pub(crate) struct Driver {
     pub(crate) definitions: Option<Arc<ToolDefinitions>>,
     pub(crate) running: BTreeMap<CallId, Work>,
     pub(crate) life: Life,
+    /// The run as others watch it.
+    pub(crate) trace: Option<RunTrace>,
     notify: Arc<Notify>,
     writer: Writer,
     _driving: Driving,
@@ -86,11 +89,15 @@ async fn go_through(engine: &Engine, claim: Claim, life: Life) -> Result<Went, E
         definitions: None,
         running: BTreeMap::new(),
         life,
+        trace: None,
         notify: Arc::clone(&driving.notify),
         writer,
         _driving: driving,
     };
-    driver.go().await
+    driver.begin_trace().await;
+    let went = driver.go().await;
+    driver.end_trace();
+    went
 }
 
 impl Driver {
@@ -183,13 +190,14 @@ impl Driver {
             Hold::Keep => false,
             Hold::Release => true,
         };
-        let (tally, begun) = (self.log.tally(), tokio::time::Instant::now());
+        let (tally, watched, begun) = (self.log.tally(), self.watched(), tokio::time::Instant::now());
         let mut waited = Duration::ZERO;
         let mut attempt = 1;
         loop {
             match self.log.flush(self.writer, release).await {
                 Ok(flushed @ (Flushed::Written | Flushed::Overtaken)) => {
                     self.engine.meter().committed(&tally, begun.elapsed());
+                    self.show(&watched);
                     return Ok(flushed);
                 }
                 Err(EngineError::Store(StoreError::Unavailable(why))) if waited < STORE_PATIENCE => {

@@ -29,6 +29,7 @@ mod replay;
 mod service;
 mod spending;
 mod toolbox;
+mod trace;
 mod worker;
 
 pub use adjutant_models as models;
@@ -61,4 +62,5 @@ pub use service::{
     Secret, SeenMessage, SeenPart, SeenRequest, SeenSizes, SignIn, Spent, StartRun, TokenAsk, UndoMode, UndoOutcome,
     UndoReport, UndoneFile, UnknownWord, UsageLine, Via, WhenBusy, Wish, templates,
 };
+pub use trace::{Collector, RequestTrace, Tracing, trace_of};
 pub use worker::{Attendance, Worker};

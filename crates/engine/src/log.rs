@@ -219,6 +219,11 @@ impl RunLog {
         self.pending.is_empty()
     }
 
+    /// What is pending, with its times.
+    pub(crate) fn pending(&self) -> Vec<(Time, Event)> {
+        self.pending.iter().map(|pending| (pending.at, pending.event.clone())).collect()
+    }
+
     /// What there is to count of what is pending.
     pub(crate) fn tally(&self) -> Tally {
         self.pending.iter().map(|pending| &pending.event).collect()

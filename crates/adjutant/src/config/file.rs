@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 use crate::suggest;
 
 /// The keys that stand at the top.
-pub(crate) const KEYS: [&str; 12] = [
+pub(crate) const KEYS: [&str; 13] = [
     "listen",
     "public_url",
     "data",
@@ -23,6 +23,7 @@ pub(crate) const KEYS: [&str; 12] = [
     "max_requests",
     "max_streams",
     "allow_private",
+    "otlp_endpoint",
 ];
 /// Those of them that may be written as numbers.
 const NUMBERS: [&str; 3] = ["user_calls_per_minute", "max_requests", "max_streams"];

@@ -123,3 +123,33 @@ fn a_configuration_file_that_was_named_has_to_be_there() {
     let flags = Flags { config: Some(PathBuf::from("/nowhere/config.toml")), ..Flags::default() };
     assert_eq!(problems(&flags, &[("HOME", "/home/me")]).len(), 1);
 }
+
+#[test]
+fn traces_go_nowhere_unless_somebody_says_where() {
+    let (_folder, flags) = with_file("otlp_endpoint = \"http://file:4318\"\n");
+    let place = |flags: &Flags, more: &[(&str, &str)]| {
+        let config = Config::load(flags, &env(&[&[("HOME", "/home/me")], more].concat())).unwrap();
+        config.traces.map(|traces| (traces.value.endpoint, traces.value.service))
+    };
+    let to = |endpoint: &str| Some((endpoint.to_owned(), "adjutant".to_owned()));
+    let (base, exact) = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT");
+    let none = Flags::default();
+    assert_eq!(place(&none, &[]), None);
+    assert_eq!(place(&flags, &[]), to("http://file:4318/v1/traces"));
+    assert_eq!(place(&none, &[(base, "http://a:1/")]), to("http://a:1/v1/traces"));
+    assert_eq!(place(&flags, &[(base, "http://a:1"), (exact, "https://b/in")]), to("https://b/in"));
+    assert_eq!(place(&none, &[("ADJUTANT_OTLP_ENDPOINT", "http://c"), (base, "http://a")]), to("http://c/v1/traces"));
+    let named = place(&flags, &[("OTEL_SERVICE_NAME", "desk")]).unwrap();
+    assert_eq!(named.1, "desk");
+    for off in [("OTEL_SDK_DISABLED", "true"), ("OTEL_TRACES_EXPORTER", "none")] {
+        assert_eq!(place(&flags, &[off, (base, "http://a")]), None, "{off:?}");
+    }
+    let home = ("HOME", "/home/me");
+    let wrong = problems(&none, &[home, (base, "http://me:secret@a")]);
+    assert!(
+        wrong.len() == 1 && wrong[0].contains("otlp_endpoint has to be") && !wrong[0].contains("secret"),
+        "{wrong:?}"
+    );
+    let wrong = problems(&none, &[home, (base, "http://a"), ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")]);
+    assert!(wrong.len() == 1 && wrong[0].ends_with("`grpc` is not spoken here; use http/protobuf"), "{wrong:?}");
+}

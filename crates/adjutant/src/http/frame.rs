@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use adjutant_engine::{RequestTrace, trace_of};
 use axum::extract::{MatchedPath, Request, State};
+use axum::http::HeaderMap;
 use axum::http::header::{HeaderName, HeaderValue};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -18,13 +20,23 @@ const ALWAYS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
 /// Gives a request its id, its turn and its time, and writes it down.
 pub(super) async fn frame(State(server): State<Server>, request: Request, next: Next) -> Response {
-    let trace = trace_id(&server);
     let begun = Instant::now();
     let method = request.method().clone();
     let path = request.uri().path().to_owned();
     let route = request.extensions().get::<MatchedPath>().map_or("other", MatchedPath::as_str).to_owned();
-    let mut response = TRACE.scope(trace.clone(), admit(&server, &path, request, next)).await;
+    let watched = RequestTrace::begin(method.as_str(), &route, |name| header(request.headers(), name));
+    let known = watched.as_ref().map(RequestTrace::id);
+    let known = known.or_else(|| trace_of(|name| header(request.headers(), name)));
+    let trace = known.unwrap_or_else(|| trace_id(&server));
+    let answering = TRACE.scope(trace.clone(), admit(&server, &path, request, next));
+    let mut response = match &watched {
+        Some(watched) => watched.within(answering).await,
+        None => answering.await,
+    };
     let (status, took) = (response.status(), begun.elapsed());
+    if let Some(watched) = watched {
+        watched.end(status.as_u16());
+    }
     server.metrics.answered(method.as_str(), &route, status.as_u16(), took);
     // Neither the query nor a header is written down: both may hold secrets.
     tracing::info!(trace_id = trace, %method, path, status = status.as_u16(), ms = took.as_millis(), "request");
@@ -34,6 +46,11 @@ pub(super) async fn frame(State(server): State<Server>, request: Request, next: 
     response
 }
 
+fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+/// The id of a request that belongs to no trace.
 fn trace_id(server: &Server) -> String {
     let bytes: [u8; 16] = server.engine.env().random();
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()

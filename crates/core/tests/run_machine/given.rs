@@ -93,6 +93,7 @@ pub(crate) fn start() -> RunStarted {
         effects: Effects::Live,
         time_zone: "UTC".to_owned(),
         metadata: BTreeMap::new(),
+        traceparent: None,
     }
 }
 

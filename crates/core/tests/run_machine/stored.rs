@@ -75,6 +75,7 @@ fn run_started() -> RunStarted {
         effects: Effects::Dry,
         time_zone: "Europe/Berlin".to_owned(),
         metadata: BTreeMap::from([("ticket".to_owned(), "7".to_owned())]),
+        traceparent: None,
     }
 }
 

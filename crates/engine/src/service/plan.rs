@@ -19,7 +19,7 @@ use crate::engine::{CurrentAgent, Engine};
 use crate::error::EngineError;
 use crate::log::blocks_of;
 use crate::projection;
-use crate::prompt;
+use crate::{prompt, trace};
 
 /// What the first event is made from.
 pub(super) struct Plan<'a> {
@@ -86,6 +86,7 @@ impl Plan<'_> {
             effects: self.effects,
             time_zone,
             metadata: self.metadata.clone(),
+            traceparent: trace::present(),
         }
     }
 }

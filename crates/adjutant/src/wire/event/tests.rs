@@ -62,6 +62,7 @@ fn start() -> RunStarted {
         effects: Effects::Live,
         time_zone: "UTC".to_owned(),
         metadata: BTreeMap::new(),
+        traceparent: None,
     }
 }
 

@@ -17,4 +17,5 @@ mod money;
 mod once;
 mod overload;
 mod runs;
+mod traces;
 mod walk;

@@ -98,6 +98,9 @@ pub struct RunStarted {
     /// Free fields of the caller, never shown to a model.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, String>,
+    /// The trace that asked for it, in the form of the W3C header; none where nobody watches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
 }
 
 /// Whether a run acts.
