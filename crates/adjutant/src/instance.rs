@@ -21,7 +21,7 @@ use secrecy::ExposeSecret;
 
 pub(crate) use self::agents::{files_of, known, save as save_agent_file};
 pub(crate) use self::beacon::Beacon;
-pub(crate) use self::key::NAME as MASTER_KEY;
+pub(crate) use self::key::{NAME as MASTER_KEY, Next as NextKey, named as named_key};
 pub(crate) use self::lock::Lock;
 pub(crate) use self::models::models;
 use crate::agent_file::Problem;
@@ -176,16 +176,21 @@ async fn open_store(config: &Config, env: &Env) -> Result<Store, Failure> {
     } else {
         (Sealing::Off, None)
     };
-    let opened = match &config.database.value {
-        Database::Sqlite => {
-            let durability = match config.durability.value {
-                config::Durability::Full => Durability::Full,
-                config::Durability::Normal => Durability::Normal,
-            };
-            Store::open_sqlite(&file, durability, sealing).await
+    let mut opened = open_sealed(config, sealing).await;
+    let next = key::Next::of(&config.key.value, &config.data.value).filter(|_| config.encrypt.value);
+    if let (Err(StoreError::WrongKey), Some(next)) = (&opened, &next)
+        && let Some(key) = next.read()?
+    {
+        // Replacing the master key was cut off after everything was sealed with the new one.
+        opened = open_sealed(config, Sealing::On(key)).await;
+        if opened.is_ok() {
+            next.take_place(env)?;
         }
-        Database::Postgres(url) => Store::open_postgres(url.expose_secret(), sealing).await,
-    };
+    } else if let (Ok(_), Some(next)) = (&opened, &next)
+        && next.is_alone()
+    {
+        next.take_place(env)?;
+    }
     opened.map_err(|error| {
         // A key that was made for a database that has another one would only mislead.
         if let (StoreError::WrongKey, Some(path)) = (&error, &made) {
@@ -193,6 +198,19 @@ async fn open_store(config: &Config, env: &Env) -> Result<Store, Failure> {
         }
         error.into()
     })
+}
+
+async fn open_sealed(config: &Config, sealing: Sealing) -> Result<Store, StoreError> {
+    match &config.database.value {
+        Database::Sqlite => {
+            let durability = match config.durability.value {
+                config::Durability::Full => Durability::Full,
+                config::Durability::Normal => Durability::Normal,
+            };
+            Store::open_sqlite(&config.data.value.join(DATABASE), durability, sealing).await
+        }
+        Database::Postgres(url) => Store::open_postgres(url.expose_secret(), sealing).await,
+    }
 }
 
 /// A file or folder of the instance that cannot be used.

@@ -11,6 +11,7 @@ use crate::admission;
 use crate::agents;
 use crate::db::{Db, Dialect, Tx};
 use crate::fault;
+use crate::keys;
 use crate::postgres;
 use crate::prepare::{Guard, Prepared};
 use crate::provider_keys;
@@ -242,6 +243,7 @@ async fn carry_out(tx: &mut Tx, batch: &[Box<Prepared>], verdicts: &Verdicts) ->
             Some(Doing::RemoveRule(id)) => rules::remove(tx, append.scope, *id).await?,
             Some(Doing::Admit(change)) => admission::admit(tx, change).await?,
             Some(Doing::Key(change)) => provider_keys::change(tx, append.scope, change).await?,
+            Some(Doing::ReplaceMaster(keys)) => keys::replace_master(tx, keys).await?,
             Some(Doing::AddNotebook(row)) => tenants::add_notebook(tx, row).await?,
             Some(Doing::StartWaiting(run)) => waiting::become_run(tx, append.scope, *run).await?,
             None => {}

@@ -7,9 +7,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 use zeroize::Zeroizing;
 
 use crate::StoreError;
-use crate::db::{Db, Tx};
+use crate::db::{Db, Dialect, Tx};
 use crate::migrate;
-use crate::seal::{Key, Place, Scope, Sealing, fill_random};
+use crate::queue::now;
+use crate::seal::{Key, MasterKey, Place, Scope, Sealing, fill_random};
 use crate::value::args;
 
 const GENERATION: u16 = 1;
@@ -26,6 +27,26 @@ pub(crate) enum Keyring {
 pub(crate) enum Sealer {
     Off,
     On(Arc<Key>),
+}
+
+/// The data keys as another master key wraps them. Holds nothing that opens without one.
+#[derive(Debug, Clone)]
+pub struct Rewrapped(Vec<WrappedKey>);
+
+impl Rewrapped {
+    /// How many keys there are.
+    #[must_use]
+    pub const fn count(&self) -> usize {
+        self.0.len()
+    }
+}
+
+#[derive(Debug, Clone)]
+struct WrappedKey {
+    scope: String,
+    generation: u64,
+    was: Vec<u8>,
+    wrapped: Vec<u8>,
 }
 
 impl Sealer {
@@ -75,8 +96,33 @@ impl Keyring {
     pub(crate) async fn create(&self, tx: &mut Tx, scope: Scope) -> Result<(), StoreError> {
         match self {
             Self::Off => Ok(()),
-            Self::On { master, .. } => create(tx, master, scope).await,
+            Self::On { master, .. } => {
+                // Another process may have replaced the master key meanwhile: what the old one wraps, nobody could open.
+                let sql = match tx.dialect() {
+                    Dialect::Sqlite => SELECT.to_owned(),
+                    Dialect::Postgres => format!("{SELECT} FOR SHARE"),
+                };
+                let row = tx.row(sql, args![Scope::System, u64::from(GENERATION)]).await?;
+                unwrap(master, Scope::System, row.ok_or(StoreError::WrongKey)?.take()?)?;
+                create(tx, master, scope).await
+            }
         }
+    }
+
+    /// Every data key as another master key wraps it. Nothing is changed yet.
+    pub(crate) async fn rewrap(&self, db: &Db, new: &MasterKey) -> Result<Rewrapped, StoreError> {
+        let Self::On { master, .. } = self else {
+            return Err(StoreError::Conflict("nothing is sealed here, so there is no master key to replace".into()));
+        };
+        let new = Key::master(new);
+        let rows = db.read("SELECT workspace, generation, wrapped FROM data_keys ORDER BY workspace", args![]).await?;
+        let rewrapped = rows.into_iter().map(|mut row| {
+            let (scope, generation, was): (String, u64, Vec<u8>) = (row.take()?, row.take()?, row.take()?);
+            let bytes = Zeroizing::new(master.open(place(&scope), was.clone()).map_err(|_| StoreError::WrongKey)?);
+            let wrapped = new.seal(place(&scope), &bytes)?;
+            Ok(WrappedKey { scope, generation, was, wrapped })
+        });
+        rewrapped.collect::<Result<_, StoreError>>().map(Rewrapped)
     }
 
     pub(crate) const fn is_on(&self) -> bool {
@@ -105,6 +151,33 @@ pub(crate) async fn check(tx: &mut Tx, sealing: &Sealing) -> Result<(), StoreErr
         }
         (Some(other), _) => Err(StoreError::Corrupt(format!("unknown sealing `{other}`"))),
     }
+}
+
+/// Puts every data key in place as the new master key wraps it, in the transaction that records it: all of them, or none.
+pub(crate) async fn replace_master(tx: &mut Tx, Rewrapped(keys): &Rewrapped) -> Result<(), StoreError> {
+    let changed =
+        || StoreError::Conflict("a workspace was made or taken away meanwhile; the master key is as it was".into());
+    for key in keys {
+        let sql = "UPDATE data_keys SET wrapped = $4 WHERE workspace = $1 AND generation = $2 AND wrapped = $3";
+        let args = args![key.scope.as_str(), key.generation, key.was.clone(), key.wrapped.clone()];
+        if tx.run(sql, args).await? != 1 {
+            return Err(changed());
+        }
+    }
+    let all: u64 = count(tx, "SELECT count(*) FROM data_keys".to_owned()).await?;
+    if all != u64::try_from(keys.len()).unwrap_or(u64::MAX) {
+        return Err(changed());
+    }
+    // Each holds the master key that it was started with.
+    let living = format!("SELECT count(*) FROM nodes WHERE expires > {}", now(tx.dialect()));
+    if count(tx, living).await? > 0 {
+        return Err(StoreError::Conflict("a node works on this database; the master key is as it was".into()));
+    }
+    Ok(())
+}
+
+async fn count(tx: &mut Tx, sql: String) -> Result<u64, StoreError> {
+    tx.row(sql, args![]).await?.map_or(Ok(0), |mut row| row.take())
 }
 
 async fn create(tx: &mut Tx, master: &Key, scope: Scope) -> Result<(), StoreError> {

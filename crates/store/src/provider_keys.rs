@@ -6,9 +6,9 @@ use adjutant_core::id::{KeyId, WorkspaceId};
 use zeroize::Zeroizing;
 
 use crate::db::Tx;
-use crate::keys::Sealer;
+use crate::keys::{Rewrapped, Sealer};
 use crate::row::ProviderKeyRow;
-use crate::seal::{Place, Scope};
+use crate::seal::{MasterKey, Place, Scope};
 use crate::value::{Row, args};
 use crate::{Sql, Store, StoreError};
 
@@ -37,6 +37,16 @@ impl Store {
     pub async fn seal_key(&self, row: &ProviderKeyRow, value: &[u8]) -> Result<Vec<u8>, StoreError> {
         let sql = sql!(self, memory => memory.no_sign_in());
         sealer(sql, row.workspace).await?.seal(place(&binding(row)), value)
+    }
+
+    /// Wraps every data key with another master key, for [`Doing::ReplaceMaster`](crate::row::Doing); nothing is changed yet.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when nothing is sealed here; [`StoreError::WrongKey`] when the master key was replaced since
+    /// this store was opened.
+    pub async fn rewrap(&self, new: &MasterKey) -> Result<Rewrapped, StoreError> {
+        let sql = sql!(self, memory => memory.no_sign_in());
+        sql.keys.rewrap(&sql.db, new).await
     }
 
     /// The keys of a workspace, oldest first, without their values.

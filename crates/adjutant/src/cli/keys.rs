@@ -1,6 +1,8 @@
 //! `keys`: keys of providers that people bring. A value is read from standard input or asked for, never from the command line,
 //! where others could see it, and it is never printed.
 
+mod master;
+
 use std::io::{IsTerminal, Read};
 
 use adjutant_core::id::KeyId;
@@ -28,10 +30,17 @@ pub(super) enum Command {
     Ls,
     /// Keep a key: it is read from standard input, or asked for
     Add(New),
-    /// Give a key another value
+    /// Give a key another value; with --master, replace the key that seals the database
     Rotate {
         /// The key, or as much of its id as no other has
-        id: String,
+        #[arg(required_unless_present = "master", conflicts_with = "master")]
+        id: Option<String>,
+        /// Replace the master key; every node has to be stopped
+        #[arg(long)]
+        master: bool,
+        /// The new master key, 64 hexadecimal digits, where the old one comes from ADJUTANT_SECRET_KEY
+        #[arg(long, value_name = "FILE", requires = "master")]
+        to: Option<std::path::PathBuf>,
     },
     /// Forget a key
     Rm {
@@ -67,11 +76,15 @@ pub(super) struct New {
 }
 
 pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failure> {
+    let command = args.command.unwrap_or(Command::Ls);
+    if let Command::Rotate { id: None, to, .. } = &command {
+        return master::rotate(context, to.as_deref()).await;
+    }
     let place = Place::find(context, "keys", Work::Looks).await?;
-    let exit = match args.command.unwrap_or(Command::Ls) {
+    let exit = match command {
         Command::Ls => ls(context, &place).await,
         Command::Add(new) => add(context, &place, new).await,
-        Command::Rotate { id } => rotate(context, &place, &id).await,
+        Command::Rotate { id, .. } => rotate(context, &place, &id.unwrap_or_default()).await,
         Command::Rm { id } => rm(context, &place, &id).await,
         Command::Test { id, model } => test(context, &place, &id, model).await,
     };

@@ -31,9 +31,91 @@ pub(crate) struct Found {
     pub(crate) made: Option<PathBuf>,
 }
 
+/// The key that is about to take the place of another. It lies beside the old one until everything is sealed with it, so that
+/// whoever opens the database finds a key that fits, wherever the change was cut off.
+pub(crate) struct Next {
+    old: PathBuf,
+    new: PathBuf,
+}
+
+impl Next {
+    /// Where it lies; none where the key comes from the environment.
+    pub(crate) fn of(source: &KeySource, data: &Path) -> Option<Self> {
+        let old = match source {
+            KeySource::Value(_) => return None,
+            KeySource::File(path) => path.clone(),
+            KeySource::Data => data.join(NAME),
+        };
+        let mut new = old.clone().into_os_string();
+        new.push(".next");
+        Some(Self { old, new: new.into() })
+    }
+
+    /// The new key, if one is there.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub(crate) fn read(&self) -> Result<Option<MasterKey>, Failure> {
+        if self.new.exists() { read(&self.new).map(Some) } else { Ok(None) }
+    }
+
+    /// Whether the old one is gone already.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.new.exists() && !self.old.exists()
+    }
+
+    /// The new key: one that an earlier attempt left, else another one.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(crate) fn make(&self, env: &Env) -> Result<MasterKey, Failure> {
+        match self.read()? {
+            Some(key) => Ok(key),
+            None => make(&self.new, env).map(|found| found.key),
+        }
+    }
+
+    /// Puts the new key where the old one was, and the old one aside: backups that were made before open with nothing else.
+    /// Says where it is.
+    ///
+    /// # Errors
+    /// When a file cannot be renamed.
+    pub(crate) fn take_place(&self, env: &Env) -> Result<Option<PathBuf>, Failure> {
+        let stamp = env.now().to_string().replace(':', "");
+        let mut aside = self.old.clone().into_os_string();
+        aside.push(format!(".until-{stamp}"));
+        let aside = PathBuf::from(aside);
+        let was_there = self.old.exists();
+        if was_there {
+            std::fs::rename(&self.old, &aside).map_err(|error| super::unusable(&self.old, &error))?;
+        }
+        let put = std::fs::rename(&self.new, &self.old).and_then(|()| sync_folder(&self.old));
+        put.map_err(|error| super::unusable(&self.old, &error))?;
+        Ok(was_there.then_some(aside))
+    }
+}
+
+fn sync_folder(path: &Path) -> std::io::Result<()> {
+    path.parent().map_or(Ok(()), |folder| std::fs::File::open(folder)?.sync_all())
+}
+
+/// A key that the operator names.
+///
+/// # Errors
+/// When there is none.
+pub(crate) fn named(path: &Path) -> Result<MasterKey, Failure> {
+    read(path)
+}
+
 /// Finds the key, or makes one for a new database.
 pub(crate) fn find(source: &KeySource, data: &Path, database: Database, env: &Env) -> Result<Found, Failure> {
     let found = |key| Found { key, made: None };
+    if let Some(next) = Next::of(source, data)
+        && next.is_alone()
+        && let Some(key) = next.read()?
+    {
+        return Ok(found(key));
+    }
     match source {
         KeySource::Value(text) => parse(text, "ADJUTANT_SECRET_KEY").map(found),
         KeySource::File(path) => read(path).map(found),
@@ -87,7 +169,7 @@ fn make(path: &Path, env: &Env) -> Result<Found, Failure> {
     let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).and_then(|mut file| {
         writeln!(file, "{digits}")?;
         file.sync_all()?;
-        path.parent().map_or(Ok(()), |folder| std::fs::File::open(folder)?.sync_all())
+        sync_folder(path)
     });
     match written {
         Ok(()) => Ok(Found { key: MasterKey::new(bytes), made: Some(path.to_owned()) }),

@@ -225,3 +225,98 @@ fn a_provider_that_cannot_be_reached_costs_nothing() {
     assert!(used["data"][0]["calls"].as_u64().unwrap() >= 1, "{used:#}");
     assert_eq!(used["total_microusd"], 0, "{used:#}");
 }
+
+/// The master key of a house.
+fn master(house: &House) -> String {
+    std::fs::read_to_string(house.data().join("master.key")).unwrap()
+}
+
+/// Everything opens, the record is whole, and it says how often the master key was replaced.
+fn assert_open(house: &House, replaced: usize) {
+    assert_eq!(house.document(&["runs", "ls"])["data"].as_array().unwrap().len(), 1);
+    assert_eq!(house.document(&["audit", "verify"])["valid"], true);
+    let found = house.document(&["audit", "search", "kind:setting_changed"]);
+    let told =
+        found["data"].as_array().unwrap().iter().filter(|row| row.to_string().contains("master key was replaced"));
+    assert_eq!(told.count(), replaced, "{found}");
+}
+
+#[test]
+fn the_master_key_is_replaced_and_everything_opens_with_the_new_one_alone() {
+    let house = House::new();
+    house.asked();
+    let old = master(&house);
+    let done = house.document(&["keys", "rotate", "--master"]);
+    assert_eq!(done["data_keys"], 2, "the instance's own, and the workspace's");
+    assert_eq!(std::fs::read_to_string(text(&done["old_key"])).unwrap(), old, "backups of before need it");
+    let new = master(&house);
+    assert_ne!(new, old);
+    assert_open(&house, 1);
+    let with_old = Done::of(house.command(&["runs", "ls"]).env("ADJUTANT_SECRET_KEY", old.trim()));
+    assert_eq!(with_old.code, Some(2), "{with_old}");
+    assert!(with_old.err.contains("another master key"), "{with_old}");
+
+    let own = |arguments: &[&str], key: &str| Done::of(house.command(arguments).env("ADJUTANT_SECRET_KEY", key.trim()));
+    let refused = own(&["keys", "rotate", "--master"], &new);
+    assert_eq!(refused.code, Some(2), "{refused}");
+    assert!(refused.err.contains("--to new.key"), "{refused}");
+    let third = house.path().join("third.key");
+    std::fs::write(&third, "5c".repeat(32)).unwrap();
+    let done = own(&["keys", "rotate", "--master", "--to", third.to_str().unwrap()], &new);
+    assert_eq!(done.code, Some(0), "{done}");
+    assert_eq!(own(&["runs", "ls"], &"5c".repeat(32)).code, Some(0));
+    assert_eq!(own(&["runs", "ls"], &new).code, Some(2));
+}
+
+#[test]
+fn a_change_of_the_master_key_that_was_cut_off_is_finished_by_the_next_command() {
+    let house = House::new();
+    house.asked();
+    let (key, next) = (house.data().join("master.key"), house.data().join("master.key.next"));
+    let old = master(&house);
+    assert_eq!(house.adjutant(&["keys", "rotate", "--master"]).code, Some(0));
+    let new = master(&house);
+    // Everything is sealed with the new key, which is not in its place yet; or the old one is gone from it already.
+    for in_place in [Some(old), None] {
+        std::fs::rename(&key, &next).unwrap();
+        if let Some(old) = in_place {
+            std::fs::write(&key, old).unwrap();
+        }
+        assert_open(&house, 1);
+        assert_eq!(master(&house), new);
+        assert!(!next.exists());
+    }
+    // Nothing is sealed with the new key yet: the old one stays, and the next change takes the new one.
+    std::fs::write(&next, "5c".repeat(32)).unwrap();
+    assert_open(&house, 1);
+    assert_eq!(master(&house), new);
+    assert_eq!(house.adjutant(&["keys", "rotate", "--master"]).code, Some(0));
+    assert_eq!(master(&house), "5c".repeat(32));
+    assert_open(&house, 2);
+}
+
+#[cfg(feature = "faults")]
+#[test]
+fn a_change_of_the_master_key_that_was_killed_has_happened_or_not() {
+    for (point, replaced) in [("commit.before:1", 0), ("commit.after:1", 1)] {
+        let house = House::new();
+        house.asked();
+        let killed = Done::of(house.command(&["keys", "rotate", "--master"]).env("ADJUTANT_FAULT", point));
+        assert_eq!(killed.code, None, "{point}: {killed}");
+        assert_open(&house, replaced);
+        let again = house.adjutant(&["keys", "rotate", "--master"]);
+        assert_eq!(again.code, Some(0), "{point}: {again}");
+        assert_open(&house, replaced + 1);
+    }
+}
+
+#[test]
+fn the_master_key_is_not_replaced_under_a_server() {
+    let server = Server::start(House::new());
+    let old = master(&server.house);
+    let refused = server.house.adjutant(&["keys", "rotate", "--master"]);
+    assert_ne!(refused.code, Some(0), "{refused}");
+    assert!(refused.err.contains("hint: "), "{refused}");
+    assert_eq!(master(&server.house), old);
+    assert!(!server.house.data().join("master.key.next").exists());
+}

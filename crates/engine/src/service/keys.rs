@@ -7,9 +7,9 @@ use adjutant_core::id::{AgentId, KeyId, UserId, WorkspaceId};
 use adjutant_core::label::Labels;
 use adjutant_core::message::{Message, ModelRequest, Part, Role};
 use adjutant_core::run::event::Actor;
-use adjutant_models::{ApiKey, BroughtKey, DeltaSink, Model, ModelError};
-use adjutant_store::StoreError;
+use adjutant_models::{ApiKey, BroughtKey, DeltaSink, Model, ModelError, ModelSource, Offer, WithKeys};
 use adjutant_store::row::{Doing, KeyChange, ProviderKeyRow};
+use adjutant_store::{MasterKey, StoreError};
 
 use crate::audit::{AuditLog, Done};
 use crate::engine::Engine;
@@ -57,6 +57,15 @@ pub struct NewKey {
     pub value: String,
     /// The hosts it may go to; that of the provider when empty.
     pub hosts: Vec<String>,
+}
+
+/// Whether a run of an agent for a person may be made with a key.
+fn is_usable(row: &ProviderKeyRow, agent: Option<AgentId>, person: UserId) -> bool {
+    match row.kind.as_str() {
+        "agent" => agent.is_some_and(|agent| row.subject == agent.to_string()),
+        "person" => row.subject == person.to_string(),
+        _ => true,
+    }
 }
 
 /// What became of a test of a key.
@@ -143,6 +152,21 @@ impl Engine {
     pub async fn remove_key(&self, workspace: WorkspaceId, by: UserId, id: KeyId) -> Result<(), EngineError> {
         let row = self.key_row(workspace, id).await?;
         self.change_key(by, "removed", &row, KeyChange::Remove(id)).await
+    }
+
+    /// Gives the instance another master key: each data key is wrapped anew, and that is recorded, in one transaction. This
+    /// engine keeps the old one and has to be closed. Says how many data keys there are.
+    ///
+    /// # Errors
+    /// When a node is alive, or nothing is sealed.
+    pub async fn replace_master_key(&self, by: UserId, new: &MasterKey) -> Result<usize, EngineError> {
+        let keys = self.store().rewrap(new).await?;
+        let count = keys.count();
+        let act = Act::new(Deed::SettingChanged, Some(Actor::User(by)), "the master key was replaced")
+            .with("data_keys", count);
+        let done = Done { doing: Some(Doing::ReplaceMaster(keys)), ..Done::default() };
+        self.audit_done(AuditLog::Instance, act, done).await?;
+        Ok(count)
     }
 
     /// A key without its value.
@@ -232,14 +256,28 @@ impl Engine {
         agent: AgentId,
         person: UserId,
     ) -> Result<Vec<String>, EngineError> {
-        let (agent, person) = (agent.to_string(), person.to_string());
         let rows = self.store().provider_keys(workspace).await?;
-        let usable = |row: &ProviderKeyRow| match row.kind.as_str() {
-            "agent" => row.subject == agent,
-            "person" => row.subject == person,
-            _ => true,
-        };
-        Ok(rows.into_iter().filter(usable).map(|row| row.provider).collect())
+        let usable = rows.into_iter().filter(|row| is_usable(row, Some(agent), person));
+        Ok(usable.map(|row| row.provider).collect())
+    }
+
+    /// The models that somebody can use in these workspaces: the operator's, and those that keys of the workspaces and their
+    /// own open. Keys of single agents are for those agents alone.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn offers(
+        &self,
+        workspaces: impl IntoIterator<Item = WorkspaceId> + Send,
+        person: UserId,
+    ) -> Result<Vec<Offer>, EngineError> {
+        let workspaces: Vec<_> = workspaces.into_iter().collect();
+        let mut providers = Vec::new();
+        for workspace in workspaces {
+            let rows = self.store().provider_keys(workspace).await?;
+            providers.extend(rows.into_iter().filter(|row| is_usable(row, None, person)).map(|row| row.provider));
+        }
+        Ok(WithKeys { source: self.models(), providers }.offers())
     }
 
     /// Changes a key and records it, in one transaction.

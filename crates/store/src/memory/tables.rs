@@ -34,7 +34,7 @@ impl State {
                 if waits { Ok(()) } else { Err(StoreError::NotFound) }
             }
             Doing::AddNotebook(row) => self.may_add_notebook(row),
-            Doing::Admit(_) | Doing::Key(_) => Err(knows_nobody()),
+            Doing::Admit(_) | Doing::Key(_) | Doing::ReplaceMaster(_) => Err(knows_nobody()),
         }
     }
 
@@ -54,7 +54,7 @@ impl State {
                 self.notebooks.insert((workspace, row.id), *row);
             }
             // Refused before.
-            Doing::Admit(_) | Doing::Key(_) => {}
+            Doing::Admit(_) | Doing::Key(_) | Doing::ReplaceMaster(_) => {}
         }
     }
 

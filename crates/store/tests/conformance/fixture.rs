@@ -57,16 +57,7 @@ pub(crate) struct Home {
 impl Home {
     pub(crate) async fn new(store: &Store) -> Self {
         let (workspace, agent) = (workspace_id(), agent_id());
-        store
-            .create_workspace(&WorkspaceRow {
-                id: workspace,
-                slug: workspace.to_string(),
-                name: "Home".into(),
-                time_zone: "UTC".into(),
-                created_at: at(0),
-            })
-            .await
-            .unwrap();
+        store.create_workspace(&workspace_row(workspace)).await.unwrap();
         let mut home = Self { workspace, agent, chat: chat_id() };
         home.chat = home.new_chat(store).await;
         home
@@ -249,6 +240,10 @@ pub(crate) fn state(status: &str, due: Option<Time>) -> RunState {
         cost: MicroUsd(1234),
         summary: r#"{"title":"Tidy"}"#.into(),
     }
+}
+
+pub(crate) fn workspace_row(id: WorkspaceId) -> WorkspaceRow {
+    WorkspaceRow { id, slug: id.to_string(), name: "Home".into(), time_zone: "UTC".into(), created_at: at(0) }
 }
 
 pub(crate) fn block(text: &str) -> Block {

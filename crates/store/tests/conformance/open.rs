@@ -138,6 +138,35 @@ database_stories! {
         assert!(matches!(read, Err(StoreError::Corrupt(_))), "{read:?}");
     }
 
+    async fn another_master_key_opens_everything_and_the_old_one_nothing(world: &World) {
+        let run = sing(&world.store).await;
+        let (workspace, new) = (run.workspace, || Sealing::On(MasterKey::new([9; 32])));
+        let keys = world.store.rewrap(&MasterKey::new([9; 32])).await.unwrap();
+        let replace = async |keys: &adjutant_store::row::Rewrapped| {
+            let head = world.store.head(workspace, StreamId::System).await.unwrap();
+            let mut append = add(workspace, StreamId::System, head, &["replaced"]);
+            append.doing = Some(adjutant_store::row::Doing::ReplaceMaster(keys.clone()));
+            world.store.append(append).await
+        };
+        let node = node_id();
+        world.store.join(node).await.unwrap();
+        assert!(matches!(replace(&keys).await, Err(StoreError::Conflict(_))), "a node is alive");
+        world.store.leave(node).await.unwrap();
+        Home::new(&world.store).await;
+        assert!(matches!(replace(&keys).await, Err(StoreError::Conflict(_))), "a workspace was made meanwhile");
+
+        let keys = world.store.rewrap(&MasterKey::new([9; 32])).await.unwrap();
+        assert_eq!(keys.count(), 3, "the instance's own and two tenants'");
+        replace(&keys).await.unwrap();
+        let made = world.store.create_workspace(&workspace_row(workspace_id())).await;
+        assert!(matches!(made, Err(StoreError::WrongKey)), "who holds the old key seals nothing new: {made:?}");
+        assert!(matches!(world.reopen(sealed()).await.err(), Some(StoreError::WrongKey)));
+        let store = world.reopen(new()).await.unwrap();
+        assert_eq!(run.texts(&store).await, ["run started", CANARY]);
+        assert_eq!(store.meta_get("secret").await.unwrap().as_deref(), Some(CANARY.as_bytes()));
+        store.close().await;
+    }
+
     async fn a_newer_schema_is_refused_with_nothing_changed(world: &World) {
         world.execute("UPDATE meta SET value = '9' WHERE key IN ('schema', 'min_binary')").await;
         let opened = world.reopen(sealed()).await;
