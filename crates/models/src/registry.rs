@@ -150,7 +150,7 @@ impl Models {
             let name = format!("{provider}/{}", known.model);
             let facts = self.facts(&name).unwrap_or_else(|| known.clone());
             let (first_piece, resting) = (self.health.first_piece(&name), self.health.resting(provider));
-            Offer { name, facts, first_piece, resting }
+            Offer { name, facts, first_piece, resting, by_key: false }
         };
         catalog.models().filter(|facts| facts.provider == kind).map(offer).collect()
     }

@@ -24,6 +24,8 @@ pub struct Offer {
     pub first_piece: Option<Duration>,
     /// How long its provider is still left alone.
     pub resting: Option<Duration>,
+    /// Whether only a key that somebody brought opens it.
+    pub by_key: bool,
 }
 
 /// Finds models.
@@ -122,6 +124,7 @@ impl ModelSource for WithKeys<'_> {
         providers.sort_unstable();
         providers.dedup();
         let opened = providers.into_iter().flat_map(|provider| self.source.offers_with_key(provider));
+        let opened = opened.map(|offer| Offer { by_key: true, ..offer });
         self.source.offers().into_iter().chain(opened).collect()
     }
 
@@ -256,6 +259,7 @@ mod tests {
                 facts: Catalog::built_in().find(known, |_| true).unwrap().clone(),
                 first_piece: None,
                 resting: None,
+                by_key: false,
             };
             self.0.iter().map(offer).collect()
         }

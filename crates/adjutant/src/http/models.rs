@@ -2,6 +2,7 @@
 
 use adjutant_core::routing::Strategy;
 use adjutant_engine::Right;
+use adjutant_engine::models::Offer;
 use adjutant_engine::models::router::Needs;
 use axum::Json;
 use axum::extract::State;
@@ -24,7 +25,13 @@ pub(super) fn router() -> OpenApiRouter<Server> {
 #[utoipa::path(get, path = "/models", operation_id = "list_models", tag = "models", responses((status = 200, description = "Models", body = ModelList)))]
 async fn list(State(server): State<Server>, signed: Signed) -> Result<Json<ModelList>, Problem> {
     signed.need(Right::Read)?;
-    Ok(Json(wire::models(server.engine.default_model(), &server.engine.models().offers())))
+    Ok(Json(wire::models(server.engine.default_model(), &offers(&server, &signed).await?)))
+}
+
+/// What the caller can use: the operator's models, and those that keys open in the caller's workspaces.
+async fn offers(server: &Server, signed: &Signed) -> Result<Vec<Offer>, Problem> {
+    let workspaces = signed.workspaces(None)?.into_iter().map(|access| access.workspace);
+    Ok(server.engine.offers(workspaces, signed.caller.user).await?)
 }
 
 /// What is to be chosen.
@@ -60,5 +67,5 @@ async fn explain(
         output: asked.output.unwrap_or(usual.output),
         ..usual
     };
-    Ok(Json(wire::explained(&server.engine.models().offers(), &needs, strategy)))
+    Ok(Json(wire::explained(&offers(&server, &signed).await?, &needs, strategy)))
 }

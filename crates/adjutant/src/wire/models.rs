@@ -29,6 +29,9 @@ pub(crate) struct ModelLine {
     first_piece_ms: Option<u64>,
     /// Seconds for which its provider is left alone, because it failed.
     resting_seconds: Option<u64>,
+    /// Whether only a key that somebody brought opens it, yours or one of a workspace of yours.
+    #[serde(default)]
+    pub(crate) by_key: bool,
 }
 
 /// Dollars for a million tokens; `null` is not known.
@@ -89,6 +92,7 @@ fn model(offer: &Offer) -> ModelLine {
         grade: facts.grade,
         first_piece_ms: offer.first_piece.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
         resting_seconds: offer.resting.map(|time| time.as_secs().max(1)),
+        by_key: offer.by_key,
     }
 }
 

@@ -143,3 +143,35 @@ fn what_the_model_saw_is_made_again_from_the_log() {
     let there = server.house.document(&["runs", "show", &run, "--seen", &calls.to_string()]);
     assert_eq!((&there, text(&there["messages"][0]["role"]).as_str()), (&last, "user"));
 }
+
+/// Models of a provider that the operator has no key for are listed and ranked once a key of the workspace opens them.
+fn opened(house: &House) {
+    let listed = |house: &House| house.document(&["models", "ls", "mistral/"])["data"].as_array().unwrap().clone();
+    assert_eq!(listed(house), Vec::<serde_json::Value>::new());
+    let kept = Done::with_input(&mut house.command(&["keys", "add", "mistral"]), "sk-of-my-own");
+    assert_eq!(kept.code, Some(0), "{kept}");
+    let models = listed(house);
+    assert!(!models.is_empty() && models.iter().all(|model| model["by_key"] == true), "{models:?}");
+    let explained = house.document(&["models", "explain", "cheapest"]);
+    let ranked: Vec<_> = explained["ranked"].as_array().unwrap().iter().map(|ranked| text(&ranked["model"])).collect();
+    assert!(ranked.iter().any(|model| model.starts_with("mistral/")), "{ranked:?}");
+    assert!(house.adjutant(&["models", "ls", "mistral/"]).out.contains("a key"));
+}
+
+#[test]
+fn models_that_only_a_stored_key_opens_are_listed_and_ranked() {
+    opened(&House::new());
+}
+
+#[test]
+fn models_that_only_a_stored_key_opens_are_listed_at_the_server_for_whom_it_opens_them() {
+    let server = Server::start(House::new());
+    opened(&server.house);
+    let theirs = |name: &str| server.person(name, "home", "read").get("/api/v1/models").expect(200)["data"].clone();
+    let of_mistral = |data: &serde_json::Value| data.to_string().contains("mistral/");
+    assert!(of_mistral(&theirs("lee")), "a key of the workspace is for all in it");
+    let mine = Done::with_input(&mut server.house.command(&["keys", "add", "cohere", "--mine"]), "sk-of-my-own");
+    assert_eq!(mine.code, Some(0), "{mine}");
+    assert!(!theirs("kim").to_string().contains("\"cohere/"), "a key of one person is for nobody else");
+    assert!(server.owner().get("/api/v1/models").expect(200)["data"].to_string().contains("\"cohere/"));
+}

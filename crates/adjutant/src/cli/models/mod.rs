@@ -4,12 +4,14 @@ mod take;
 
 use adjutant_core::money::MicroUsd;
 use adjutant_core::routing::Strategy;
+use adjutant_engine::models::Offer;
 use adjutant_engine::models::router::Needs;
 
 use super::place::{Place, Work};
 use super::terminal::{Style, clean, table};
 use super::{Context, Noun};
 use crate::failure::{Exit, Failure};
+use crate::instance::Instance;
 use crate::suggest;
 use crate::wire::{self, Explained, ModelLine, ModelList, RankedModel};
 
@@ -73,12 +75,14 @@ pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failu
 
 async fn list(place: &Place) -> Result<ModelList, Failure> {
     match place {
-        Place::Here(instance) => {
-            let engine = &instance.engine;
-            Ok(wire::models(engine.default_model(), &engine.models().offers()))
-        }
+        Place::Here(instance) => Ok(wire::models(instance.engine.default_model(), &offers(instance).await?)),
         Place::There(remote) => remote.read(remote.get(&["models"], &[]).await?),
     }
+}
+
+/// The operator's models, and those that keys open in this workspace.
+async fn offers(instance: &Instance) -> Result<Vec<Offer>, Failure> {
+    Ok(instance.engine.offers([instance.home.workspace], instance.home.user).await?)
 }
 
 fn price(usd: Option<f64>) -> String {
@@ -95,10 +99,12 @@ async fn ls(context: &Context, place: &Place, word: Option<&str>) -> Result<Exit
             let row = |model: &ModelLine| {
                 let window = model.context_window.map_or_else(|| "?".to_owned(), |size| format!("{}k", size / 1000));
                 let (input, output) = (price(model.prices.input_usd), price(model.prices.output_usd));
-                vec![clean(&model.id), window, input, output, model.grade.to_string(), model.abilities.join(" ")]
+                let key = if model.by_key { "a key" } else { "" };
+                let (grade, can) = (model.grade.to_string(), model.abilities.join(" "));
+                vec![clean(&model.id), window, input, output, grade, key.to_owned(), can]
             };
             let cells: Vec<_> = list.data.iter().map(row).collect();
-            lines = table(&["MODEL", "WINDOW", "IN $/M", "OUT $/M", "GRADE", "CAN"], &cells, style);
+            lines = table(&["MODEL", "WINDOW", "IN $/M", "OUT $/M", "GRADE", "OPENED BY", "CAN"], &cells, style);
         }
         lines.push(style.dim(&format!("default: {}", clean(&list.default_model))));
         lines
@@ -135,7 +141,7 @@ async fn explain(context: &Context, place: &Place, question: &Question) -> Resul
         Place::Here(instance) => {
             let (input, output, images) = (question.input, question.output, question.images);
             let needs = Needs { tools: true, images, input, output, ..Needs::default() };
-            wire::explained(&instance.engine.models().offers(), &needs, strategy)
+            wire::explained(&offers(instance).await?, &needs, strategy)
         }
         Place::There(remote) => {
             let (input, output) = (question.input.to_string(), question.output.to_string());
