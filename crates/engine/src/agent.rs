@@ -367,8 +367,7 @@ async fn tenant(engine: &Engine) -> Result<(WorkspaceId, UserId), EngineError> {
     if let Some(workspace) = engine.store().workspace_by_slug("embedded").await? {
         return Ok((workspace.id, user));
     }
-    let (slug, name, time_zone) = ("embedded".to_owned(), "Embedded".to_owned(), "UTC".to_owned());
-    let row = WorkspaceRow { id: engine.env().id(), slug, name, time_zone, created_at };
+    let row = WorkspaceRow::new(engine.env().id(), "embedded", "Embedded", created_at);
     engine.store().create_workspace(&row).await?;
     Ok((row.id, user))
 }

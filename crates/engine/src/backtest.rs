@@ -2,11 +2,8 @@
 //! then. Acts on nothing and calls no model; costs what reading the logs costs.
 
 use adjutant_core::guard::arguments;
-use adjutant_core::guard::filter::Filter;
-use adjutant_core::guard::judge::{Caller, Decision, Definition, Life, Outside, Question, Verdict, judge};
+use adjutant_core::guard::judge::{Caller, Decision, Definition, Life, Question, Verdict, judge};
 use adjutant_core::guard::policy::AgentConfig;
-use adjutant_core::guard::rule::Rules;
-use adjutant_core::guard::scope::Scope;
 use adjutant_core::id::{AgentId, CallId, NotebookId, RunId, WorkspaceId};
 use adjutant_core::run::event::{CallJudged, Event};
 use adjutant_core::run::state::State;
@@ -15,6 +12,7 @@ use adjutant_store::row::{RunFilter, RunRow};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::current::CurrentAgent;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::log::texts;
@@ -71,15 +69,6 @@ pub struct BacktestChange {
     pub reason: String,
 }
 
-/// The policy under test.
-struct Draft<'a> {
-    config: &'a AgentConfig,
-    scope: Scope,
-    outside: Outside,
-    filter: Filter,
-    rules: Rules,
-}
-
 impl Engine {
     /// Judges every recorded call of an agent again under a draft of it.
     ///
@@ -92,9 +81,7 @@ impl Engine {
         draft: &AgentConfig,
         since: Option<Time>,
     ) -> Result<Backtest, EngineError> {
-        let rules = Rules::clone(&self.current_agent(workspace, agent).await?.rules);
-        let (scope, outside) = (draft.compile_scope(), draft.compile_outside());
-        let draft = Draft { config: draft, scope, outside, filter: Filter::new(&draft.content_filter), rules };
+        let draft = self.draft_of(workspace, agent, draft.clone()).await?;
         let mut found = Backtest { agent_id: agent, runs: 0, erased: 0, calls: 0, skipped: 0, changes: Vec::new() };
         let mut filter = RunFilter { agent: Some(agent), superseded: true, ..RunFilter::default() };
         loop {
@@ -118,7 +105,7 @@ impl Engine {
         }
     }
 
-    async fn backtest_run(&self, row: &RunRow, draft: &Draft<'_>, found: &mut Backtest) -> Result<(), EngineError> {
+    async fn backtest_run(&self, row: &RunRow, draft: &CurrentAgent, found: &mut Backtest) -> Result<(), EngineError> {
         let mut state = State::default();
         let admitted = match row.notebook {
             Some(id) => self.admits(row.workspace, draft, id).await?,
@@ -141,7 +128,7 @@ impl Engine {
         Ok(())
     }
 
-    async fn admits(&self, workspace: WorkspaceId, draft: &Draft<'_>, id: NotebookId) -> Result<bool, EngineError> {
+    async fn admits(&self, workspace: WorkspaceId, draft: &CurrentAgent, id: NotebookId) -> Result<bool, EngineError> {
         let notebook = self.store().notebook(workspace, id).await?;
         Ok(notebook.is_some_and(|row| draft.scope.admits_notebook(&id.to_string(), &row.slug)))
     }
@@ -151,7 +138,7 @@ impl Engine {
         row: &RunRow,
         state: &State,
         judged: &CallJudged,
-        draft: &Draft<'_>,
+        draft: &CurrentAgent,
         notebook: bool,
         at: Time,
     ) -> Result<Again, EngineError> {
@@ -171,7 +158,7 @@ impl Engine {
         }
         let checked = self.checked(&call.tool, &written.text());
         let verdict = judge(&Question {
-            agent: draft.config,
+            agent: &draft.config,
             scope: &draft.scope,
             tool: &call.tool,
             spec: self.tools().get(&call.tool).map(|tool| tool.spec()),

@@ -5,15 +5,10 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use adjutant_core::content::{Content, Hash};
+use adjutant_core::content::Hash;
 use adjutant_core::guard::arguments::Schema;
-use adjutant_core::guard::filter::Filter;
-use adjutant_core::guard::judge::Outside;
-use adjutant_core::guard::policy::AgentConfig;
 use adjutant_core::guard::rate::Rate;
-use adjutant_core::guard::rule::Rules;
-use adjutant_core::guard::scope::Scope;
-use adjutant_core::id::{AgentId, NodeId, NotebookId, RuleId, RunId, WorkspaceId};
+use adjutant_core::id::{AgentId, NodeId, NotebookId, RunId, WorkspaceId};
 use adjutant_core::tool::ToolDefinitions;
 use adjutant_models::{Model, ModelError, ModelSource};
 use adjutant_store::Store;
@@ -23,6 +18,7 @@ use tokio::sync::Notify;
 
 use crate::base::Bases;
 use crate::claims::Claims;
+use crate::current::{CurrentAgent, Known};
 use crate::env::Env;
 use crate::error::EngineError;
 use crate::feed::Feed;
@@ -65,7 +61,7 @@ struct Inner {
     claims: Claims,
     open: Mutex<HashMap<(WorkspaceId, NotebookId), OpenNotebook>>,
     bases: Bases,
-    /// Agents that were read, with the rules they were judged by then.
+    /// Agents that were read, with the names they were read under.
     agents: Mutex<HashMap<(WorkspaceId, AgentId), Known>>,
     /// Tools that runs show their models, by the hash of what is recorded.
     definitions: Mutex<HashMap<Hash, Arc<ToolDefinitions>>>,
@@ -77,46 +73,6 @@ struct Inner {
     closed: Mutex<String>,
 }
 
-/// An agent as it is now.
-#[derive(Debug, Clone)]
-pub struct CurrentAgent {
-    /// The agent.
-    pub id: AgentId,
-    /// Its version.
-    pub version: u64,
-    /// The hash of its configuration.
-    pub policy: Hash,
-    /// Its configuration.
-    pub config: Arc<AgentConfig>,
-    /// What its model is shown of the tools.
-    pub shown: ShownTools,
-    /// Its scope, compiled.
-    pub scope: Arc<Scope>,
-    /// What it reaches outside its notebook.
-    pub outside: Arc<Outside>,
-    /// What its texts may hold, compiled.
-    pub filter: Arc<Filter>,
-    /// The standing rules it is judged by.
-    pub rules: Arc<Rules>,
-}
-
-/// The tools that a model is shown, and the same as it is recorded.
-#[derive(Debug, Clone)]
-pub struct ShownTools {
-    /// The tools.
-    pub definitions: Arc<ToolDefinitions>,
-    /// As JSON.
-    pub text: Content,
-}
-
-/// An agent that was read, and which rules.
-struct Known {
-    agent: CurrentAgent,
-    rules: Vec<RuleId>,
-}
-
-/// Agents that are kept compiled; with more than these, all are read again.
-const AGENTS_KNOWN: usize = 1024;
 /// Sets of tools that are kept as they were read; with more than these, all are read again.
 const TOOLS_KNOWN: usize = 64;
 
@@ -250,57 +206,9 @@ impl Engine {
         &*self.0.parts.models
     }
 
-    /// An agent as it is now. The store is asked each time what counts; what it names is read and compiled once.
-    ///
-    /// # Errors
-    /// When there is none, or its stored configuration cannot be read (rule G2: then nothing is allowed).
-    pub async fn current_agent(&self, workspace: WorkspaceId, agent: AgentId) -> Result<CurrentAgent, EngineError> {
-        let missing = || EngineError::not_found("agent", agent);
-        let now = self.env().now();
-        let (version, rules) = self.store().policy(workspace, agent, now).await?.ok_or_else(missing)?;
-        if let Some(known) = lock(&self.0.agents).get(&(workspace, agent))
-            && known.agent.version == version
-            && known.rules == rules
-        {
-            return Ok(known.agent.clone());
-        }
-        let row = self.store().agent(workspace, agent).await?.ok_or_else(missing)?;
-        let mut config: AgentConfig = serde_json::from_str(&row.spec)
-            .map_err(|bad| EngineError::Invalid(format!("the stored agent `{}` cannot be read: {bad}", row.slug)))?;
-        config.is_active &= row.active;
-        let (rules, agent) = self.agent_of(workspace, row.id, row.version, config).await?;
-        let mut known = lock(&self.0.agents);
-        if known.len() >= AGENTS_KNOWN {
-            known.clear();
-        }
-        known.insert((workspace, row.id), Known { agent: agent.clone(), rules });
-        Ok(agent)
-    }
-
-    /// An agent as it would be under a draft of it. One that is there already keeps its standing rules.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub async fn draft_agent(&self, workspace: WorkspaceId, draft: AgentConfig) -> Result<CurrentAgent, EngineError> {
-        let known = self.store().agent_by_slug(workspace, &draft.slug).await?;
-        let id = known.map_or_else(|| self.env().id(), |row| row.id);
-        Ok(self.agent_of(workspace, id, 0, draft).await?.1)
-    }
-
-    async fn agent_of(
-        &self,
-        workspace: WorkspaceId,
-        id: AgentId,
-        version: u64,
-        config: AgentConfig,
-    ) -> Result<(Vec<RuleId>, CurrentAgent), EngineError> {
-        let scope = Arc::new(config.compile_scope());
-        let outside = Arc::new(config.compile_outside());
-        let filter = Arc::new(Filter::new(&config.content_filter));
-        let (names, standing) = self.standing_rules(workspace, id, self.env().now()).await?;
-        let (policy, shown) = (config.hash(), self.shown_tools(&config)?);
-        let (config, rules) = (Arc::new(config), Arc::new(standing));
-        Ok((names, CurrentAgent { id, version, policy, config, shown, scope, outside, filter, rules }))
+    /// Agents that were read before.
+    pub(crate) fn known_agents(&self) -> &Mutex<HashMap<(WorkspaceId, AgentId), Known>> {
+        &self.0.agents
     }
 
     /// The tools of this text, if they were read before.

@@ -11,8 +11,9 @@ use adjutant_core::run::event::{Actor, ContentFiltered};
 use adjutant_models::DeltaSink;
 
 use crate::audit::AuditLog;
+use crate::current::CurrentAgent;
 use crate::driver::Driver;
-use crate::engine::{CurrentAgent, Engine};
+use crate::engine::Engine;
 use crate::error::EngineError;
 
 impl Engine {

@@ -7,6 +7,7 @@ mod audit;
 mod backtest;
 mod base;
 mod claims;
+mod current;
 mod driver;
 mod ending;
 mod engine;
@@ -43,8 +44,9 @@ pub use audit::{
     is_whole_export, verify_whole_export,
 };
 pub use backtest::{Backtest, BacktestChange};
+pub use current::{CurrentAgent, ShownTools, workspace_filter};
 pub use driver::Exit;
-pub use engine::{CurrentAgent, Engine, Parts, ShownTools};
+pub use engine::{Engine, Parts};
 pub use env::{Env, FromParts, Source};
 pub use error::EngineError;
 pub use export::{ExportProblem, Verified, verify_export};
@@ -60,7 +62,7 @@ pub use service::{
     Membership, ModelCallReport, NewKey, NewLink, NewRule, NoteAuthor, NoteChange, NoteHistory, NotePlace, NotesFound,
     Password, ReachReport, Repriced, Resync, ResyncChange, Resynced, Right, Rights, Role, RunRef, RunReport, SavedNote,
     Secret, SeenMessage, SeenPart, SeenRequest, SeenSizes, SignIn, Spent, StartRun, TokenAsk, UndoMode, UndoOutcome,
-    UndoReport, UndoneFile, UnknownWord, UsageLine, Via, WhenBusy, Wish, templates,
+    UndoReport, UndoneFile, UnknownWord, UsageLine, Via, WhenBusy, Wish, WorkspaceChange, templates,
 };
 pub use trace::{Collector, RequestTrace, Tracing, trace_of};
 pub use worker::{Attendance, Worker};

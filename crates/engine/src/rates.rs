@@ -11,8 +11,9 @@ use adjutant_core::run::state::Call;
 use adjutant_core::time::Time;
 use adjutant_core::tool::ToolSpec;
 
+use crate::current::CurrentAgent;
 use crate::driver::Driver;
-use crate::engine::{CurrentAgent, Engine};
+use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::log::Flushed;
 

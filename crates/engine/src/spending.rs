@@ -17,8 +17,9 @@ use adjutant_models::chain::{Failed, Next, Reach, after};
 use adjutant_models::{ModelError, tokens};
 use adjutant_store::row::ModelCallRow;
 
+use crate::current::CurrentAgent;
 use crate::driver::Driver;
-use crate::engine::{CurrentAgent, Engine};
+use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::log::Flushed;
 use crate::projection::word;

@@ -24,8 +24,8 @@ use futures::future::{FutureExt, select_all};
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
+use crate::current::CurrentAgent;
 use crate::driver::Driver;
-use crate::engine::CurrentAgent;
 use crate::error::EngineError;
 use crate::handles;
 use crate::log::Flushed;

@@ -112,13 +112,7 @@ fn raw_sqlite(file: &Path, batch: usize) -> u64 {
 async fn appends(store: &Store, writers: usize, round: usize) -> u64 {
     let tag = u8::try_from(round).unwrap() * 100 + u8::try_from(writers).unwrap();
     let workspace = WorkspaceId::new(Time::from_millis(0), [tag; 10]);
-    let row = WorkspaceRow {
-        id: workspace,
-        slug: workspace.to_string(),
-        name: "Bench".into(),
-        time_zone: "UTC".into(),
-        created_at: Time::from_millis(0),
-    };
+    let row = WorkspaceRow::new(workspace, workspace.to_string(), "Bench", Time::from_millis(0));
     store.create_workspace(&row).await.unwrap();
     let mut drivers = Vec::new();
     for n in 0..writers {

@@ -5,6 +5,7 @@ mod change;
 mod doing;
 mod guard;
 mod money;
+mod workspace;
 
 use std::collections::BTreeMap;
 
@@ -29,6 +30,7 @@ pub use change::Change;
 pub use doing::Doing;
 pub use guard::{MarkRow, RuleRow};
 pub use money::{BudgetRow, ModelCallRow, ProviderKeyRow, UsageFilter, UsageRow};
+pub use workspace::{PolicyNames, WorkspaceRow};
 
 /// Who appends. Owners carry the epoch of their claim and are refused once it is stale (fencing); commands come from any
 /// node and carry none.
@@ -258,21 +260,6 @@ pub struct Claim {
     pub workspace: WorkspaceId,
     /// The epoch every append must carry.
     pub epoch: u64,
-}
-
-/// A tenant.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WorkspaceRow {
-    /// The workspace.
-    pub id: WorkspaceId,
-    /// Its short name, unique.
-    pub slug: String,
-    /// Its name.
-    pub name: String,
-    /// IANA time zone.
-    pub time_zone: String,
-    /// When it was made.
-    pub created_at: Time,
 }
 
 /// A folder tree of a workspace.

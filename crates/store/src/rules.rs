@@ -6,7 +6,7 @@ use adjutant_core::time::Time;
 use crate::db::Tx;
 use crate::keys::Sealer;
 use crate::prepare::{rule_args, rule_place};
-use crate::row::RuleRow;
+use crate::row::{PolicyNames, RuleRow};
 use crate::seal::Scope;
 use crate::statements::RULES;
 use crate::value::{Args, Row, args};
@@ -75,16 +75,18 @@ impl Store {
         workspace: WorkspaceId,
         agent: AgentId,
         now: Time,
-    ) -> Result<Option<(u64, Vec<RuleId>)>, StoreError> {
+    ) -> Result<Option<PolicyNames>, StoreError> {
         let sql = sql!(self, memory => memory.policy(workspace, agent, now));
-        let text = "SELECT agents.version, rules.id FROM agents LEFT JOIN rules ON rules.workspace = agents.workspace \
+        let text = "SELECT agents.version, workspaces.version, rules.id FROM agents \
+                    JOIN workspaces ON workspaces.id = agents.workspace LEFT JOIN rules ON rules.workspace = agents.workspace \
                     AND (rules.agent IS NULL OR rules.agent = agents.id) \
                     AND (rules.expires_at IS NULL OR rules.expires_at > $3) \
                     WHERE agents.workspace = $1 AND agents.id = $2 ORDER BY rules.id";
         let mut policy = None;
         for mut row in sql.db.read(text, args![workspace, agent, now]).await? {
-            let (version, rule): (u64, Option<RuleId>) = (row.take()?, row.take()?);
-            policy.get_or_insert_with(|| (version, Vec::new())).1.extend(rule);
+            let (agent, workspace): (u64, u64) = (row.take()?, row.take()?);
+            let rule: Option<RuleId> = row.take()?;
+            policy.get_or_insert_with(|| PolicyNames { agent, workspace, rules: Vec::new() }).rules.extend(rule);
         }
         Ok(policy)
     }

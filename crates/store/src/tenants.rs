@@ -8,7 +8,7 @@ use crate::seal::Scope;
 use crate::value::{Args, Row, args};
 use crate::{Sql, Store, StoreError};
 
-const WORKSPACE: &str = "SELECT id, slug, name, time_zone, created_at FROM workspaces";
+const WORKSPACE: &str = "SELECT id, slug, name, time_zone, created_at, version, content_filter FROM workspaces";
 const USER: &str = "SELECT id, name, created_at FROM users";
 const NOTEBOOK: &str = "SELECT workspace, id, slug, linked, created_at FROM notebooks WHERE workspace = $1";
 
@@ -19,9 +19,11 @@ impl Store {
     /// [`StoreError::Conflict`] when the id or the slug is taken.
     pub async fn create_workspace(&self, row: &WorkspaceRow) -> Result<(), StoreError> {
         let sql = sql!(self, memory => memory.create_workspace(row));
-        let text = "INSERT INTO workspaces (id, slug, name, time_zone, created_at) VALUES ($1, $2, $3, $4, $5)";
+        let text = "INSERT INTO workspaces (id, slug, name, time_zone, created_at, version, content_filter) \
+                    VALUES ($1, $2, $3, $4, $5, $6, $7)";
+        let WorkspaceRow { id, slug, name, time_zone, created_at, version, content_filter } = row;
         let mut tx = sql.db.begin().await?;
-        tx.run(text, args![row.id, &row.slug, &row.name, &row.time_zone, row.created_at]).await?;
+        tx.run(text, args![*id, slug, name, time_zone, *created_at, *version, content_filter]).await?;
         sql.keys.create(&mut tx, Scope::Workspace(row.id)).await?;
         tx.commit().await
     }
@@ -144,7 +146,21 @@ fn read_workspace(mut row: Row) -> Result<WorkspaceRow, StoreError> {
         name: row.take()?,
         time_zone: row.take()?,
         created_at: row.take()?,
+        version: row.take()?,
+        content_filter: row.take()?,
     })
+}
+
+/// Saves the settings of a workspace in the transaction that records it.
+pub(crate) async fn save_workspace(tx: &mut Tx, row: &WorkspaceRow) -> Result<(), StoreError> {
+    let text = "UPDATE workspaces SET name = $2, time_zone = $3, content_filter = $4, version = $5 \
+                WHERE id = $1 AND version = $6";
+    let expected = row.version.saturating_sub(1);
+    let args = args![row.id, &row.name, &row.time_zone, &row.content_filter, row.version, expected];
+    match tx.run(text, args).await? {
+        0 => Err(StoreError::Stale { fenced: false }),
+        _ => Ok(()),
+    }
 }
 
 fn read_user(mut row: Row) -> Result<UserRow, StoreError> {

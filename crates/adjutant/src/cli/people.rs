@@ -1,6 +1,8 @@
 //! `tokens`, `users` and `ws`: who comes in, with what, and where. But for notebooks, all of it is the server's, so one has to be
 //! running.
 
+use std::path::{Path, PathBuf};
+
 use adjutant_engine::Env;
 use serde_json::{Value, json};
 
@@ -79,6 +81,25 @@ pub(super) enum Ws {
     Add(notebooks::Add),
     /// List the notebooks of a workspace, and where linked ones lie
     Notebooks(notebooks::List),
+    /// Set something for a whole workspace; it counts from the next step of every run on
+    Set {
+        /// Its id or short name
+        workspace: String,
+        /// Its name
+        #[arg(long)]
+        name: Option<String>,
+        /// The IANA time zone of its days and months, such as Europe/Berlin
+        #[arg(long, value_name = "ZONE")]
+        time_zone: Option<String>,
+        /// What texts may hold, for all its agents: a file with a JSON array of entries, or - for standard input
+        #[arg(long, value_name = "FILE")]
+        content_filter: Option<PathBuf>,
+    },
+    /// Show what is set for a workspace
+    Show {
+        /// Its id or short name
+        workspace: String,
+    },
     /// List who is in a workspace
     Members {
         /// Its id or short name
@@ -206,6 +227,19 @@ pub(super) async fn ws(context: &Context, command: Ws) -> Result<Exit, Failure> 
             let made = remote.post(&["workspaces"], &json!({"name": name})).await?;
             context.print(&made, || vec![format!("✔ made: {}  ({})", word(&made, "slug"), word(&made, "id"))]);
         }
+        Ws::Set { workspace, name, time_zone, content_filter } => {
+            let mut body = serde_json::Map::new();
+            body.extend(name.map(|name| ("name".to_owned(), json!(name))));
+            body.extend(time_zone.map(|zone| ("time_zone".to_owned(), json!(zone))));
+            let filter = content_filter.as_deref().map(entries).transpose()?;
+            body.extend(filter.map(|entries| ("content_filter".to_owned(), entries)));
+            let row = remote.patch(&["workspaces", &workspace], &Value::Object(body)).await?;
+            context.print(&row, || settings(&row));
+        }
+        Ws::Show { workspace } => {
+            let row = remote.get(&["workspaces", &workspace], &[]).await?;
+            context.print(&row, || settings(&row));
+        }
         Ws::Members { workspace } => {
             let page = remote.get(&["workspaces", &workspace, "members"], &[]).await?;
             context.print(&page, || {
@@ -216,4 +250,33 @@ pub(super) async fn ws(context: &Context, command: Ws) -> Result<Exit, Failure> 
         }
     }
     Ok(Exit::Done)
+}
+
+/// The entries of a content filter, as they are in a file.
+fn entries(file: &Path) -> Result<Value, Failure> {
+    let text =
+        if file == Path::new("-") { std::io::read_to_string(std::io::stdin()) } else { std::fs::read_to_string(file) };
+    let refused = |why: String| Failure::usage(format!("{}: {why}. Nothing was changed.", file.display()));
+    let text = text.map_err(|why| refused(why.to_string()))?;
+    serde_json::from_str(&text).map_err(|why| refused(format!("not a JSON array of entries: {why}")))
+}
+
+/// What is set for a workspace, as lines.
+fn settings(row: &Value) -> Vec<String> {
+    let mut lines = vec![
+        format!("workspace       {}  ({})", word(row, "slug"), word(row, "id")),
+        format!("name            {}", word(row, "name")),
+        format!("time zone       {}", word(row, "time_zone")),
+    ];
+    let entries = row["content_filter"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let first = if entries.is_empty() { "nothing for all agents" } else { "" };
+    lines.push(format!("content filter  {first}").trim_end().to_owned());
+    lines.extend(entries.iter().map(|entry| {
+        let finds = entry["pattern"]
+            .as_str()
+            .map_or_else(|| word(entry, "category"), |pattern| format!("/{}/", one_line(pattern)));
+        let points: Vec<_> = entry["points"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        format!("  {} {finds} in {}", word(entry, "action"), points.join(", "))
+    }));
+    lines
 }

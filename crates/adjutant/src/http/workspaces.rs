@@ -1,10 +1,11 @@
 //! `/workspaces`: the tenants a person is in, who else is there, and their notebooks.
 
 use adjutant_core::audit::Deed;
+use adjutant_core::guard::filter::FilterEntry;
 use adjutant_core::guard::policy::slug_of;
 use adjutant_core::id::UserId;
 use adjutant_engine::store::row::{MemberRow, NotebookRow, WorkspaceRow};
-use adjutant_engine::{NewLink, Right, Role, UnknownWord};
+use adjutant_engine::{NewLink, Right, Role, UnknownWord, WorkspaceChange, workspace_filter};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
@@ -20,13 +21,14 @@ use super::page::{Page, all};
 use super::people::{self, Link};
 use super::problem::Problem;
 use super::server::Server;
+use super::shape::ContentFilter;
 use crate::instance::own_places;
 use crate::wire::Moment;
 
 pub(super) fn router() -> OpenApiRouter<Server> {
     OpenApiRouter::new()
         .routes(routes!(list, create))
-        .routes(routes!(get))
+        .routes(routes!(get, change))
         .routes(routes!(list_members))
         .routes(routes!(put_member, remove_member))
         .routes(routes!(invite))
@@ -44,17 +46,21 @@ struct Workspace {
     created_at: Moment,
     /// What you are there: `read`, `write` or `admin`.
     role: &'static str,
+    /// What texts may hold, for all its agents; counted after what each filters itself.
+    #[schema(value_type = Vec<ContentFilter>)]
+    content_filter: Vec<FilterEntry>,
 }
 
-fn shown(row: &WorkspaceRow, role: Role) -> Workspace {
-    Workspace {
+fn shown(row: &WorkspaceRow, role: Role) -> Result<Workspace, Problem> {
+    Ok(Workspace {
         id: row.id.to_string(),
         slug: row.slug.clone(),
         name: row.name.clone(),
         time_zone: row.time_zone.clone(),
         created_at: row.created_at.into(),
         role: role.word(),
-    }
+        content_filter: workspace_filter(row)?,
+    })
 }
 
 /// The workspaces you are in.
@@ -63,7 +69,7 @@ async fn list(State(server): State<Server>, signed: Signed) -> Result<Json<Page<
     let mut data = Vec::new();
     for access in signed.workspaces(None)? {
         if let Some(row) = server.engine.store().workspace(access.workspace).await? {
-            data.push(shown(&row, access.role));
+            data.push(shown(&row, access.role)?);
         }
     }
     Ok(all(data))
@@ -93,7 +99,7 @@ async fn create(
     let zone = body.time_zone.as_deref().unwrap_or("UTC");
     let row = server.engine.create_workspace(signed.caller.user, &slug, &body.name, zone).await?;
     server.forget_callers();
-    Ok((StatusCode::CREATED, Json(shown(&row, Role::Admin))))
+    Ok((StatusCode::CREATED, Json(shown(&row, Role::Admin)?)))
 }
 
 /// One workspace.
@@ -106,7 +112,35 @@ async fn get(
     let access = signed.workspace(&name, Role::Read, Right::Read)?;
     let row = server.engine.store().workspace(access.workspace).await?;
     let row = row.ok_or_else(|| Problem::not_found("workspace", &name))?;
-    Ok(Json(shown(&row, access.role)))
+    Ok(Json(shown(&row, access.role)?))
+}
+
+/// What is to be set for a workspace; what is left out stays.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    /// Its name.
+    name: Option<String>,
+    /// IANA time zone of its days and months.
+    time_zone: Option<String>,
+    /// What texts may hold, for all its agents.
+    #[schema(value_type = Option<Vec<ContentFilter>>)]
+    content_filter: Option<Vec<FilterEntry>>,
+}
+
+/// Sets something for a whole workspace. It counts from the next step of every run on. For admins.
+#[utoipa::path(patch, operation_id = "change_workspace", path = "/workspaces/{workspace}", tag = "workspaces", params(("workspace" = String, Path, description = "Id or short name")), request_body = Settings, responses((status = 200, description = "The workspace", body = Workspace)))]
+async fn change(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+    Body(body): Body<Settings>,
+) -> Result<Json<Workspace>, Problem> {
+    let access = signed.workspace(&name, Role::Admin, Right::Admin)?;
+    let change = WorkspaceChange { name: body.name, time_zone: body.time_zone, content_filter: body.content_filter };
+    let row = server.engine.change_workspace(access.workspace, access.user, change).await?;
+    server.forget_callers();
+    Ok(Json(shown(&row, access.role)?))
 }
 
 /// Somebody in a workspace.

@@ -138,6 +138,21 @@ fn rules_are_written_and_taken_away_at_the_server() {
 }
 
 #[test]
+fn a_workspace_is_renamed_and_its_words_filtered_from_the_command_line() {
+    let server = Server::start(House::new());
+    let house = &server.house;
+    let filter = house.path().join("filter.json");
+    std::fs::write(&filter, r#"[{"pattern": "(?i)merger", "points": ["prompt"], "action": "block"}]"#).unwrap();
+    let set =
+        house.adjutant(&["ws", "set", "home", "--name", "Our home", "--content-filter", filter.to_str().unwrap()]);
+    assert!(set.out.contains("Our home") && set.out.contains("block /(?i)merger/ in prompt"), "{}", set.out);
+    assert_eq!(house.document(&["ws", "show", "home"])["name"], "Our home");
+    let blocked = house.adjutant(&["run", "tell me of the merger"]);
+    assert_ne!(blocked.code, Some(0), "{}", blocked.out);
+    assert_eq!(house.adjutant(&["ws", "set", "home", "--content-filter", "nowhere.json"]).code, Some(2));
+}
+
+#[test]
 fn a_token_that_was_made_here_opens_the_server_until_it_is_taken_away() {
     let server = Server::start(House::new());
     let house = &server.house;

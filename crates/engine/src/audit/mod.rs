@@ -175,6 +175,10 @@ impl Engine {
         let (workspace, id, expected) = match &done.doing {
             Some(Doing::SaveAgent(row)) => (row.workspace, row.id, row.version.saturating_sub(1)),
             Some(Doing::DeleteAgent(id, version)) => (workspace, *id, *version),
+            Some(Doing::SaveWorkspace(row)) => {
+                let current = self.store().workspace(row.id).await?.map_or(0, |known| known.version);
+                return Ok(current + 1 == row.version);
+            }
             _ => return Ok(true),
         };
         let current = self.store().agent(workspace, id).await?.map_or(0, |row| row.version);

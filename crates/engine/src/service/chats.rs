@@ -5,7 +5,8 @@ use adjutant_core::limits;
 use adjutant_store::StoreError;
 use adjutant_store::row::ChatRow;
 
-use crate::engine::{CurrentAgent, Engine};
+use crate::current::CurrentAgent;
+use crate::engine::Engine;
 use crate::error::EngineError;
 
 impl Engine {

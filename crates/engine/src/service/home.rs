@@ -63,13 +63,7 @@ impl Engine {
         if let Some(workspace) = self.store().workspace_by_slug("home").await? {
             return Ok(workspace.id);
         }
-        let row = WorkspaceRow {
-            id: self.env().id(),
-            slug: "home".to_owned(),
-            name: "Home".to_owned(),
-            time_zone: "UTC".to_owned(),
-            created_at: self.env().now(),
-        };
+        let row = WorkspaceRow::new(self.env().id(), "home", "Home", self.env().now());
         match self.store().create_workspace(&row).await {
             Err(StoreError::Conflict(_)) => {
                 let workspace = self.store().workspace_by_slug("home").await?;

@@ -16,7 +16,8 @@ use adjutant_store::row::ChatRow;
 
 use super::chats::check_message;
 use super::plan::{Asked, Plan};
-use crate::engine::{CurrentAgent, Engine};
+use crate::current::CurrentAgent;
+use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::spending;
 

@@ -25,6 +25,7 @@ mod told;
 mod undo;
 mod usage;
 mod waiting;
+mod workspaces;
 
 pub use access::{
     Caller, Invited, Membership, Password, Right, Rights, Role, Secret, SignIn, TokenAsk, UnknownWord, Via,
@@ -49,3 +50,4 @@ pub use told::EffectivePrompt;
 pub use undo::{UndoMode, UndoOutcome, UndoReport, UndoneFile};
 pub use usage::{Forecast, GroupBy, Interval, Repriced, UsageLine};
 pub use waiting::{Heard, WhenBusy};
+pub use workspaces::WorkspaceChange;

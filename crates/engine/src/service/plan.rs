@@ -15,7 +15,8 @@ use adjutant_core::time::Time;
 use adjutant_store::row::{Append, ChatRow, Doing, RunChange, RunRow, Tip, Writer};
 
 use crate::audit::run_rows;
-use crate::engine::{CurrentAgent, Engine};
+use crate::current::CurrentAgent;
+use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::log::blocks_of;
 use crate::projection;

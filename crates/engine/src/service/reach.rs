@@ -18,7 +18,8 @@ use adjutant_tools::notebook::{Visit, Walked};
 use adjutant_tools::{FileError, Notebook};
 use serde_json::{Value, json};
 
-use crate::engine::{CurrentAgent, Engine};
+use crate::current::CurrentAgent;
+use crate::engine::Engine;
 use crate::error::EngineError;
 
 /// What is asked about.

@@ -9,7 +9,8 @@ use adjutant_core::guard::policy::AgentConfig;
 use adjutant_core::id::WorkspaceId;
 use adjutant_core::tool::{ToolDefinition, ToolDefinitions};
 
-use crate::engine::{Engine, ShownTools};
+use crate::current::ShownTools;
+use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::prompt;
 

@@ -61,8 +61,7 @@ async fn set_up(scene: &Arc<Scene>) -> Engine {
     let engine = cluster::engine(&post);
     let (env, created_at) = (engine.env(), scene.now());
     let user = UserRow { id: env.id(), name: "somebody".to_owned(), created_at };
-    let (slug, name, time_zone) = ("home".to_owned(), "Home".to_owned(), "UTC".to_owned());
-    let workspace = WorkspaceRow { id: env.id(), slug, name, time_zone, created_at };
+    let workspace = WorkspaceRow::new(env.id(), "home", "Home", created_at);
     scene.store.create_user(&user).await.expect("the tables are empty");
     scene.store.create_workspace(&workspace).await.expect("the tables are empty");
     let row = engine

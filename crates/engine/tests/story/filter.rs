@@ -5,7 +5,7 @@ use adjutant_core::guard::filter::{FilterEntry, FilterPoint};
 use adjutant_core::guard::policy::AgentSpec;
 use adjutant_core::run::event::Event;
 use adjutant_core::run::status::Status;
-use adjutant_engine::{Agent, AuditLog, EngineError, FeedItem};
+use adjutant_engine::{Agent, AuditLog, EngineError, FeedItem, WorkspaceChange};
 use serde_json::{Value, json};
 
 use super::{Stage, ask};
@@ -103,4 +103,47 @@ async fn a_call_that_the_filter_blocks_is_denied_and_one_it_asks_about_waits() {
     assert_eq!(report.actions[1].attempts, 0);
     assert_eq!(rules[1], Some("content_filter"), "{report:#?}");
     assert_eq!(report.actions[2].attempts, 1, "reading remembers nothing");
+}
+
+#[tokio::test]
+async fn what_a_workspace_filters_counts_for_all_its_agents_from_the_next_step_on_and_replays() {
+    let script = r#"
+- when: { turn: 2 }
+  text: "done: ${last_result}"
+- calls: [{ name: read_file, arguments: { path: /notes/b.md } }]
+"#;
+    let stage = Stage::new(&[("notes/b.md", "it is xyzzy-4 for plugh")]);
+    let own = json!([{"pattern": "plugh", "points": ["output"], "action": "redact"}]);
+    let agent = stage.agent(script).configure(filter(own)).build().await.unwrap();
+    let engine = agent.engine();
+    let before = agent.run("read it").await.unwrap();
+    assert!(before.result.contains("xyzzy-4"), "{}", before.result);
+
+    let set = async |entries: Value| {
+        let content_filter = Some(serde_json::from_value(entries).unwrap());
+        let change = WorkspaceChange { content_filter, ..WorkspaceChange::default() };
+        engine.change_workspace(agent.workspace(), agent.user(), change).await
+    };
+    let bad = set(json!([{"pattern": "(", "points": ["output"], "action": "redact"}])).await;
+    assert!(matches!(&bad, Err(EngineError::Invalid(why)) if why.contains("content_filter[0]")), "{bad:?}");
+    let row = set(json!([
+        {"pattern": "xyzzy-\\d", "points": ["output"], "action": "redact"},
+        {"pattern": "(?i)merger", "points": ["prompt"], "action": "block"},
+    ]));
+    assert_eq!(row.await.unwrap().version, 2);
+
+    let after = agent.run("read it").await.unwrap();
+    assert_eq!(after.result, "done: it is [REDACTED:filter] for [REDACTED:filter]");
+    // Its entries are counted after the agent's own.
+    let blocked = agent.run("tell me of the Merger").await;
+    assert!(matches!(blocked, Err(EngineError::ContentBlocked { entry: 2, .. })), "{blocked:?}");
+    for run in [before.id, after.id] {
+        let replay = engine.replay(agent.workspace(), run).await.unwrap();
+        assert!(replay.divergences.is_empty(), "{replay:#?}");
+    }
+    let audit = engine.audit_log(AuditLog::Workspace(agent.workspace())).await.unwrap();
+    let changes = format!("{audit:?}").matches("its content filter has 2 entries").count();
+    assert_eq!(changes, 1, "{audit:?}");
+    set(json!([])).await.unwrap();
+    assert!(agent.run("read it").await.unwrap().result.contains("xyzzy-4"));
 }

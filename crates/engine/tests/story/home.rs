@@ -30,13 +30,7 @@ async fn engine(data: &TempDir) -> Engine {
 
 /// As far as the shortest first start got.
 async fn empty_workspace(engine: &Engine) -> WorkspaceId {
-    let row = WorkspaceRow {
-        id: engine.env().id(),
-        slug: "home".to_owned(),
-        name: "Home".to_owned(),
-        time_zone: "UTC".to_owned(),
-        created_at: engine.env().now(),
-    };
+    let row = WorkspaceRow::new(engine.env().id(), "home", "Home", engine.env().now());
     engine.store().create_workspace(&row).await.unwrap();
     row.id
 }

@@ -24,6 +24,9 @@ CREATE TABLE workspaces (
     name TEXT COLLATE "C" NOT NULL,
     time_zone TEXT COLLATE "C" NOT NULL,
     created_at BIGINT NOT NULL,
+    version BIGINT NOT NULL DEFAULT 1,
+    -- What texts may hold, for all agents of the workspace: a JSON array.
+    content_filter TEXT COLLATE "C" NOT NULL DEFAULT '[]',
     -- How often something was erased here: what is remembered elsewhere holds only while it stays the same.
     erasures BIGINT NOT NULL DEFAULT 0
 );

@@ -24,6 +24,9 @@ CREATE TABLE workspaces (
     name TEXT NOT NULL,
     time_zone TEXT NOT NULL,
     created_at INTEGER NOT NULL,
+    version INTEGER NOT NULL DEFAULT 1,
+    -- What texts may hold, for all agents of the workspace: a JSON array.
+    content_filter TEXT NOT NULL DEFAULT '[]',
     -- How often something was erased here: what is remembered elsewhere holds only while it stays the same.
     erasures INTEGER NOT NULL DEFAULT 0
 ) STRICT;

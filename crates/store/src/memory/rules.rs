@@ -5,7 +5,7 @@ use adjutant_core::time::Time;
 
 use super::Memory;
 use crate::StoreError;
-use crate::row::RuleRow;
+use crate::row::{AgentRow, PolicyNames, RuleRow, WorkspaceRow};
 
 impl Memory {
     pub(crate) fn add_rule(&self, row: &RuleRow) -> Result<(), StoreError> {
@@ -48,9 +48,14 @@ impl Memory {
         workspace: WorkspaceId,
         agent: AgentId,
         now: Time,
-    ) -> Result<Option<(u64, Vec<RuleId>)>, StoreError> {
+    ) -> Result<Option<PolicyNames>, StoreError> {
         let rules = self.rules_for(workspace, agent, now)?.iter().map(|row| row.id).collect();
-        Ok(self.agent(workspace, agent)?.map(|row| (row.version, rules)))
+        let names = |(agent, tenant): (AgentRow, WorkspaceRow)| PolicyNames {
+            agent: agent.version,
+            workspace: tenant.version,
+            rules,
+        };
+        Ok(self.agent(workspace, agent)?.zip(self.workspace(workspace)?).map(names))
     }
 
     pub(crate) fn remove_rule(&self, workspace: WorkspaceId, id: RuleId) -> Result<bool, StoreError> {

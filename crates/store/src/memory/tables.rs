@@ -34,6 +34,10 @@ impl State {
                 if waits { Ok(()) } else { Err(StoreError::NotFound) }
             }
             Doing::AddNotebook(row) => self.may_add_notebook(row),
+            Doing::SaveWorkspace(row) => {
+                let known = self.workspaces.get(&row.id).ok_or(StoreError::NotFound)?;
+                if known.version + 1 == row.version { Ok(()) } else { Err(StoreError::Stale { fenced: false }) }
+            }
             Doing::Admit(_) | Doing::Key(_) | Doing::ReplaceMaster(_) => Err(knows_nobody()),
         }
     }
@@ -54,6 +58,9 @@ impl State {
                 self.notebooks.insert((workspace, row.id), *row);
             }
             // Refused before.
+            Doing::SaveWorkspace(row) => {
+                self.workspaces.insert(row.id, *row);
+            }
             Doing::Admit(_) | Doing::Key(_) | Doing::ReplaceMaster(_) => {}
         }
     }

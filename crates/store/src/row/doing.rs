@@ -3,7 +3,7 @@
 use adjutant_core::id::{AgentId, RuleId, RunId, WorkspaceId};
 use adjutant_core::run::chain::StreamId;
 
-use super::{Admission, AgentRow, KeyChange, NotebookRow, Rewrapped};
+use super::{Admission, AgentRow, KeyChange, NotebookRow, Rewrapped, WorkspaceRow};
 
 /// Something that is done in the transaction that records it.
 #[derive(Debug, Clone)]
@@ -24,6 +24,8 @@ pub enum Doing {
     AddNotebook(Box<NotebookRow>),
     /// Gives the instance another master key; recorded in its log. No node may be alive.
     ReplaceMaster(Rewrapped),
+    /// Saves the settings of the workspace; the version before this one must be the current one.
+    SaveWorkspace(Box<WorkspaceRow>),
 }
 
 impl Doing {
@@ -32,7 +34,9 @@ impl Doing {
         match (self, stream) {
             (Self::StartWaiting(run), StreamId::Run(started)) => *run == started,
             (Self::Admit(_) | Self::ReplaceMaster(_), stream) => stream == StreamId::System,
-            (Self::Key(_) | Self::AddNotebook(_), stream) => matches!(stream, StreamId::Workspace(_)),
+            (Self::Key(_) | Self::AddNotebook(_) | Self::SaveWorkspace(_), stream) => {
+                matches!(stream, StreamId::Workspace(_))
+            }
             (Self::StartWaiting(_), _) | (_, StreamId::Run(_)) => false,
             _ => true,
         }
@@ -43,6 +47,7 @@ impl Doing {
         match self {
             Self::SaveAgent(row) => row.workspace == workspace,
             Self::AddNotebook(row) => row.workspace == workspace,
+            Self::SaveWorkspace(row) => row.id == workspace,
             Self::Key(KeyChange::Add(row, _) | KeyChange::Rotate(row, _)) => row.workspace == workspace,
             Self::DeleteAgent(..)
             | Self::RemoveRule(_)

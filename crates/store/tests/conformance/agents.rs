@@ -4,7 +4,7 @@ use adjutant_core::id::{NotebookId, RuleId};
 use adjutant_core::run::chain::{Head, StreamId};
 use adjutant_core::time::Time;
 use adjutant_store::StoreError;
-use adjutant_store::row::{AgentRow, Append, Doing, NotebookRow, RuleRow};
+use adjutant_store::row::{AgentRow, Append, Doing, NotebookRow, RuleRow, WorkspaceRow};
 
 use crate::fixture::*;
 use crate::world::World;
@@ -79,6 +79,7 @@ stories! {
             created_at: at(1),
         };
         store.create_notebook(&book(1, "notes")).await.unwrap();
+        let tenant = store.workspace(home.workspace).await.unwrap().unwrap();
 
         let first = store.append(act(Head::START, save(&row, 1))).await.unwrap();
         assert_eq!(store.agent(home.workspace, row.id).await.unwrap().unwrap().version, 1);
@@ -88,6 +89,7 @@ stories! {
             save(&agent(&home, "guide", "{}"), 1),
             Doing::RemoveRule(RuleId::new(at(1), [9; 10])),
             Doing::AddNotebook(Box::new(book(2, "notes"))),
+            Doing::SaveWorkspace(Box::new(WorkspaceRow { version: 3, ..tenant.clone() })),
         ];
         for doing in refused {
             let beside = add(other.workspace, StreamId::Workspace(other.workspace), Head::START, &["beside"]);
@@ -118,7 +120,11 @@ stories! {
         let second = store.append(added).await.unwrap();
         let third = store.append(act(second, Doing::RemoveRule(rule.id))).await.unwrap();
         let more = book(3, "more");
-        store.append(act(third, Doing::AddNotebook(Box::new(more.clone())))).await.unwrap();
+        let fourth = store.append(act(third, Doing::AddNotebook(Box::new(more.clone())))).await.unwrap();
+        let renamed = WorkspaceRow { name: "Away".into(), content_filter: "[1]".into(), version: 2, ..tenant };
+        store.append(act(fourth, Doing::SaveWorkspace(Box::new(renamed.clone())))).await.unwrap();
+        assert_eq!(store.workspace(home.workspace).await.unwrap(), Some(renamed));
+        assert_eq!(store.policy(home.workspace, row.id, at(1)).await.unwrap().unwrap().workspace, 2);
         assert_eq!(store.notebook(home.workspace, more.id).await.unwrap(), Some(more));
         assert_eq!(store.rule(home.workspace, rule.id).await.unwrap(), None);
     }

@@ -243,7 +243,7 @@ pub(crate) fn state(status: &str, due: Option<Time>) -> RunState {
 }
 
 pub(crate) fn workspace_row(id: WorkspaceId) -> WorkspaceRow {
-    WorkspaceRow { id, slug: id.to_string(), name: "Home".into(), time_zone: "UTC".into(), created_at: at(0) }
+    WorkspaceRow::new(id, id.to_string(), "Home", at(0))
 }
 
 pub(crate) fn block(text: &str) -> Block {

@@ -1,7 +1,7 @@
 //! Standing rules: kept until they are removed, found by agent and moment, written together with the decision that makes them.
 
 use adjutant_store::StoreError;
-use adjutant_store::row::{AgentRow, RuleRow};
+use adjutant_store::row::{AgentRow, PolicyNames, RuleRow};
 
 use crate::fixture::*;
 use crate::world::World;
@@ -46,6 +46,7 @@ stories! {
         let home = Home::new(&world.store).await;
         let store = &world.store;
         let policy = |now| store.policy(home.workspace, home.agent, now);
+        let names = |agent, rules| Some(PolicyNames { agent, workspace: 1, rules });
         assert_eq!(policy(at(1)).await.unwrap(), None, "no such agent");
         let agent = AgentRow {
             id: home.agent,
@@ -58,18 +59,18 @@ stories! {
             owner: None,
         };
         store.save_agent(&agent, 0).await.unwrap();
-        assert_eq!(policy(at(1)).await.unwrap(), Some((1, vec![])));
+        assert_eq!(policy(at(1)).await.unwrap(), names(1, vec![]));
         let all = rule(&home);
         let mine = RuleRow { agent: Some(home.agent), expires_at: Some(at(50)), ..rule(&home) };
         let others = RuleRow { agent: Some(agent_id()), ..rule(&home) };
         for row in [&all, &mine, &others] {
             store.add_rule(row).await.unwrap();
         }
-        assert_eq!(policy(at(49)).await.unwrap(), Some((1, vec![all.id, mine.id])));
-        assert_eq!(policy(at(50)).await.unwrap(), Some((1, vec![all.id])), "at its end a rule is over");
+        assert_eq!(policy(at(49)).await.unwrap(), names(1, vec![all.id, mine.id]));
+        assert_eq!(policy(at(50)).await.unwrap(), names(1, vec![all.id]), "at its end a rule is over");
         store.save_agent(&agent, 1).await.unwrap();
         store.remove_rule(home.workspace, all.id).await.unwrap();
-        assert_eq!(policy(at(49)).await.unwrap(), Some((2, vec![mine.id])));
+        assert_eq!(policy(at(49)).await.unwrap(), names(2, vec![mine.id]));
         let elsewhere = Home::new(store).await;
         assert_eq!(store.policy(elsewhere.workspace, home.agent, at(1)).await.unwrap(), None, "another tenant's agent");
     }

@@ -75,9 +75,7 @@ stories! {
 
     async fn workspaces_users_and_notebooks_are_found_by_id_and_by_name(world: &World) {
         let store = &world.store;
-        let ws = WorkspaceRow {
-            id: workspace_id(), slug: "home".into(), name: "Home".into(), time_zone: "Europe/Berlin".into(), created_at: at(1),
-        };
+        let ws = WorkspaceRow { time_zone: "Europe/Berlin".into(), ..WorkspaceRow::new(workspace_id(), "home", "Home", at(1)) };
         store.create_workspace(&ws).await.unwrap();
         let twin = WorkspaceRow { id: workspace_id(), ..ws.clone() };
         assert!(matches!(store.create_workspace(&twin).await, Err(StoreError::Conflict(_))));

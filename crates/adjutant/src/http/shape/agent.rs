@@ -119,7 +119,7 @@ struct AgentHosts {
 
 /// One entry of a content filter: a pattern or a category.
 #[derive(Serialize, ToSchema)]
-struct ContentFilter {
+pub(in crate::http) struct ContentFilter {
     /// A regular expression.
     pattern: Option<String>,
     /// `secrets` or `personal`.

@@ -108,3 +108,36 @@ fn taking_an_agent_away_is_recorded() {
     let acts = owner.get("/api/v1/audit?q=kind:agent_removed").expect(200);
     assert_eq!((&acts["data"][0]["by"], acts["data"].as_array().unwrap().len()), (&json!("admin"), 1), "{acts}");
 }
+
+#[test]
+fn what_an_admin_filters_for_a_workspace_counts_for_its_agents_at_once() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    let home = owner.get("/api/v1/workspaces/home").expect(200);
+    assert_eq!((&home["content_filter"], &home["time_zone"]), (&json!([]), &json!("UTC")));
+    let hello = || owner.post("/api/v1/runs?wait=60", json!({"agent_id": "guide", "input": "hello about the Merger"}));
+    hello().expect(200);
+
+    let entry = json!({"pattern": "(?i)merger", "points": ["prompt"], "action": "block"});
+    let change = json!({"name": "Our home", "time_zone": "Europe/Berlin", "content_filter": [entry]});
+    let changed = owner.patch("/api/v1/workspaces/home", change).expect(200);
+    assert_eq!((&changed["name"], &changed["content_filter"][0]), (&json!("Our home"), &entry));
+    assert_eq!(owner.get("/api/v1/workspaces/home").expect(200), changed);
+    hello().refuses(422, "content_blocked");
+    let audit = owner.get("/api/v1/audit?q=kind%3Asetting_changed").expect(200);
+    assert!(audit["data"][0].to_string().contains("its content filter has 1 entry"), "{audit}");
+
+    let refused = [
+        json!({"content_filter": [{"pattern": "(", "points": ["prompt"], "action": "block"}]}),
+        json!({"content_filter": [{"points": ["prompt"], "action": "block"}]}),
+        json!({"time_zone": "Mars/Olympus"}),
+        json!({"name": " "}),
+        json!({"slug": "elsewhere"}),
+    ];
+    for body in refused {
+        owner.patch("/api/v1/workspaces/home", body).refuses(422, "validation_failed");
+    }
+    assert_eq!(owner.get("/api/v1/workspaces/home").expect(200), changed, "a refused change changed something");
+    owner.patch("/api/v1/workspaces/home", json!({"content_filter": []})).expect(200);
+    hello().expect(200);
+}

@@ -84,6 +84,7 @@ impl Things {
             ("put" | "patch", "/agents/{agent}") => json!({"name": "Walker"}),
             ("patch", "/chats/{chat}") => json!({"title": "Walked"}),
             ("post", "/workspaces") => json!({"name": "Walked"}),
+            ("patch", "/workspaces/{workspace}") => json!({"name": "Walked"}),
             ("put", "/workspaces/{workspace}/members/{user}") => json!({"role": "read"}),
             ("post", "/workspaces/{workspace}/invites") => json!({"role": "admin"}),
             ("post", "/workspaces/{workspace}/notebooks") => json!({"slug": "walked"}),
@@ -199,7 +200,8 @@ const OWNERS: [(&str, &str); 8] = [
 ];
 
 /// What only an admin of the workspace may do.
-const ADMINS: [(&str, &str); 30] = [
+const ADMINS: [(&str, &str); 31] = [
+    ("patch", "/workspaces/{workspace}"),
     ("get", "/workspaces/{workspace}/members/{user}/budget"),
     ("post", "/provider-keys"),
     ("delete", "/provider-keys/{key}"),

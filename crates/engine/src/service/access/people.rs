@@ -1,11 +1,10 @@
 //! People and the workspaces they share.
 
 use adjutant_core::audit::{Act, Deed};
-use adjutant_core::guard::policy::is_slug;
 use adjutant_core::id::{UserId, WorkspaceId};
 use adjutant_core::run::event::Actor;
 use adjutant_store::StoreError;
-use adjutant_store::row::{Admission, Doing, LoginRow, MemberRow, WorkspaceRow};
+use adjutant_store::row::{Admission, Doing, LoginRow, MemberRow};
 
 use super::{Password, Role};
 use crate::audit::{AuditLog, Done};
@@ -76,44 +75,6 @@ impl Engine {
         }
         let summary = format!("{} {}", login.name, if active { "on" } else { "off" });
         self.admit(Deed::UserSaved, by, summary, Admission::Active { user: login.id, active }).await
-    }
-
-    /// Makes a workspace, with one notebook, that belongs to a person.
-    ///
-    /// # Errors
-    /// When the short name cannot be used or is taken.
-    pub async fn create_workspace(
-        &self,
-        user: UserId,
-        slug: &str,
-        name: &str,
-        time_zone: &str,
-    ) -> Result<WorkspaceRow, EngineError> {
-        if !is_slug(slug) {
-            return Err(EngineError::Invalid(format!(
-                "`{slug}` is no short name: small letters, digits and -, beginning with a letter"
-            )));
-        }
-        if name.trim().is_empty() || name.chars().count() > 100 {
-            return Err(EngineError::Invalid("a workspace has a name of 1 to 100 characters".to_owned()));
-        }
-        if jiff::tz::TimeZone::get(time_zone).is_err() {
-            return Err(EngineError::Invalid(format!("`{time_zone}` is no time zone, such as Europe/Berlin or UTC")));
-        }
-        let row = WorkspaceRow {
-            id: self.env().id(),
-            slug: slug.to_owned(),
-            name: name.trim().to_owned(),
-            time_zone: time_zone.to_owned(),
-            created_at: self.env().now(),
-        };
-        self.store().create_workspace(&row).await.map_err(|error| match error {
-            StoreError::Conflict(_) => EngineError::Taken { what: "workspace", name: slug.to_owned() },
-            other => other.into(),
-        })?;
-        self.store().put_member(row.id, user, Role::Admin.word(), row.created_at).await?;
-        self.create_notebook(row.id, "notes").await?;
-        Ok(row)
     }
 
     /// Lets a person into a workspace, or changes what they may do there. The last admin stays one.

@@ -1,0 +1,137 @@
+//! An agent as it is now: its configuration, what its workspace adds to it, and the rules that count, compiled once.
+
+use std::sync::Arc;
+
+use adjutant_core::content::{Content, Hash};
+use adjutant_core::guard::filter::{Filter, FilterEntry};
+use adjutant_core::guard::judge::Outside;
+use adjutant_core::guard::policy::AgentConfig;
+use adjutant_core::guard::rule::Rules;
+use adjutant_core::guard::scope::Scope;
+use adjutant_core::id::{AgentId, WorkspaceId};
+use adjutant_core::tool::ToolDefinitions;
+use adjutant_store::row::{PolicyNames, WorkspaceRow};
+
+use crate::engine::{Engine, lock};
+use crate::error::EngineError;
+
+/// Agents that are kept compiled; with more than these, all are read again.
+const AGENTS_KNOWN: usize = 1024;
+
+/// An agent as it is now.
+#[derive(Debug, Clone)]
+pub struct CurrentAgent {
+    /// The agent.
+    pub id: AgentId,
+    /// Its version.
+    pub version: u64,
+    /// The hash of that configuration.
+    pub policy: Hash,
+    /// Its configuration, with what its workspace filters for all.
+    pub config: Arc<AgentConfig>,
+    /// What its model is shown of the tools.
+    pub shown: ShownTools,
+    /// Its scope, compiled.
+    pub scope: Arc<Scope>,
+    /// What it reaches outside its notebook.
+    pub outside: Arc<Outside>,
+    /// What its texts may hold, compiled.
+    pub filter: Arc<Filter>,
+    /// The standing rules it is judged by.
+    pub rules: Arc<Rules>,
+}
+
+/// The tools that a model is shown, and the same as it is recorded.
+#[derive(Debug, Clone)]
+pub struct ShownTools {
+    /// The tools.
+    pub definitions: Arc<ToolDefinitions>,
+    /// As JSON.
+    pub text: Content,
+}
+
+/// An agent that was read, and under which names.
+pub(crate) struct Known {
+    agent: CurrentAgent,
+    names: PolicyNames,
+}
+
+impl Engine {
+    /// An agent as it is now. The store is asked each time what counts; what it names is read and compiled once.
+    ///
+    /// # Errors
+    /// When there is none, or its stored configuration cannot be read (rule G2: then nothing is allowed).
+    pub async fn current_agent(&self, workspace: WorkspaceId, agent: AgentId) -> Result<CurrentAgent, EngineError> {
+        let missing = || EngineError::not_found("agent", agent);
+        let names = self.store().policy(workspace, agent, self.env().now()).await?.ok_or_else(missing)?;
+        if let Some(known) = lock(self.known_agents()).get(&(workspace, agent))
+            && known.names == names
+        {
+            return Ok(known.agent.clone());
+        }
+        let row = self.store().agent(workspace, agent).await?.ok_or_else(missing)?;
+        let mut config: AgentConfig = serde_json::from_str(&row.spec)
+            .map_err(|bad| EngineError::Invalid(format!("the stored agent `{}` cannot be read: {bad}", row.slug)))?;
+        config.is_active &= row.active;
+        let known = self.agent_of(workspace, row.id, row.version, config).await?;
+        let agent = known.agent.clone();
+        let mut agents = lock(self.known_agents());
+        if agents.len() >= AGENTS_KNOWN {
+            agents.clear();
+        }
+        agents.insert((workspace, row.id), known);
+        Ok(agent)
+    }
+
+    /// An agent as it would be under a draft of it. One that is there already keeps its standing rules.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn draft_agent(&self, workspace: WorkspaceId, draft: AgentConfig) -> Result<CurrentAgent, EngineError> {
+        let known = self.store().agent_by_slug(workspace, &draft.slug).await?;
+        let id = known.map_or_else(|| self.env().id(), |row| row.id);
+        self.draft_of(workspace, id, draft).await
+    }
+
+    /// The same for a draft of this agent, whatever it is called in it.
+    pub(crate) async fn draft_of(
+        &self,
+        workspace: WorkspaceId,
+        agent: AgentId,
+        draft: AgentConfig,
+    ) -> Result<CurrentAgent, EngineError> {
+        Ok(self.agent_of(workspace, agent, 0, draft).await?.agent)
+    }
+
+    async fn agent_of(
+        &self,
+        workspace: WorkspaceId,
+        id: AgentId,
+        version: u64,
+        mut config: AgentConfig,
+    ) -> Result<Known, EngineError> {
+        let tenant = self.store().workspace(workspace).await?;
+        let tenant = tenant.ok_or_else(|| EngineError::not_found("workspace", workspace))?;
+        // What a run was judged under is recorded as one configuration, so that it can be judged again alike.
+        config.content_filter.extend(workspace_filter(&tenant)?);
+        let scope = Arc::new(config.compile_scope());
+        let outside = Arc::new(config.compile_outside());
+        let filter = Arc::new(Filter::new(&config.content_filter));
+        let (rules, standing) = self.standing_rules(workspace, id, self.env().now()).await?;
+        let (policy, shown) = (config.hash(), self.shown_tools(&config)?);
+        let names = PolicyNames { agent: version, workspace: tenant.version, rules };
+        let (config, rules) = (Arc::new(config), Arc::new(standing));
+        let agent = CurrentAgent { id, version, policy, config, shown, scope, outside, filter, rules };
+        Ok(Known { agent, names })
+    }
+}
+
+/// What a workspace filters for all its agents. One that cannot be read lets nothing through (rule G2).
+///
+/// # Errors
+/// When it cannot be read.
+pub fn workspace_filter(tenant: &WorkspaceRow) -> Result<Vec<FilterEntry>, EngineError> {
+    serde_json::from_str(&tenant.content_filter).map_err(|bad| {
+        EngineError::Invalid(format!("the content filter of the workspace `{}` cannot be read: {bad}", tenant.slug))
+    })
+}

@@ -1,0 +1,132 @@
+//! Workspaces: making one, and what is set for all of it.
+
+use adjutant_core::audit::{Act, Deed};
+use adjutant_core::guard::filter::{self, FilterEntry};
+use adjutant_core::guard::policy::is_slug;
+use adjutant_core::id::{UserId, WorkspaceId};
+use adjutant_core::run::event::Actor;
+use adjutant_store::StoreError;
+use adjutant_store::row::{Doing, WorkspaceRow};
+
+use super::Role;
+use crate::audit::{AuditLog, Done};
+use crate::current::workspace_filter;
+use crate::engine::Engine;
+use crate::error::EngineError;
+
+/// Characters of a name.
+const LONGEST_NAME: usize = 100;
+
+/// What is to be set for a workspace; what is none stays.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WorkspaceChange {
+    /// Its name.
+    pub name: Option<String>,
+    /// The time zone of its days and months.
+    pub time_zone: Option<String>,
+    /// What texts may hold, for all its agents, after what each filters itself.
+    pub content_filter: Option<Vec<FilterEntry>>,
+}
+
+impl Engine {
+    /// Makes a workspace, with one notebook, that belongs to a person.
+    ///
+    /// # Errors
+    /// When the short name cannot be used or is taken.
+    pub async fn create_workspace(
+        &self,
+        user: UserId,
+        slug: &str,
+        name: &str,
+        time_zone: &str,
+    ) -> Result<WorkspaceRow, EngineError> {
+        if !is_slug(slug) {
+            return Err(EngineError::Invalid(format!(
+                "`{slug}` is no short name: small letters, digits and -, beginning with a letter"
+            )));
+        }
+        let fresh = WorkspaceRow::new(self.env().id(), slug, "", self.env().now());
+        let said = WorkspaceChange {
+            name: Some(name.to_owned()),
+            time_zone: Some(time_zone.to_owned()),
+            ..WorkspaceChange::default()
+        };
+        let row = said.apply(&fresh)?;
+        self.store().create_workspace(&row).await.map_err(|error| match error {
+            StoreError::Conflict(_) => EngineError::Taken { what: "workspace", name: slug.to_owned() },
+            other => other.into(),
+        })?;
+        self.store().put_member(row.id, user, Role::Admin.word(), row.created_at).await?;
+        self.create_notebook(row.id, "notes").await?;
+        Ok(row)
+    }
+
+    /// Sets something for a whole workspace. It counts from the next step of every run on.
+    ///
+    /// # Errors
+    /// When it cannot be used, or somebody else changed the workspace meanwhile: then nothing is changed.
+    pub async fn change_workspace(
+        &self,
+        workspace: WorkspaceId,
+        by: UserId,
+        change: WorkspaceChange,
+    ) -> Result<WorkspaceRow, EngineError> {
+        let before = self.store().workspace(workspace).await?;
+        let before = before.ok_or_else(|| EngineError::not_found("workspace", workspace))?;
+        let after = change.apply(&before)?;
+        let changed = change.words(&before, &after)?;
+        if changed.is_empty() {
+            return Ok(before);
+        }
+        let row = WorkspaceRow { version: before.version + 1, ..after };
+        let act = Act::new(Deed::SettingChanged, Some(Actor::User(by)), changed.join("; "));
+        let act = act.with("content_filter", row.content_filter.clone());
+        let done = Done { doing: Some(Doing::SaveWorkspace(Box::new(row.clone()))), ..Done::default() };
+        self.audit_done(AuditLog::Workspace(workspace), act, done).await?;
+        Ok(row)
+    }
+}
+
+impl WorkspaceChange {
+    fn apply(&self, before: &WorkspaceRow) -> Result<WorkspaceRow, EngineError> {
+        let mut row = before.clone();
+        if let Some(name) = &self.name {
+            let name = name.trim();
+            if name.is_empty() || name.chars().count() > LONGEST_NAME {
+                return Err(EngineError::Invalid(format!("a workspace has a name of 1 to {LONGEST_NAME} characters")));
+            }
+            name.clone_into(&mut row.name);
+        }
+        if let Some(zone) = &self.time_zone {
+            if jiff::tz::TimeZone::get(zone).is_err() {
+                return Err(EngineError::Invalid(format!("`{zone}` is no time zone, such as Europe/Berlin or UTC")));
+            }
+            row.time_zone.clone_from(zone);
+        }
+        if let Some(entries) = &self.content_filter {
+            let problems = filter::problems(entries);
+            if !problems.is_empty() {
+                let words: Vec<_> = problems.iter().map(|(field, why)| format!("{field}: {why}")).collect();
+                return Err(EngineError::Invalid(format!("the content filter cannot be used: {}", words.join("; "))));
+            }
+            row.content_filter = serde_json::to_string(entries).map_err(|bad| EngineError::Invalid(bad.to_string()))?;
+        }
+        Ok(row)
+    }
+
+    /// What it changes, one line each.
+    fn words(&self, before: &WorkspaceRow, after: &WorkspaceRow) -> Result<Vec<String>, EngineError> {
+        let mut words = Vec::new();
+        if before.name != after.name {
+            words.push(format!("the workspace is called {}", after.name));
+        }
+        if before.time_zone != after.time_zone {
+            words.push(format!("its time zone is {}", after.time_zone));
+        }
+        if workspace_filter(before).ok() != Some(workspace_filter(after)?) {
+            let entries = self.content_filter.as_ref().map_or(0, Vec::len);
+            words.push(format!("its content filter has {entries} {}", if entries == 1 { "entry" } else { "entries" }));
+        }
+        Ok(words)
+    }
+}

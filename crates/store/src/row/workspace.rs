@@ -1,0 +1,44 @@
+//! Tenants, and what counts in them.
+
+use adjutant_core::id::{RuleId, WorkspaceId};
+use adjutant_core::time::Time;
+
+/// A tenant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkspaceRow {
+    /// The workspace.
+    pub id: WorkspaceId,
+    /// Its short name, unique.
+    pub slug: String,
+    /// Its name.
+    pub name: String,
+    /// IANA time zone.
+    pub time_zone: String,
+    /// When it was made.
+    pub created_at: Time,
+    /// How often it was saved.
+    pub version: u64,
+    /// What texts may hold, for all its agents: a JSON array.
+    pub content_filter: String,
+}
+
+impl WorkspaceRow {
+    /// A new one, with nothing set.
+    #[must_use]
+    pub fn new(id: WorkspaceId, slug: impl Into<String>, name: impl Into<String>, created_at: Time) -> Self {
+        let (slug, name) = (slug.into(), name.into());
+        let (time_zone, content_filter) = ("UTC".to_owned(), "[]".to_owned());
+        Self { id, slug, name, time_zone, created_at, version: 1, content_filter }
+    }
+}
+
+/// The names of everything that says what an agent may do at a moment: while they are the same, so is the answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyNames {
+    /// The version of the agent.
+    pub agent: u64,
+    /// The version of its workspace.
+    pub workspace: u64,
+    /// The rules that count.
+    pub rules: Vec<RuleId>,
+}
