@@ -3,7 +3,8 @@ import { onScopeDispose, ref, shallowRef, watch, type Ref } from 'vue'
 import { addressOf, get } from '../api/client'
 import { follow } from '../api/stream'
 import type { Page, WireEvent } from '../api/types'
-import { dropLive, emptyView, fold, hasEnded, type RunView } from './view'
+import { emptyView, fold, hasEnded, markGap, resumeLive, type RunView } from './view'
+import { leaveUnfinished, takeUnfinished } from './unfinished'
 
 const PAGE = 200
 const DRAW_MS = 30
@@ -65,6 +66,8 @@ export function useRunView(id: Ref<string>): FollowedRun {
     isLoaded.value = false
     try {
       await readAll(run, signal)
+      const left = takeUnfinished(run)
+      if (left) resumeLive(state, left)
       drawNow()
       isLoaded.value = true
       if (hasEnded(state.status)) return
@@ -72,7 +75,7 @@ export function useRunView(id: Ref<string>): FollowedRun {
         url: addressOf('/runs/{run}/events', { run }),
         after: state.lastSeq,
         signal,
-        onOpen: () => dropLive(state),
+        onOpen: () => markGap(state),
         onEvent: take,
       })
     } catch (error) {
@@ -81,7 +84,10 @@ export function useRunView(id: Ref<string>): FollowedRun {
   }
 
   watch(id, (run) => run && void begin(run), { immediate: true })
+  const onLeave = (): void => leaveUnfinished(state)
+  addEventListener('pagehide', onLeave)
   onScopeDispose(() => {
+    removeEventListener('pagehide', onLeave)
     leave.abort()
     clearTimeout(drawing)
   })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { WireEvent } from '../api/types'
-import { dropLive, emptyView, fold, openQuestions } from './view'
+import { emptyView, fold, markGap, openQuestions, resumeLive } from './view'
 
 const at = (id: number, event: string, data: Record<string, unknown> = {}): WireEvent => ({ event, id, data })
 const live = (event: string, data: Record<string, unknown>): WireEvent => ({ event, data })
@@ -25,12 +25,34 @@ describe('the view of a run', () => {
     expect([view.live, view.answer]).toEqual(['', 'Hello.'])
   })
 
-  it('forgets live text when the turn turns out to be thinking, and when a connection begins again', () => {
+  it('forgets live text when the turn turns out to be thinking, and when the call is made again', () => {
     const view = viewOf([live('answer_delta', { delta: 'x' }), live('turn_reset', {})])
     expect(view.live).toBe('')
     fold(view, live('answer_delta', { delta: 'half' }))
-    dropLive(view)
+    fold(view, at(4, 'retrying', { reason: 'the line broke' }))
     expect(view.live).toBe('')
+  })
+
+  it('keeps live text over a new connection and shows where a part may be missing', () => {
+    const view = viewOf([live('answer_delta', { turn: 1, delta: 'one two' })])
+    markGap(view)
+    expect(view.live).toBe('one two')
+    fold(view, live('answer_delta', { turn: 1, delta: 'four' }))
+    fold(view, live('answer_delta', { turn: 1, delta: ' five' }))
+    expect(view.live).toBe('one two … four five')
+    markGap(view)
+    fold(view, live('answer_delta', { turn: 2, delta: 'next' }))
+    expect(view.live).toBe('next')
+  })
+
+  it('shows what was being written again after the page was loaded anew, unless the run has gone on', () => {
+    const left = { lastSeq: 1, live: 'one two', liveThinking: '', liveTurn: 1 }
+    const view = viewOf([at(1, 'interaction_started')])
+    resumeLive(view, left)
+    expect(view.live).toBe('one two')
+    const later = viewOf([at(1, 'interaction_started'), at(4, 'answer', { content: 'All.' })])
+    resumeLive(later, left)
+    expect(later.live).toBe('')
   })
 
   it('waits while a question is open and goes on when it is answered', () => {
@@ -44,12 +66,14 @@ describe('the view of a run', () => {
     const view = viewOf([
       at(1, 'tool_call', { id: 'c1', tool_name: 'read_file', tool_input: '{}' }),
       at(2, 'tool_result', { id: 'c1', tool_name: 'read_file', tool_output: 'text', allowed: true, ms: 3 }),
-      at(3, 'tool_result', { id: 'c2', tool_name: 'delete_file', tool_output: 'no', allowed: false, is_error: true }),
+      at(3, 'denied', { id: 'c2', rule: 'P16', reason: 'it may not delete', smallest_grant: 'delete /old.md' }),
+      at(4, 'tool_result', { id: 'c2', tool_name: 'delete_file', tool_output: 'no', allowed: false, is_error: true }),
     ])
     expect(view.steps.map((step) => step.kind === 'call' && [step.id, step.state])).toEqual([
       ['c1', 'done'],
       ['c2', 'refused'],
     ])
+    expect(view.steps.map((step) => step.kind === 'call' && step.denial?.grant)).toEqual([undefined, 'delete /old.md'])
   })
 
   it('withdraws what nobody answered when the run ends', () => {

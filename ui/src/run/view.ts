@@ -18,7 +18,13 @@ export interface Call {
   isError: boolean
   ms: number | null
   state: 'running' | 'done' | 'refused'
-  reason: string | null
+  denial: Denial | null
+}
+/** Why the guard said no, and the least that would have made it a yes. */
+export interface Denial {
+  rule: string
+  reason: string
+  grant: string | null
 }
 export interface Question {
   kind: 'question'
@@ -46,7 +52,7 @@ export interface Note {
   kind: 'note'
   seq: number
   tone: 'plain' | 'warn' | 'bad'
-  word: 'retrying' | 'paused' | 'resumed' | 'cancelled' | 'error' | 'budget_alert'
+  word: 'retrying' | 'fallback' | 'paused' | 'resumed' | 'cancelled' | 'error' | 'budget_alert'
   text: string
 }
 export type Step = Thought | Call | Question | Note
@@ -62,10 +68,16 @@ export interface RunView {
   startedAt: string | null
   endedAt: string | null
   steps: Step[]
+  /** What the guard refused, by call. A refused call never begins, so this comes before it is a step. */
+  denials: Record<string, Denial>
   answer: string | null
   /** Text that is being written; replaced by a durable event. */
   live: string
   liveThinking: string
+  /** The turn it belongs to. */
+  liveTurn: number
+  /** Whether something of it may have been missed: a connection that begins gets only what comes after. */
+  hasGap: boolean
   cost: number
   usage: TokenUsage | null
   filesModified: string[]
@@ -83,9 +95,12 @@ export function emptyView(id: string): RunView {
     startedAt: null,
     endedAt: null,
     steps: [],
+    denials: {},
     answer: null,
     live: '',
     liveThinking: '',
+    liveTurn: 0,
+    hasGap: false,
     cost: 0,
     usage: null,
     filesModified: [],
@@ -102,10 +117,22 @@ const maybe = (data: Data, name: string): string | null => (typeof data[name] ==
 const number = (data: Data, name: string): number => (typeof data[name] === 'number' ? (data[name] as number) : 0)
 const list = (data: Data, name: string): string[] => (Array.isArray(data[name]) ? (data[name] as string[]) : [])
 
-/** Forgets what was live: a new connection begins with what is durable. */
+/** Forgets what was live: something durable has taken its place. */
 export function dropLive(view: RunView): void {
   view.live = ''
   view.liveThinking = ''
+  view.hasGap = false
+}
+/** A connection began: what was live stays until something durable replaces it, and shows where a part is missing. */
+export function markGap(view: RunView): void {
+  view.hasGap = view.live !== '' || view.liveThinking !== ''
+}
+
+/** What is being written and what it follows, to be shown again after the page was loaded anew. */
+export type Unfinished = Pick<RunView, 'lastSeq' | 'live' | 'liveThinking' | 'liveTurn'>
+/** Shows it again, unless the run has gone on. */
+export function resumeLive(view: RunView, { lastSeq, ...live }: Unfinished): void {
+  if (view.lastSeq === lastSeq) Object.assign(view, live)
 }
 
 /** Adds one event. An event that is already in is left out, so that coming back never doubles anything. */
@@ -117,9 +144,14 @@ export function fold(view: RunView, { event, id, data }: WireEvent): void {
 }
 
 function foldLive(view: RunView, event: string, data: Data): void {
-  if (event === 'answer_delta') view.live += text(data, 'delta')
-  else if (event === 'thinking_delta') view.liveThinking += text(data, 'delta')
-  else if (event === 'turn_reset') dropLive(view)
+  if (event === 'turn_reset') return dropLive(view)
+  if (event !== 'answer_delta' && event !== 'thinking_delta') return
+  const field = event === 'answer_delta' ? 'live' : 'liveThinking'
+  if (number(data, 'turn') !== view.liveTurn) dropLive(view)
+  if (view.hasGap && view[field]) view[field] += ' … '
+  view.hasGap = false
+  view.liveTurn = number(data, 'turn')
+  view[field] += text(data, 'delta')
 }
 
 function foldDurable(view: RunView, event: string, seq: number, data: Data): void {
@@ -151,6 +183,7 @@ function foldDurable(view: RunView, event: string, seq: number, data: Data): voi
       endCall(view, seq, data)
       return
     case 'denied':
+      view.denials[text(data, 'id')] = { rule: text(data, 'rule'), reason: text(data, 'reason'), grant: maybe(data, 'smallest_grant') }
       return
     case 'approval_required':
       view.status = 'WAITING_APPROVAL'
@@ -175,7 +208,7 @@ function foldDurable(view: RunView, event: string, seq: number, data: Data): voi
 function startCall(view: RunView, seq: number, data: Data): void {
   const known = callOf(view, data)
   if (known) return replace(view, known, { ...known, state: 'running' })
-  view.steps.push({ kind: 'call', seq, id: text(data, 'id'), tool: text(data, 'tool_name'), input: text(data, 'tool_input'), output: null, isError: false, ms: null, state: 'running', reason: null })
+  view.steps.push({ kind: 'call', seq, id: text(data, 'id'), tool: text(data, 'tool_name'), input: text(data, 'tool_input'), output: null, isError: false, ms: null, state: 'running', denial: null })
 }
 
 function endCall(view: RunView, seq: number, data: Data): void {
@@ -186,7 +219,7 @@ function endCall(view: RunView, seq: number, data: Data): void {
     isError: data['is_error'] === true,
     ms: number(data, 'ms'),
     state: data['allowed'] === false ? 'refused' : 'done',
-    reason: maybe(data, 'rule'),
+    denial: view.denials[text(data, 'id')] ?? null,
   }
   const known = callOf(view, data)
   if (known) replace(view, known, call)
@@ -268,11 +301,14 @@ function giveMoney(view: RunView, data: Data): void {
 
 function note(view: RunView, event: string, seq: number, data: Data): void {
   const said = text(data, 'reason') || text(data, 'error')
+  // The call is made again: what the one that failed had written is void.
+  if (event === 'retrying' || event === 'fallback') dropLive(view)
   if (event === 'paused') view.status = 'PAUSED'
   if (event === 'resumed') view.status = 'RUNNING'
   if (event === 'paused' && maybe(data, 'approval_id')) return askForMoney(view, seq, data)
   if (event === 'resumed') giveMoney(view, data)
   if (event === 'error') view.steps.push({ kind: 'note', seq, tone: 'bad', word: event, text: said })
+  else if (event === 'fallback') view.steps.push({ kind: 'note', seq, tone: 'warn', word: event, text: [said, `${text(data, 'from')} → ${text(data, 'to')}`].join(' ') })
   else if (event === 'retrying' || event === 'paused' || event === 'budget_alert') view.steps.push({ kind: 'note', seq, tone: 'warn', word: event, text: said })
   else if (event === 'resumed' || event === 'cancelled') view.steps.push({ kind: 'note', seq, tone: 'plain', word: event, text: said })
 }
