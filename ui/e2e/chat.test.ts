@@ -37,6 +37,20 @@ it('only plans when it is told so, and says so', async () => {
   await page.getByText('buy mlik').waitFor()
 })
 
+it('goes to the next mode by a key that keeps nobody in the box', async () => {
+  const { page, server } = story
+  await page.goto(server.url)
+  const box = page.getByRole('textbox', { name: 'Message' })
+  await box.fill('a thought')
+  await box.press('Shift+Tab')
+  await page.getByRole('button', { name: 'Mode: Ask' }).waitFor()
+  await page.getByRole('status').filter({ hasText: 'Mode: Ask' }).waitFor()
+  expect(await box.evaluate((node) => node === document.activeElement)).toBe(true)
+  await box.press('Escape')
+  await page.keyboard.press('Shift+Tab')
+  expect(await box.evaluate((node) => node === document.activeElement)).toBe(false)
+})
+
 it('asks another model when somebody chooses one', async () => {
   const { page, server } = story
   await page.goto(server.url)
@@ -72,6 +86,34 @@ it('lets messages wait while the agent is at work, and gives them back', async (
   await page.getByRole('article', { name: 'Message: the second' }).getByText('Heard.').waitFor()
   expect(await page.getByRole('article', { name: /^Waits/ }).count()).toBe(0)
   expect(await page.getByRole('article').count()).toBe(2)
+})
+
+it('says why a message that waited was not sent, sends it again, or drops it', async () => {
+  const { page } = story
+  const activate = (active: boolean): Promise<number> => page.evaluate(async (active) => (await fetch(`/api/v1/agents/guide/activate?active=${active}`, { method: 'POST' })).status, active)
+  await order(story, 'change')
+  const reject = page.getByRole('button', { name: 'Reject' })
+  await reject.waitFor()
+  const box = page.getByRole('textbox', { name: 'Message' })
+  for (const text of ['the second', 'the third']) {
+    await box.fill(text)
+    await box.press('Enter')
+    await page.getByRole('article', { name: `Waits: ${text}` }).waitFor()
+  }
+  expect(await activate(false)).toBe(200)
+  await reject.click()
+  const second = page.getByRole('article', { name: 'Waits: the second' })
+  const third = page.getByRole('article', { name: 'Waits: the third' })
+  await second.getByRole('alert').getByText(/^It was not sent: .*is not active/).waitFor()
+  await third.getByRole('button', { name: 'Drop it' }).click()
+  await third.waitFor({ state: 'detached' })
+
+  expect(await activate(true)).toBe(200)
+  await box.fill('something else is being written')
+  await second.getByRole('button', { name: 'Send again' }).click()
+  await page.getByRole('article', { name: 'Message: the second' }).getByText('Heard.').waitFor()
+  await second.waitFor({ state: 'detached' })
+  expect(await box.inputValue()).toBe('something else is being written')
 })
 
 it('takes files along: chosen, dropped, taken out again, and refused with a reason', async () => {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { Agent } from '../api/types'
-import { choicesBody, choicesOf, modesFor, moveChoices, NEW_CHAT } from './choices'
+import { choicesBody, choicesOf, modeAfter, modesFor, moveChoices, NEW_CHAT } from './choices'
 
 const agent = (autonomy: Agent['autonomy']): Agent => ({ autonomy }) as Agent
 
@@ -8,6 +8,13 @@ it('offers only modes that lower what the agent does by itself', () => {
   expect(modesFor(agent('full'))).toEqual(['', 'low', 'none', 'plan'])
   expect(modesFor(agent('low'))).toEqual(['', 'none', 'plan'])
   expect(modesFor(agent('none'))).toEqual(['', 'plan'])
+})
+
+it('goes through the modes in turn', () => {
+  const asker = agent('low')
+  expect([modeAfter('', asker), modeAfter('none', asker), modeAfter('plan', asker)]).toEqual(['none', 'plan', ''])
+  // A mode that another agent has.
+  expect(modeAfter('low', asker)).toBe('')
 })
 
 it('says nothing to the server about what nobody chose', () => {

@@ -28,6 +28,12 @@ export const choicesBody = ({ mode, model }: Choices): { autonomy?: Exclude<Mode
   ...(model && { model }),
 })
 
+/** The mode after this one; after the last comes the first. */
+export function modeAfter(mode: Mode, agent: Agent | undefined): Mode {
+  const modes = modesFor(agent)
+  return modes[(modes.indexOf(mode) + 1) % modes.length] ?? ''
+}
+
 const LEVELS: readonly Agent['autonomy'][] = ['none', 'low', 'medium', 'high', 'full']
 /** The modes that lower something: those the agent has not already. */
 export function modesFor(agent: Agent | undefined): Mode[] {
