@@ -17,20 +17,6 @@ const ANY: &str = "SELECT v.workspace, v.agent, v.slug, v.version, v.active, v.s
      WHERE v.workspace = $1 AND v.agent = $2";
 
 impl Store {
-    /// Saves the next version of an agent (`expected_version` is the current one, 0 for a new agent) and says its number;
-    /// the number in the row is not looked at.
-    ///
-    /// # Errors
-    /// [`StoreError::Stale`] when the current version is another one, [`StoreError::Conflict`] when the slug is taken,
-    /// [`StoreError::NotFound`] when there is no such workspace.
-    pub async fn save_agent(&self, row: &AgentRow, expected_version: u64) -> Result<u64, StoreError> {
-        let sql = sql!(self, memory => memory.save_agent(row, expected_version));
-        let mut tx = sql.db.begin().await?;
-        save(&mut tx, row, expected_version).await?;
-        tx.commit().await?;
-        Ok(expected_version + 1)
-    }
-
     /// The current version of an agent.
     ///
     /// # Errors

@@ -5,10 +5,9 @@ use adjutant_core::time::Time;
 
 use crate::db::Tx;
 use crate::keys::Sealer;
-use crate::prepare::{rule_args, rule_place};
+use crate::prepare::rule_place;
 use crate::row::{PolicyNames, RuleRow};
 use crate::seal::Scope;
-use crate::statements::RULES;
 use crate::value::{Args, Row, args};
 use crate::{Sql, Store, StoreError};
 
@@ -16,20 +15,6 @@ const REMOVE: &str = "DELETE FROM rules WHERE workspace = $1 AND id = $2";
 const COLUMNS: &str = "SELECT id, agent, run, expires_at, body FROM rules WHERE workspace = $1";
 
 impl Store {
-    /// Adds a rule. Rules are never changed: another one takes its place.
-    ///
-    /// # Errors
-    /// [`StoreError::Conflict`] when the id is taken, [`StoreError::NotFound`] when there is no such workspace.
-    pub async fn add_rule(&self, row: &RuleRow) -> Result<(), StoreError> {
-        let sql = sql!(self, memory => memory.add_rule(row));
-        let sealer = sql.sealer(Scope::Workspace(row.workspace)).await?;
-        let columns = rule_args(row, &sealer)?;
-        let mut tx = sql.db.begin().await?;
-        let added = tx.run_set(&RULES, &[&columns]).await?;
-        tx.commit().await?;
-        if added == 0 { Err(StoreError::Conflict("this rule is there already".to_owned())) } else { Ok(()) }
-    }
-
     /// One rule.
     ///
     /// # Errors
@@ -89,15 +74,6 @@ impl Store {
             policy.get_or_insert_with(|| PolicyNames { agent, workspace, rules: Vec::new() }).rules.extend(rule);
         }
         Ok(policy)
-    }
-
-    /// Removes a rule; false when there is none.
-    ///
-    /// # Errors
-    /// Those of the database.
-    pub async fn remove_rule(&self, workspace: WorkspaceId, id: RuleId) -> Result<bool, StoreError> {
-        let sql = sql!(self, memory => memory.remove_rule(workspace, id));
-        Ok(sql.db.write(REMOVE, args![workspace, id]).await? > 0)
     }
 }
 

@@ -84,9 +84,7 @@ impl Memory {
 
     pub(crate) fn erasures(&self, workspace: WorkspaceId) -> Result<u64, StoreError> {
         let state = self.state();
-        if !state.workspaces.contains_key(&workspace) {
-            return Err(StoreError::NotFound);
-        }
+        state.assert_workspace(workspace)?;
         Ok(state.erasures.get(&workspace).copied().unwrap_or_default())
     }
 
@@ -98,9 +96,7 @@ impl Memory {
 
     pub(crate) fn put_blocks(&self, workspace: WorkspaceId, blocks: Vec<Block>) -> Result<(), StoreError> {
         let mut state = self.state();
-        if !state.workspaces.contains_key(&workspace) {
-            return Err(StoreError::NotFound);
-        }
+        state.assert_workspace(workspace)?;
         state.put_blocks(Scope::Workspace(workspace), blocks);
         Ok(())
     }
@@ -187,6 +183,9 @@ impl Commit {
 
 /// Refuses what the databases refuse, before anything is changed.
 fn guard(state: &State, scope: Scope, append: &Append) -> Result<(), StoreError> {
+    if let Scope::Workspace(workspace) = scope {
+        state.assert_workspace(workspace)?;
+    }
     let stale = StoreError::Stale { fenced: false };
     match (append.stream, &append.run) {
         (StreamId::Run(run), Some(RunChange::Start { row, tip })) => {

@@ -19,9 +19,7 @@ impl Memory {
 
     pub(crate) fn save_budget(&self, row: &BudgetRow) -> Result<(), StoreError> {
         let mut state = self.state();
-        if !state.workspaces.contains_key(&row.workspace) {
-            return Err(StoreError::NotFound);
-        }
+        state.assert_workspace(row.workspace)?;
         state.budgets.insert((row.workspace, row.kind.clone(), row.subject.clone()), row.clone());
         Ok(())
     }

@@ -8,18 +8,6 @@ use crate::StoreError;
 use crate::row::{AgentRow, PolicyNames, RuleRow, WorkspaceRow};
 
 impl Memory {
-    pub(crate) fn add_rule(&self, row: &RuleRow) -> Result<(), StoreError> {
-        let mut state = self.state();
-        if !state.workspaces.contains_key(&row.workspace) {
-            return Err(StoreError::NotFound);
-        }
-        if state.rules.contains_key(&(row.workspace, row.id)) {
-            return Err(StoreError::Conflict("this rule is there already".to_owned()));
-        }
-        state.rules.insert((row.workspace, row.id), row.clone());
-        Ok(())
-    }
-
     pub(crate) fn scheduled(&self, key: &str) -> Result<Option<u64>, StoreError> {
         Ok(self.state().rates.get(key).copied())
     }
@@ -56,9 +44,5 @@ impl Memory {
             rules,
         };
         Ok(self.agent(workspace, agent)?.zip(self.workspace(workspace)?).map(names))
-    }
-
-    pub(crate) fn remove_rule(&self, workspace: WorkspaceId, id: RuleId) -> Result<bool, StoreError> {
-        Ok(self.state().rules.remove(&(workspace, id)).is_some())
     }
 }

@@ -15,7 +15,7 @@ fn knows_nobody() -> StoreError {
 }
 
 impl State {
-    fn assert_workspace(&self, workspace: WorkspaceId) -> Result<(), StoreError> {
+    pub(super) fn assert_workspace(&self, workspace: WorkspaceId) -> Result<(), StoreError> {
         self.workspaces.get(&workspace).map(drop).ok_or(StoreError::NotFound)
     }
 
@@ -183,13 +183,6 @@ impl Memory {
                 && filter.visible_to.is_none_or(|person| row.shared || row.owner == person)
         };
         Ok(self.state().chats.values().rev().filter(wanted).take(limit as usize).cloned().collect())
-    }
-
-    pub(crate) fn save_agent(&self, row: &AgentRow, expected_version: u64) -> Result<u64, StoreError> {
-        let mut state = self.state();
-        state.may_save_agent(row, expected_version)?;
-        state.put_agent(AgentRow { version: expected_version + 1, ..row.clone() });
-        Ok(expected_version + 1)
     }
 
     pub(crate) fn agent(&self, workspace: WorkspaceId, id: AgentId) -> Result<Option<AgentRow>, StoreError> {

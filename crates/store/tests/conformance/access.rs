@@ -225,7 +225,7 @@ stories! {
             id: agent_id(), workspace: home.workspace, slug: "guide".into(), version: 1, active: true, spec: "{}".into(),
             saved_at: at(1), owner: Some(user_id()),
         };
-        world.store.save_agent(&row, 0).await.unwrap();
+        save_agent(&world.store, &row, 0).await.unwrap();
         assert_eq!(world.store.agent(home.workspace, row.id).await.unwrap(), Some(row.clone()));
         assert_eq!(world.store.agent_versions(home.workspace, row.id).await.unwrap(), std::slice::from_ref(&row));
         let delete = async |version| {

@@ -26,9 +26,9 @@ stories! {
     async fn an_agent_keeps_all_its_versions(world: &World) {
         let home = Home::new(&world.store).await;
         let first = agent(&home, "guide", "{\"v\":1}");
-        assert_eq!(world.store.save_agent(&first, 0).await.unwrap(), 1);
+        assert_eq!(save_agent(&world.store, &first, 0).await.unwrap(), 1);
         let second = AgentRow { slug: "helper".into(), spec: "{\"v\":2}".into(), active: false, ..first.clone() };
-        assert_eq!(world.store.save_agent(&second, 1).await.unwrap(), 2);
+        assert_eq!(save_agent(&world.store, &second, 1).await.unwrap(), 2);
 
         let (ws, id) = (home.workspace, first.id);
         let current = AgentRow { version: 2, ..second };
@@ -44,12 +44,12 @@ stories! {
     async fn a_version_that_somebody_else_saved_first_is_stale(world: &World) {
         let home = Home::new(&world.store).await;
         let row = agent(&home, "guide", "{}");
-        world.store.save_agent(&row, 0).await.unwrap();
+        save_agent(&world.store, &row, 0).await.unwrap();
         for wrong in [0, 2] {
-            let result = world.store.save_agent(&row, wrong).await;
+            let result = save_agent(&world.store, &row, wrong).await;
             assert!(matches!(result, Err(StoreError::Stale { fenced: false })), "{result:?}");
         }
-        let (one, two) = futures::join!(world.store.save_agent(&row, 1), world.store.save_agent(&row, 1));
+        let (one, two) = futures::join!(save_agent(&world.store, &row, 1), save_agent(&world.store, &row, 1));
         assert_eq!([one.is_ok(), two.is_ok()].iter().filter(|ok| **ok).count(), 1, "{one:?} {two:?}");
         assert_eq!(world.store.agent(home.workspace, row.id).await.unwrap().unwrap().version, 2);
     }
@@ -57,12 +57,12 @@ stories! {
     async fn a_slug_is_unique_in_its_workspace(world: &World) {
         let home = Home::new(&world.store).await;
         let other = Home::new(&world.store).await;
-        world.store.save_agent(&agent(&home, "guide", "{}"), 0).await.unwrap();
-        let second = world.store.save_agent(&agent(&home, "guide", "{}"), 0).await;
+        save_agent(&world.store, &agent(&home, "guide", "{}"), 0).await.unwrap();
+        let second = save_agent(&world.store, &agent(&home, "guide", "{}"), 0).await;
         assert!(matches!(second, Err(StoreError::Conflict(_))), "{second:?}");
-        world.store.save_agent(&agent(&other, "guide", "{}"), 0).await.unwrap();
+        save_agent(&world.store, &agent(&other, "guide", "{}"), 0).await.unwrap();
         let nowhere = Home { workspace: workspace_id(), ..home };
-        assert!(matches!(world.store.save_agent(&agent(&nowhere, "guide", "{}"), 0).await, Err(StoreError::NotFound)));
+        assert!(matches!(save_agent(&world.store, &agent(&nowhere, "guide", "{}"), 0).await, Err(StoreError::NotFound)));
     }
 
     async fn what_is_recorded_is_done_with_it_or_not_at_all(world: &World) {

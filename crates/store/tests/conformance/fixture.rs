@@ -8,8 +8,8 @@ use adjutant_core::money::{MicroUsd, TokenUsage};
 use adjutant_core::run::chain::{Entry, Head, StreamId};
 use adjutant_core::time::Time;
 use adjutant_store::row::{
-    Append, ApprovalRow, Block, CallEnd, CallRow, ChatRow, RuleRow, RunChange, RunRow, RunState, Tip, WorkspaceRow,
-    Writer,
+    AgentRow, Append, ApprovalRow, Block, CallEnd, CallRow, ChatRow, Doing, RuleRow, RunChange, RunRow, RunState, Tip,
+    WorkspaceRow, Writer,
 };
 use adjutant_store::{Store, StoreError};
 
@@ -244,6 +244,28 @@ pub(crate) fn state(status: &str, due: Option<Time>) -> RunState {
 
 pub(crate) fn workspace_row(id: WorkspaceId) -> WorkspaceRow {
     WorkspaceRow::new(id, id.to_string(), "Home", at(0))
+}
+
+/// Adds to the log of a workspace what goes with something that is done.
+async fn act(store: &Store, workspace: WorkspaceId, change: impl FnOnce(&mut Append)) -> Result<Head, StoreError> {
+    let log = StreamId::Workspace(workspace);
+    let mut append = add(workspace, log, store.head(workspace, log).await?, &["done"]);
+    change(&mut append);
+    store.append(append).await
+}
+
+pub(crate) async fn save_agent(store: &Store, row: &AgentRow, expected: u64) -> Result<u64, StoreError> {
+    let next = AgentRow { version: expected + 1, ..row.clone() };
+    let save = |append: &mut Append| append.doing = Some(Doing::SaveAgent(Box::new(next)));
+    act(store, row.workspace, save).await.map(|_| expected + 1)
+}
+
+pub(crate) async fn add_rule(store: &Store, row: &RuleRow) -> Result<(), StoreError> {
+    act(store, row.workspace, |append| append.rules.push(row.clone())).await.map(drop)
+}
+
+pub(crate) async fn remove_rule(store: &Store, workspace: WorkspaceId, id: RuleId) -> Result<(), StoreError> {
+    act(store, workspace, |append| append.doing = Some(Doing::RemoveRule(id))).await.map(drop)
 }
 
 pub(crate) fn block(text: &str) -> Block {

@@ -25,7 +25,7 @@ async fn sing(store: &Store) -> Run {
     let audit = add(home.workspace, StreamId::System, adjutant_core::run::chain::Head::START, &[CANARY]);
     store.append(audit).await.unwrap();
     store.kv_set(home.workspace, home.agent, "key", CANARY).await.unwrap();
-    store.add_rule(&adjutant_store::row::RuleRow { body: CANARY.into(), ..rule(&home) }).await.unwrap();
+    add_rule(store, &adjutant_store::row::RuleRow { body: CANARY.into(), ..rule(&home) }).await.unwrap();
     store.meta_set("secret", CANARY.as_bytes()).await.unwrap();
     let chat = store.chat(home.workspace, home.chat).await.unwrap().unwrap();
     let chat = adjutant_store::row::ChatRow { id: chat_id(), title: CANARY.into(), ..chat };

@@ -13,17 +13,18 @@ stories! {
         let store = &world.store;
         let first = RuleRow { agent: Some(home.agent), run: Some(run_id()), expires_at: Some(at(50)), ..rule(&home) };
         let second = rule(&home);
-        store.add_rule(&first).await.unwrap();
-        store.add_rule(&second).await.unwrap();
-        assert!(matches!(store.add_rule(&first).await, Err(StoreError::Conflict(_))));
+        add_rule(store, &first).await.unwrap();
+        add_rule(store, &second).await.unwrap();
+        add_rule(store, &RuleRow { body: "another".into(), ..first.clone() }).await.unwrap();
         let nowhere = RuleRow { workspace: workspace_id(), id: rule_id(), ..first.clone() };
-        assert!(matches!(store.add_rule(&nowhere).await, Err(StoreError::NotFound)));
+        assert!(matches!(add_rule(store, &nowhere).await, Err(StoreError::NotFound)));
         assert_eq!(store.rules(home.workspace).await.unwrap(), [first.clone(), second.clone()]);
         assert_eq!(store.rule(home.workspace, first.id).await.unwrap(), Some(first.clone()));
         assert_eq!(store.rule(other.workspace, first.id).await.unwrap(), None);
-        assert!(!store.remove_rule(other.workspace, first.id).await.unwrap(), "another tenant's rule");
-        assert!(store.remove_rule(home.workspace, first.id).await.unwrap());
-        assert!(!store.remove_rule(home.workspace, first.id).await.unwrap());
+        let others = remove_rule(store, other.workspace, first.id).await;
+        assert!(matches!(others, Err(StoreError::NotFound)), "another tenant's rule: {others:?}");
+        remove_rule(store, home.workspace, first.id).await.unwrap();
+        assert!(matches!(remove_rule(store, home.workspace, first.id).await, Err(StoreError::NotFound)));
         assert_eq!(store.rules(home.workspace).await.unwrap(), [second]);
     }
 
@@ -34,7 +35,7 @@ stories! {
         let mine = RuleRow { agent: Some(home.agent), expires_at: Some(at(50)), ..rule(&home) };
         let others = RuleRow { agent: Some(agent_id()), ..rule(&home) };
         for row in [&all, &mine, &others] {
-            store.add_rule(row).await.unwrap();
+            add_rule(store, row).await.unwrap();
         }
         let found = store.rules_for(home.workspace, home.agent, at(49)).await.unwrap();
         assert_eq!(found, [all.clone(), mine]);
@@ -58,18 +59,18 @@ stories! {
             saved_at: at(1),
             owner: None,
         };
-        store.save_agent(&agent, 0).await.unwrap();
+        save_agent(store, &agent, 0).await.unwrap();
         assert_eq!(policy(at(1)).await.unwrap(), names(1, vec![]));
         let all = rule(&home);
         let mine = RuleRow { agent: Some(home.agent), expires_at: Some(at(50)), ..rule(&home) };
         let others = RuleRow { agent: Some(agent_id()), ..rule(&home) };
         for row in [&all, &mine, &others] {
-            store.add_rule(row).await.unwrap();
+            add_rule(store, row).await.unwrap();
         }
         assert_eq!(policy(at(49)).await.unwrap(), names(1, vec![all.id, mine.id]));
         assert_eq!(policy(at(50)).await.unwrap(), names(1, vec![all.id]), "at its end a rule is over");
-        store.save_agent(&agent, 1).await.unwrap();
-        store.remove_rule(home.workspace, all.id).await.unwrap();
+        save_agent(store, &agent, 1).await.unwrap();
+        remove_rule(store, home.workspace, all.id).await.unwrap();
         assert_eq!(policy(at(49)).await.unwrap(), names(2, vec![mine.id]));
         let elsewhere = Home::new(store).await;
         assert_eq!(store.policy(elsewhere.workspace, home.agent, at(1)).await.unwrap(), None, "another tenant's agent");
