@@ -32,6 +32,10 @@ pub const MESSAGE_BYTES: usize = 256 * 1024;
 pub const CONTEXT_BYTES: u64 = 400 * 1024;
 /// How long an approval waits before it counts as rejected.
 pub const APPROVAL_EXPIRY: Duration = Duration::from_secs(24 * 60 * 60);
+/// Bytes of the schema of an answer: it is in the prompt of every call.
+pub const OUTPUT_SCHEMA_BYTES: usize = 16 * 1024;
+/// How often a model is asked again for an answer that fits its schema.
+pub const OUTPUT_REPAIRS: usize = 2;
 /// How often a failed model call is tried in all.
 pub const MODEL_ATTEMPTS: u32 = 4;
 /// How often a tool that failed in a retriable way is tried in all.

@@ -148,6 +148,9 @@ pub struct ModelRequest {
     /// Sampling temperature, the provider's default when none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
+    /// The JSON Schema that the answer has to fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Arc<str>>,
 }
 
 impl ModelRequest {

@@ -13,7 +13,7 @@ use adjutant_core::message::{Message, ModelAnswer, ModelRequest, RawCall};
 use adjutant_core::run::event::{
     CallProposed, Errored, ModelAnswered, ModelFailed, ModelRequested, PauseReason, Paused, Said, Thought, ThoughtForm,
 };
-use adjutant_core::run::transcript;
+use adjutant_core::run::{output, transcript};
 use adjutant_core::tool::ToolDefinitions;
 use adjutant_models::chain::Next;
 use adjutant_models::{Detail, ModelError, tokens};
@@ -145,10 +145,13 @@ impl Driver {
         let has_calls = !answer.calls.is_empty();
         let usage = answer.usage.unwrap_or_else(|| tokens::estimate(request, &answer));
         let cost = self.engine.models().facts(&request.model).and_then(|facts| facts.cost(&usage));
+        let unfit = if has_calls { None } else { self.unfit(&answer.text) };
         let text = Content::new(answer.text);
-        if has_calls && !text.is_empty() {
+        // What does not fit the schema is no answer: exactly one ends a run.
+        let is_answer = !has_calls && unfit.is_none();
+        if !is_answer && !text.is_empty() {
             self.log.push(Thought { turn, form: ThoughtForm::Text, text, signature: None })?;
-        } else if !has_calls {
+        } else if is_answer {
             self.log.push(Said { turn, text })?;
         }
         self.log.push(ModelAnswered {
@@ -161,6 +164,7 @@ impl Driver {
             finish: answer.finish,
             served_model: answer.served_model,
             ms,
+            unfit,
         })?;
         for call in answer.calls {
             let id = self.call_id(&call);
@@ -169,6 +173,12 @@ impl Driver {
             self.log.push(CallProposed { turn, call: id, tool, arguments: Content::new(arguments) })?;
         }
         Ok(())
+    }
+
+    /// Why an answer does not fit the schema of the run, if it has one.
+    fn unfit(&self, text: &str) -> Option<String> {
+        let schema = self.state().start.as_ref()?.output_schema.as_deref()?;
+        output::read(schema, text).err()
     }
 
     /// The id of a call: the provider's, unless it sent none, an unusable one, or one that is taken (rule T5).

@@ -36,6 +36,13 @@ pub(crate) fn compose(agent: &AgentConfig, tools: &[ToolDefinition], now: Time, 
     )
 }
 
+/// What the prompt says of a schema that the answer has to fit. Every model is told, because not every provider sees to it.
+pub(crate) fn answer_form(schema: &str) -> String {
+    format!(
+        "\n\n# Your answer\nYour last message is JSON alone, without a fence and without any other word. It fits this JSON Schema:\n{schema}"
+    )
+}
+
 fn reach(agent: &AgentConfig) -> String {
     match agent.reach() {
         none if none == "no files" => "You may not touch any files".to_owned(),

@@ -12,7 +12,7 @@ use crate::demo::Demo;
 use crate::health::{Health, Watched};
 use crate::wire::list::{self, Listed};
 use crate::wire::provider::RemoteConfig;
-use crate::wire::{Clock, Provider, Remote};
+use crate::wire::{Clock, Provider, Remote, Takes};
 use crate::{ApiKey, BroughtKey, Credential, Model, ModelError, ModelSource, Offer, Scripted, Vendor};
 
 /// The name of the built-in provider.
@@ -138,8 +138,13 @@ impl Models {
         let (client, clock) = (self.client.clone(), Arc::clone(&self.clock));
         let catalog = self.catalog();
         let facts = catalog.get(provider.vendor.kind, rest);
-        let takes_temperature = facts.is_none_or(|facts| !facts.abilities.fixed_temperature);
-        let remote = Remote::new(provider, client, clock, rest.to_owned(), takes_temperature);
+        let takes = Takes {
+            temperature: facts.is_none_or(|facts| !facts.abilities.fixed_temperature),
+            // Servers that anybody can run take one for every model.
+            schema: facts
+                .map_or(matches!(provider.vendor.kind, "compatible" | "ollama"), |facts| facts.abilities.structured),
+        };
+        let remote = Remote::new(provider, client, clock, rest.to_owned(), takes);
         Arc::new(Watched::new(Arc::new(remote), self.health.clone(), watched, model.to_owned()))
     }
 

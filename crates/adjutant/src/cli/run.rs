@@ -11,7 +11,7 @@ use adjutant_core::id::{ChatId, NotebookId};
 use adjutant_core::limits::MESSAGE_BYTES;
 use adjutant_core::money::MicroUsd;
 use adjutant_engine::StartRun;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::output::{document, say, tell};
 use super::place::{Place, Work};
@@ -54,6 +54,15 @@ pub(super) struct Args {
     /// The notebook to work in: its id or short name
     #[arg(long, value_name = "NOTEBOOK")]
     notebook: Option<String>,
+    /// A JSON Schema that the answer has to fit
+    #[arg(long, value_name = "FILE", value_parser = parse_schema)]
+    schema: Option<Value>,
+}
+
+/// A schema from its file.
+fn parse_schema(path: &str) -> Result<Value, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| format!("it cannot be read: {error}"))?;
+    serde_json::from_str(&text).map_err(|error| format!("it is no JSON: {error}"))
 }
 
 /// Dollars, as in 0.25.
@@ -97,6 +106,7 @@ async fn start(context: &Context, instance: &Instance, args: Args) -> Result<Exi
         max_cost: args.max_cost,
         autonomy: None,
         effects: adjutant_core::run::event::Effects::Live,
+        output_schema: args.schema,
         metadata: BTreeMap::new(),
     };
     let run = engine.start_run(workspace, ask).await?;
@@ -130,12 +140,13 @@ async fn start_there(context: &Context, remote: &Remote, args: Args) -> Result<E
                 body["model"] = json!(model);
             }
             body["max_cost_usd"] = json!(args.max_cost.map(MicroUsd::dollars));
+            body["output_schema"] = json!(args.schema);
             remote.post(&["chats", chat, "runs"], &body).await?
         }
         None => {
             let max_cost_usd = args.max_cost.map(MicroUsd::dollars);
             let body = json!({"agent_id": agent, "input": task, "notebook_id": args.notebook, "model": args.model,
-                "max_cost_usd": max_cost_usd});
+                "max_cost_usd": max_cost_usd, "output_schema": args.schema});
             remote.post(&["runs"], &body).await?
         }
     };

@@ -12,7 +12,7 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -277,6 +277,9 @@ struct Message {
     #[serde(default)]
     #[schema(value_type = Option<String>)]
     when_busy: WhenBusy,
+    /// The JSON Schema that the answer has to fit; it is then in `output`, as JSON. At most 16 KiB.
+    #[schema(value_type = Option<Object>)]
+    output_schema: Option<Value>,
     /// Free fields, never shown to a model.
     #[serde(default)]
     metadata: BTreeMap<String, String>,
@@ -305,6 +308,7 @@ async fn say(
         message: body.user_message,
         model: body.model,
         max_cost_usd: body.max_cost_usd,
+        output_schema: body.output_schema,
         autonomy: body.autonomy,
         when_busy: body.when_busy,
         metadata: body.metadata,

@@ -122,6 +122,7 @@ async fn speak(
         message,
         model: None,
         max_cost_usd: None,
+        output_schema: None,
         autonomy: None,
         when_busy: WhenBusy::Refuse,
         metadata: Default::default(),

@@ -126,6 +126,9 @@ struct NewRun {
     max_cost_usd: Option<f64>,
     /// How freely it acts, if that is less than the agent may: `plan` only reads.
     autonomy: Option<Mode>,
+    /// The JSON Schema that the answer has to fit; it is then in `output`, as JSON. At most 16 KiB.
+    #[schema(value_type = Option<Object>)]
+    output_schema: Option<Value>,
     /// Free fields, never shown to a model.
     #[serde(default)]
     metadata: BTreeMap<String, String>,
@@ -170,6 +173,7 @@ async fn start(
         message: body.input,
         model: body.model,
         max_cost_usd: body.max_cost_usd,
+        output_schema: body.output_schema,
         autonomy: body.autonomy,
         when_busy: WhenBusy::Refuse,
         metadata,

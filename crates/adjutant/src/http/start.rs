@@ -14,6 +14,7 @@ use axum::Json;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio::sync::broadcast::error::RecvError;
 use utoipa::{IntoParams, ToSchema};
 
@@ -44,6 +45,7 @@ pub(super) struct Started {
     pub(super) model: Option<String>,
     pub(super) max_cost_usd: Option<f64>,
     pub(super) autonomy: Option<Mode>,
+    pub(super) output_schema: Option<Value>,
     pub(super) when_busy: WhenBusy,
     pub(super) metadata: BTreeMap<String, String>,
     pub(super) cancel_on_disconnect: bool,
@@ -136,6 +138,7 @@ pub(super) async fn begin(
         max_cost: started.max_cost_usd.map(micros),
         autonomy: started.autonomy.and_then(Mode::autonomy),
         effects: if started.autonomy == Some(Mode::Plan) { Effects::Dry } else { Effects::Live },
+        output_schema: started.output_schema,
         metadata: started.metadata,
     };
     let run = match server.engine.say(access.workspace, ask, started.when_busy).await? {

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::house::{Base, Done, House, signal, text};
 
@@ -261,4 +261,47 @@ fn two_processes_share_a_postgres_database() {
     let watched = with(&["runs", "watch", &run]);
     assert_eq!(watched.code, Some(0), "{watched}");
     assert!(with(&["doctor"]).out.contains("postgres"));
+}
+
+/// A schema in a file of the house.
+fn schema(house: &House) -> String {
+    let path = house.path().join("schema.json");
+    let schema = json!({"type": "object", "properties": {"capital": {"type": "string"}}, "required": ["capital"]});
+    std::fs::write(&path, schema.to_string()).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn an_answer_fits_the_schema_of_a_file_or_the_run_fails() {
+    let house = House::new();
+    let schema = schema(&house);
+    house.script("- times: 1\n  text: It is Paris.\n- text: '{\"capital\": \"Paris\"}'\n");
+    let done = house.adjutant(&["run", "what is the capital", "--schema", &schema]);
+    assert_eq!(done.code, Some(0), "{done}");
+    assert_eq!(serde_json::from_str::<Value>(&done.out).unwrap(), json!({"capital": "Paris"}));
+    let run = text(&house.document(&["runs", "ls"])["data"][0]["id"]);
+    assert_eq!(house.document(&["runs", "show", &run])["output"], json!({"capital": "Paris"}));
+    house.script("- text: It is Paris.\n");
+    let failed = house.adjutant(&["run", "what is the capital", "--schema", &schema]);
+    assert_eq!(failed.code, Some(3), "{failed}");
+    assert!(failed.err.contains("does not fit the schema"), "{failed}");
+    let missing = house.adjutant(&["run", "x", "--schema", "/no/such/file"]);
+    assert_eq!(missing.code, Some(2), "{missing}");
+}
+
+#[test]
+fn an_answer_fits_the_schema_of_a_request() {
+    let house = House::new();
+    house.script("- text: '{\"capital\": \"Paris\"}'\n");
+    let path = schema(&house);
+    let server = crate::api::client::Server::start(house);
+    let owner = server.owner();
+    let asked =
+        json!({"agent_id": "guide", "input": "go", "output_schema": {"type": "object", "required": ["capital"]}});
+    assert_eq!(owner.post("/api/v1/runs?wait=60", asked).expect(200)["output"], json!({"capital": "Paris"}));
+    let bad = json!({"agent_id": "guide", "input": "go", "output_schema": {"type": "objekt"}});
+    owner.post("/api/v1/runs", bad).refuses(422, "validation_failed");
+    let done = server.house.adjutant(&["run", "go", "--schema", &path]);
+    assert_eq!(done.code, Some(0), "{done}");
+    assert_eq!(serde_json::from_str::<Value>(&done.out).unwrap(), json!({"capital": "Paris"}));
 }

@@ -127,6 +127,14 @@ impl Schema {
     /// Fails when the text is not a valid JSON Schema, refers to something outside itself, or holds a pattern with
     /// look-around or back-references.
     pub fn compile(schema: &Value) -> Result<Self, BadSchema> {
+        Self::as_written(&closed(schema))
+    }
+
+    /// Compiles a schema as it is: what it does not speak of is allowed.
+    ///
+    /// # Errors
+    /// As [`Self::compile`].
+    pub fn as_written(schema: &Value) -> Result<Self, BadSchema> {
         if !fits(schema, SCHEMA_DEPTH) {
             return Err(BadSchema(format!("it is nested more than {SCHEMA_DEPTH} levels deep")));
         }
@@ -134,7 +142,7 @@ impl Schema {
         jsonschema::options()
             .offline()
             .with_pattern_options(patterns)
-            .build(&closed(schema))
+            .build(schema)
             .map(Self)
             .map_err(|error| BadSchema(error.masked().to_string()))
     }

@@ -5,6 +5,7 @@
 pub mod chain;
 pub mod command;
 pub mod event;
+pub mod output;
 mod settle;
 pub mod state;
 pub mod status;

@@ -79,7 +79,7 @@ pub fn step(state: &State, now: Time) -> Step {
     }
     match state.turns.last() {
         Some(turn) if !turn.calls.is_empty() && !turn.is_complete() => within_turn(state, turn, now),
-        Some(turn) if turn.calls.is_empty() => Step::Finish(ended_by(turn)),
+        Some(turn) if turn.calls.is_empty() && !state.wants_fitting_answer() => Step::Finish(ended_by(turn)),
         Some(_) | None => next_turn(state, start.limits, now),
     }
 }
@@ -96,7 +96,12 @@ fn ended_by(turn: &Turn) -> Finish {
             message: "The provider ended the answer with an error. Nothing more was done. Try again.".to_owned(),
         },
         Some(FinishReason::Stop | FinishReason::ToolCalls | FinishReason::Length | FinishReason::Refusal) | None => {
-            Finish::Completed
+            turn.unfit().map_or(Finish::Completed, |why| Finish::Failed {
+                code: "output_invalid",
+                message: format!(
+                    "The answer does not fit the schema that was asked for: {why}. What was done so far stays. Try again, with a simpler schema or another model."
+                ),
+            })
         }
     }
 }

@@ -18,8 +18,14 @@ pub fn messages(state: &State) -> Vec<Message> {
     let Some(start) = &state.start else { return Vec::new() };
     let task = |text: &Content| Message::text(Role::User, or_note(text, "[empty message]"));
     let mut messages: Vec<_> = start.user_message.iter().map(task).collect();
-    for turn in state.turns.iter().filter(|turn| turn.is_whole()) {
+    for (at, turn) in state.turns.iter().enumerate().filter(|(_, turn)| turn.is_whole()) {
         messages.push(spoken(turn));
+        let went_on = at + 1 < state.turns.len() || state.wants_fitting_answer() && state.end.is_none();
+        if let Some(why) = turn.unfit().filter(|_| went_on) {
+            let note =
+                format!("[Your answer does not fit the schema: {why}. Answer again, with JSON alone that fits it.]");
+            messages.push(Message::text(Role::User, note));
+        }
         if !turn.calls.is_empty() {
             messages.push(Message { role: Role::Tool, parts: turn.calls.iter().map(result).collect() });
         }
@@ -95,6 +101,7 @@ pub fn request(state: &State, base: &[Message], tools: &Arc<ToolDefinitions>) ->
         messages: fitted,
         max_tokens: limits.map_or(0, |limits| limits.output_tokens),
         temperature,
+        output_schema: state.start.as_ref().and_then(|start| start.output_schema.as_deref()).map(Arc::from),
     };
     Ok((request, dropped))
 }

@@ -85,6 +85,7 @@ pub(crate) fn start() -> RunStarted {
         strategy: None,
         budget: None,
         temperature: None,
+        output_schema: None,
         system_prompt: Content::from("You tidy notes."),
         tools: Content::from("[]"),
         labels: Labels::NONE,
@@ -183,6 +184,7 @@ impl Story {
             finish,
             served_model: "demo/guide".to_owned(),
             ms: 12,
+            unfit: None,
         }
     }
 

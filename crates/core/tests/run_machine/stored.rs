@@ -67,6 +67,7 @@ fn run_started() -> RunStarted {
         strategy: Some(Strategy::Balanced),
         budget: Some(MicroUsd(500_000)),
         temperature: Some(0.7),
+        output_schema: None,
         system_prompt: long(),
         tools: Content::from("[]"),
         labels: Labels::PRIVATE.join(Labels::UNTRUSTED),
@@ -167,6 +168,7 @@ fn model_answered() -> ModelAnswered {
         finish: FinishReason::ToolCalls,
         served_model: "demo/guide-1".to_owned(),
         ms: 950,
+        unfit: None,
     }
 }
 

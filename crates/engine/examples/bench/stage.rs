@@ -171,6 +171,7 @@ impl Stage {
             max_cost: None,
             autonomy: None,
             effects: adjutant_core::run::event::Effects::Live,
+            output_schema: None,
             metadata: BTreeMap::new(),
         };
         let run = self.engine.start_run(self.home.workspace, ask).await?;

@@ -101,6 +101,7 @@ impl Engine {
                 max_cost: None,
                 autonomy: None,
                 effects: Effects::Dry,
+                output_schema: None,
                 metadata: std::collections::BTreeMap::new(),
             };
             let asked = Asked {
@@ -159,6 +160,7 @@ impl Engine {
                 finish: FinishReason::Stop,
                 served_model: said.model.clone(),
                 ms: 0,
+                unfit: None,
             }),
             Event::RunEnded(RunEnded {
                 status: EndStatus::Completed,

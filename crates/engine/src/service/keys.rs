@@ -205,6 +205,7 @@ impl Engine {
             messages: vec![Message { role: Role::User, parts: vec![text] }],
             max_tokens: TEST_TOKENS,
             temperature: None,
+            output_schema: None,
         };
         Ok(match asked.answer(&request, &DeltaSink::none()).await {
             Ok(_) => KeyTest { ok: true, model, class: None, message: None },

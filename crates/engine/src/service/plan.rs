@@ -43,6 +43,7 @@ pub(super) struct Plan<'a> {
     pub(super) max_cost: Option<MicroUsd>,
     pub(super) autonomy: Option<Autonomy>,
     pub(super) effects: Effects,
+    pub(super) output_schema: Option<String>,
     pub(super) metadata: BTreeMap<String, String>,
 }
 
@@ -60,7 +61,8 @@ impl Plan<'_> {
     /// The first event.
     pub(super) fn started(&self, asked: Asked, now: Time, time_zone: String) -> RunStarted {
         let (agent, chat) = (self.agent, &self.chat);
-        let prompt = prompt::compose(&agent.config, &agent.shown.definitions, now, &time_zone);
+        let mut prompt = prompt::compose(&agent.config, &agent.shown.definitions, now, &time_zone);
+        prompt.extend(self.output_schema.as_deref().map(prompt::answer_form));
         RunStarted {
             run: self.run,
             workspace: self.workspace,
@@ -79,6 +81,7 @@ impl Plan<'_> {
             strategy: asked.strategy,
             budget: asked.budget,
             temperature: asked.temperature,
+            output_schema: self.output_schema.clone(),
             system_prompt: Content::new(prompt),
             tools: agent.shown.text.clone(),
             labels: self.labels,

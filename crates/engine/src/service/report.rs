@@ -6,6 +6,7 @@ use adjutant_core::content::{Content, Hash};
 use adjutant_core::id::{AgentId, CallId, ChatId, RunId, WorkspaceId};
 use adjutant_core::money::TokenUsage;
 use adjutant_core::run::event::{Errored, Event, ModelRequested, RunStarted};
+use adjutant_core::run::output;
 use adjutant_core::run::state::{Call, State};
 use adjutant_core::run::status::Status;
 use adjutant_core::time::Time;
@@ -33,6 +34,8 @@ pub struct RunReport {
     pub success: bool,
     /// The answer, or the last text.
     pub result: String,
+    /// The answer as JSON, where it had to fit a schema.
+    pub output: Option<serde_json::Value>,
     /// What went wrong.
     pub error: Option<ErrorReport>,
     /// Whether it was cancelled.
@@ -206,6 +209,11 @@ impl Engine {
             agent_id: start.agent,
             status: state.status(),
             success: state.status() == Status::Completed,
+            output: start
+                .output_schema
+                .as_deref()
+                .filter(|_| state.status() == Status::Completed)
+                .and_then(|schema| output::read(schema, &result.text()).ok()),
             result: result.text().into_owned(),
             error: state.error.as_ref().map(ErrorReport::of),
             aborted: state.status() == Status::Cancelled,

@@ -7,6 +7,7 @@ use adjutant_core::id::{AgentId, ChatId, NotebookId, RunId, UserId, WorkspaceId}
 use adjutant_core::label::Labels;
 use adjutant_core::money::MicroUsd;
 use adjutant_core::run::event::{Base, Effects, Event};
+use adjutant_core::run::output;
 use adjutant_core::run::state::State;
 use adjutant_core::run::status::Status;
 use adjutant_models::router::Needs;
@@ -16,6 +17,8 @@ use adjutant_store::row::ChatRow;
 
 use super::chats::check_message;
 use super::plan::{Asked, Plan};
+use serde_json::Value;
+
 use crate::base::state_at;
 use crate::current::CurrentAgent;
 use crate::engine::Engine;
@@ -51,6 +54,8 @@ pub struct StartRun {
     pub autonomy: Option<Autonomy>,
     /// Whether effects are real.
     pub effects: Effects,
+    /// The JSON Schema that the answer has to fit.
+    pub output_schema: Option<Value>,
     /// Free fields.
     pub metadata: BTreeMap<String, String>,
 }
@@ -60,8 +65,20 @@ impl StartRun {
     #[must_use]
     pub fn new(user: UserId, agent: AgentId, message: &str) -> Self {
         let (message, metadata) = (message.to_owned(), BTreeMap::new());
-        let (id, chat, notebook, model, max_cost, autonomy) = (None, None, None, None, None, None);
-        Self { id, user, agent, chat, notebook, message, model, max_cost, autonomy, effects: Effects::Live, metadata }
+        Self {
+            id: None,
+            user,
+            agent,
+            chat: None,
+            notebook: None,
+            message,
+            model: None,
+            max_cost: None,
+            autonomy: None,
+            effects: Effects::Live,
+            output_schema: None,
+            metadata,
+        }
     }
 }
 
@@ -76,6 +93,12 @@ pub struct Fork {
     pub effects: Effects,
 }
 
+/// The text of a schema, if one is asked for and can be used.
+fn checked_schema(schema: Option<&Value>) -> Result<Option<String>, EngineError> {
+    let invalid = |why| EngineError::Invalid(format!("the schema of the answer cannot be used: {why}"));
+    schema.map(output::check).transpose().map_err(invalid)
+}
+
 impl Engine {
     /// Starts a run.
     ///
@@ -83,6 +106,7 @@ impl Engine {
     /// When the agent is off, the chat is busy, or the message cannot be used.
     pub async fn start_run(&self, workspace: WorkspaceId, ask: StartRun) -> Result<RunId, EngineError> {
         check_message(&ask.message)?;
+        let output_schema = checked_schema(ask.output_schema.as_ref())?;
         let agent = self.active_agent(workspace, ask.agent).await?;
         let (message, filtered) = self.filter_prompt(workspace, ask.user, &agent, &ask.message).await?;
         let mut chat = match ask.chat {
@@ -108,6 +132,7 @@ impl Engine {
                 max_cost: ask.max_cost,
                 autonomy: ask.autonomy,
                 effects: ask.effects,
+                output_schema: output_schema.clone(),
                 metadata: ask.metadata.clone(),
             };
             match self.begin(plan).await {
@@ -127,6 +152,7 @@ impl Engine {
     /// Whether a run could be started from this, once its chat is free.
     pub(super) async fn check_start(&self, workspace: WorkspaceId, ask: &StartRun) -> Result<(), EngineError> {
         check_message(&ask.message)?;
+        checked_schema(ask.output_schema.as_ref())?;
         let agent = self.active_agent(workspace, ask.agent).await?;
         if let Some(chat) = ask.chat {
             self.chat_for(workspace, chat, &agent).await?;
@@ -173,6 +199,7 @@ impl Engine {
             max_cost: None,
             autonomy: start.autonomy,
             effects: start.effects,
+            output_schema: start.output_schema.clone(),
             metadata: start.metadata.clone(),
         };
         self.begin(plan).await
@@ -215,6 +242,7 @@ impl Engine {
             max_cost: None,
             autonomy: start.autonomy,
             effects: fork.effects,
+            output_schema: start.output_schema.clone(),
             metadata: start.metadata.clone(),
         };
         self.begin(plan).await

@@ -49,6 +49,8 @@ struct Kept {
     max_cost: Option<MicroUsd>,
     autonomy: Option<Autonomy>,
     effects: Effects,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    output_schema: Option<serde_json::Value>,
     metadata: BTreeMap<String, String>,
     /// Why it could not be started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -105,6 +107,7 @@ impl Engine {
             max_cost: ask.max_cost,
             autonomy: ask.autonomy,
             effects: ask.effects,
+            output_schema: ask.output_schema,
             metadata: ask.metadata,
             failure: None,
         };
@@ -183,6 +186,7 @@ impl Engine {
             max_cost: kept.max_cost,
             autonomy: kept.autonomy,
             effects: kept.effects,
+            output_schema: kept.output_schema,
             metadata: kept.metadata,
         };
         self.start_run(row.workspace, ask).await

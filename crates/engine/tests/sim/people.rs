@@ -199,6 +199,7 @@ impl Person {
             max_cost: None,
             autonomy: None,
             effects: adjutant_core::run::event::Effects::Live,
+            output_schema: None,
             metadata: std::collections::BTreeMap::new(),
         };
         self.engine.start_run(tenant.workspace, ask).await.map(drop)

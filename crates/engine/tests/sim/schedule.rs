@@ -81,6 +81,7 @@ async fn set_up(scene: &Arc<Scene>) -> Engine {
             max_cost: None,
             autonomy: None,
             effects: adjutant_core::run::event::Effects::Live,
+            output_schema: None,
             metadata: BTreeMap::new(),
         };
         engine.start_run(workspace.id, ask).await.expect("nobody disturbs");

@@ -176,6 +176,7 @@ async fn a_chat_stays_with_its_agent_and_its_notebook() {
         max_cost: None,
         autonomy: None,
         effects: adjutant_core::run::event::Effects::Live,
+        output_schema: None,
         metadata: Default::default(),
     };
     assert!(matches!(engine.start_run(workspace, ask).await, Err(EngineError::Invalid(_))));

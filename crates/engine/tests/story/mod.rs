@@ -15,6 +15,7 @@ mod provider;
 mod races;
 mod rates;
 mod rules;
+mod schema;
 mod search;
 mod undo;
 mod web;
@@ -95,6 +96,7 @@ pub(crate) fn ask(agent: &Agent) -> StartRun {
         max_cost: None,
         autonomy: None,
         effects: adjutant_core::run::event::Effects::Live,
+        output_schema: None,
         metadata: BTreeMap::new(),
     }
 }

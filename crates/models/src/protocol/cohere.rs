@@ -7,6 +7,7 @@ use adjutant_core::message::{FinishReason, Message, Part, Role};
 use adjutant_core::money::TokenUsage;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::shapes::{WireCall, WirePart, WireTool};
 use super::{Asked, Reader};
@@ -26,7 +27,16 @@ struct Body<'a> {
     max_tokens: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_format: Option<Form<'a>>,
     stream: bool,
+}
+
+/// The form of the answer.
+#[derive(Serialize)]
+struct Form<'a> {
+    r#type: &'static str,
+    json_schema: &'a RawValue,
 }
 
 #[derive(Serialize)]
@@ -64,6 +74,7 @@ pub(super) fn body(asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
         tools: WireTool::all(&request.tools),
         max_tokens: request.max_tokens,
         temperature: asked.temperature,
+        response_format: asked.schema.map(|schema| Form { r#type: "json_object", json_schema: schema }),
         stream: true,
     })
 }

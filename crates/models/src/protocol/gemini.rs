@@ -25,7 +25,7 @@ struct Body<'a> {
     contents: Vec<WireContent<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<WireTools<'a>>,
-    generation_config: GenerationConfig,
+    generation_config: GenerationConfig<'a>,
 }
 
 #[derive(Serialize)]
@@ -92,10 +92,14 @@ struct Declaration<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct GenerationConfig {
+struct GenerationConfig<'a> {
     max_output_tokens: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_mime_type: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_json_schema: Option<&'a RawValue>,
 }
 
 /// The bytes to post.
@@ -121,7 +125,12 @@ pub(super) fn body(asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
         system_instruction: system.map(|system| WireContent { role: None, parts: vec![text(system)] }),
         contents,
         tools: tools.into_iter().collect(),
-        generation_config: GenerationConfig { max_output_tokens: request.max_tokens, temperature: asked.temperature },
+        generation_config: GenerationConfig {
+            max_output_tokens: request.max_tokens,
+            temperature: asked.temperature,
+            response_mime_type: asked.schema.map(|_| "application/json"),
+            response_json_schema: asked.schema,
+        },
     })
 }
 

@@ -12,6 +12,7 @@ mod shapes;
 
 use adjutant_core::message::ModelRequest;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use serde_json::value::RawValue;
 
 use crate::vendor::Habits;
 use crate::wire::draft::{Draft, Rejected};
@@ -50,6 +51,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) habits: Habits,
     /// The temperature, where the model takes one.
     pub(crate) temperature: Option<f64>,
+    /// The schema that the answer has to fit, where the provider can see to that itself.
+    pub(crate) schema: Option<&'a RawValue>,
 }
 
 /// Reads an answer, frame by frame.
@@ -83,6 +86,11 @@ impl Protocol {
                 (AUTHORIZATION, format!("Bearer {key}"))
             }
         }
+    }
+
+    /// Whether a request may ask for a form of the answer beside tools; others refuse the two together.
+    pub(crate) const fn shapes_beside_tools(self) -> bool {
+        matches!(self, Self::Responses)
     }
 
     /// Headers that every request has.

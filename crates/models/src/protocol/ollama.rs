@@ -31,6 +31,8 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<WireTool<'a>>,
     options: Options,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<&'a RawValue>,
     stream: bool,
 }
 
@@ -88,6 +90,7 @@ pub(super) fn body(asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
             num_ctx: needed.clamp(WINDOW_LEAST, WINDOW_MOST).next_power_of_two(),
             temperature: asked.temperature,
         },
+        format: asked.schema,
         stream: true,
     })
 }

@@ -8,6 +8,7 @@ use adjutant_core::message::{FinishReason, Message, Part, Role};
 use adjutant_core::money::TokenUsage;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::{Asked, Reader};
 use crate::wire::draft::{Draft, Place, Rejected};
@@ -26,10 +27,26 @@ struct Body<'a> {
     max_output_tokens: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<TextForm<'a>>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     include: &'static [&'static str],
     store: bool,
     stream: bool,
+}
+
+/// The form of the answer.
+#[derive(Serialize)]
+struct TextForm<'a> {
+    format: Form<'a>,
+}
+
+#[derive(Serialize)]
+struct Form<'a> {
+    r#type: &'static str,
+    name: &'static str,
+    schema: &'a RawValue,
+    strict: bool,
 }
 
 #[derive(Serialize)]
@@ -78,6 +95,9 @@ pub(super) fn body(asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
         tools: tools.collect(),
         max_output_tokens: request.max_tokens,
         temperature: asked.temperature,
+        text: asked
+            .schema
+            .map(|schema| TextForm { format: Form { r#type: "json_schema", name: "answer", schema, strict: false } }),
         include: if reasons(asked.model) { &["reasoning.encrypted_content"] } else { &[] },
         store: false,
         stream: true,

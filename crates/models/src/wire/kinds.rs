@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use adjutant_core::message::ModelRequest;
+use serde_json::Value;
+
 use crate::vendor::VENDORS;
-use crate::view::tests::request;
+use crate::view::tests::{request, with_tools};
 use crate::wire::provider::Timeouts;
 use crate::wire::testing::{After, Guard, Reply, failure, model, serve};
 use crate::{DeltaSink, Model, Vendor};
@@ -67,5 +70,28 @@ async fn every_protocol_takes_an_empty_answer_for_none() {
     for kind in kinds() {
         let error = failure(kind, Reply::stream(kind, &[])).await;
         assert_eq!(error.class(), "truncated", "{kind}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_schema_of_the_answer_is_handed_on_where_the_provider_can_see_to_it() {
+    let schema = r#"{"type":"object","required":["n"]}"#;
+    let asked = ModelRequest { output_schema: Some(schema.into()), ..request(&["hello"]) };
+    let value: Value = serde_json::from_str(schema).unwrap();
+    for (kind, place, beside_tools) in [
+        ("compatible", "/response_format/json_schema/schema", false),
+        ("openai-responses", "/text/format/schema", true),
+        ("gemini", "/generationConfig/responseJsonSchema", false),
+        ("ollama", "/format", false),
+        ("cohere", "/response_format/json_schema", false),
+    ] {
+        for tools in [false, true] {
+            let asked = if tools { with_tools(asked.clone(), &[("look", &["path"])]) } else { asked.clone() };
+            let (base, mut seen) = serve(vec![Reply::stream(kind, &[])]).await;
+            let _ = model(kind, &base, Timeouts::default()).answer(&asked, &DeltaSink::none()).await;
+            let body = seen.recv().await.unwrap().body;
+            let wanted = (!tools || beside_tools).then_some(&value);
+            assert_eq!(body.pointer(place), wanted, "{kind}, tools {tools}: {body}");
+        }
     }
 }

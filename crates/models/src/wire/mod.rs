@@ -60,8 +60,16 @@ pub(crate) struct Remote {
     client: reqwest::Client,
     clock: Clock,
     model: String,
-    /// Whether the model takes a temperature; some refuse the whole request for it.
-    takes_temperature: bool,
+    takes: Takes,
+}
+
+/// What a model takes; some refuse the whole request for what they do not.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Takes {
+    /// A temperature.
+    pub(crate) temperature: bool,
+    /// A schema for its answer.
+    pub(crate) schema: bool,
 }
 
 impl Remote {
@@ -71,9 +79,9 @@ impl Remote {
         client: reqwest::Client,
         clock: Clock,
         model: String,
-        takes_temperature: bool,
+        takes: Takes,
     ) -> Self {
-        Self { provider, client, clock, model, takes_temperature }
+        Self { provider, client, clock, model, takes }
     }
 
     async fn call(&self, request: &ModelRequest, deltas: &DeltaSink) -> Result<ModelAnswer, ModelError> {
@@ -109,14 +117,17 @@ impl Remote {
 
     async fn send(&self, request: &ModelRequest) -> Result<reqwest::Response, ModelError> {
         let vendor = self.provider.vendor;
+        let unwritable = |_| ModelError::broken("the request cannot be written as JSON");
+        let beside = request.tools.is_empty() || vendor.protocol.shapes_beside_tools();
+        let schema = request.output_schema.as_deref().filter(|_| self.takes.schema && beside);
         let asked = Asked {
             request,
             model: &self.model,
             habits: self.provider.habits,
-            temperature: request.temperature.filter(|_| self.takes_temperature),
+            temperature: request.temperature.filter(|_| self.takes.temperature),
+            schema: schema.map(serde_json::from_str).transpose().map_err(unwritable)?,
         };
-        let body =
-            vendor.protocol.body(&asked).map_err(|_| ModelError::broken("the request cannot be written as JSON"))?;
+        let body = vendor.protocol.body(&asked).map_err(unwritable)?;
         let url = self.provider.endpoint(&self.model)?;
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -22,6 +22,8 @@ pub(in crate::http) struct RunDocument {
     success: bool,
     /// The answer, or the last text.
     result: String,
+    /// The answer as JSON, where it had to fit a schema.
+    output: Option<serde_json::Value>,
     error: Option<RunError>,
     /// Whether it was cancelled.
     aborted: bool,

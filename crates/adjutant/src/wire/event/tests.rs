@@ -54,6 +54,7 @@ fn start() -> RunStarted {
         strategy: None,
         budget: None,
         temperature: None,
+        output_schema: None,
         system_prompt: Content::from("You are Guide."),
         tools: Content::from("[]"),
         labels: Labels::NONE,
@@ -164,6 +165,7 @@ fn beginning() -> Vec<Event> {
         finish: FinishReason::ToolCalls,
         served_model: "demo/guide".to_owned(),
         ms: 3,
+        unfit: None,
     };
     vec![
         start().into(),

@@ -95,6 +95,9 @@ pub struct ModelAnswered {
     pub served_model: String,
     /// How long it took.
     pub ms: u64,
+    /// Why the answer does not fit the schema of the run; the model is asked again, or the run fails.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unfit: Option<String>,
 }
 
 /// A model call failed.

@@ -78,6 +78,9 @@ pub struct RunStarted {
     /// Sampling temperature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
+    /// The JSON Schema that the answer has to fit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<String>,
     /// The composed system prompt.
     pub system_prompt: Content,
     /// The tool definitions: a JSON list.

@@ -96,7 +96,8 @@ impl State {
         if self.asking.is_some() {
             return Err("a model call is under way");
         }
-        if self.turns.last().is_some_and(|turn| turn.calls.is_empty() || !turn.is_complete()) {
+        let over = |turn: &Turn| turn.calls.is_empty() && !self.wants_fitting_answer();
+        if self.turns.last().is_some_and(|turn| over(turn) || !turn.is_complete()) {
             return Err("the turn before it is not complete, or was the last");
         }
         let attempt = self.failures.last().map_or(0, |failure| failure.attempt).checked_add(1);

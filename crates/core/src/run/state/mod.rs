@@ -18,6 +18,8 @@ pub use permit::NoPermit;
 use crate::content::{Content, Hash};
 use crate::id::{ApprovalId, CallId};
 use crate::label::Labels;
+use crate::limits::OUTPUT_REPAIRS;
+use crate::message::FinishReason;
 use crate::money::{MicroUsd, TokenUsage};
 use crate::run::event::{
     CancelAsked, EndStatus, Errored, ModelAnswered, ModelFailed, ModelRequested, Paused, RunEnded, RunStarted, Thought,
@@ -92,6 +94,12 @@ impl Turn {
         self.said.as_ref().or_else(|| before_calls.map(|thought| &thought.text)).filter(|text| !text.is_empty())
     }
 
+    /// Why its answer does not fit the schema of the run.
+    #[must_use]
+    pub fn unfit(&self) -> Option<&str> {
+        self.answered.as_ref().filter(|_| self.calls.is_empty())?.unfit.as_deref()
+    }
+
     /// Whether the answer was heard out: every call it announced is there.
     #[must_use]
     pub fn is_whole(&self) -> bool {
@@ -121,6 +129,15 @@ impl State {
     #[must_use]
     pub fn calls_spent(&self) -> usize {
         self.calls().filter(|call| call.is_spent()).count()
+    }
+
+    /// Whether the model is asked again, because its last answer does not fit the schema of the run.
+    #[must_use]
+    pub fn wants_fitting_answer(&self) -> bool {
+        let Some(last) = self.turns.last().filter(|turn| turn.unfit().is_some()) else { return false };
+        let finish = last.answered.as_ref().map(|answered| answered.finish);
+        let tried = self.turns.iter().filter(|turn| turn.unfit().is_some()).count();
+        matches!(finish, Some(FinishReason::Stop | FinishReason::Length)) && tried <= OUTPUT_REPAIRS
     }
 
     /// The number of the next turn, from 1.

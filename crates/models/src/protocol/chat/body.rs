@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use adjutant_core::message::{Message, Part, Role};
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use crate::protocol::Asked;
 use crate::protocol::shapes::{WireCall, WirePart, WireTool};
@@ -22,9 +23,24 @@ struct Body<'a> {
     max_completion_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_format: Option<Form<'a>>,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_options: Option<StreamOptions>,
+}
+
+/// The form of the answer.
+#[derive(Serialize)]
+struct Form<'a> {
+    r#type: &'static str,
+    json_schema: NamedSchema<'a>,
+}
+
+#[derive(Serialize)]
+struct NamedSchema<'a> {
+    name: &'static str,
+    schema: &'a RawValue,
 }
 
 #[derive(Serialize)]
@@ -64,7 +80,7 @@ enum Said<'a> {
 
 /// The bytes to post.
 pub(crate) fn body(asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
-    let Asked { request, model, habits, temperature } = *asked;
+    let Asked { request, model, habits, temperature, schema } = *asked;
     let mut messages = Vec::with_capacity(request.messages.len() + 1);
     if !request.system.is_empty() {
         messages.push(WireMessage::System { content: request.system.text() });
@@ -81,6 +97,8 @@ pub(crate) fn body(asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
         max_tokens: (habits.limit == LimitName::MaxTokens).then_some(request.max_tokens),
         max_completion_tokens: (habits.limit == LimitName::MaxCompletionTokens).then_some(request.max_tokens),
         temperature,
+        response_format: schema
+            .map(|schema| Form { r#type: "json_schema", json_schema: NamedSchema { name: "answer", schema } }),
         stream: true,
         stream_options: (habits.counting == Counting::Asked).then_some(StreamOptions { include_usage: true }),
     };
@@ -142,7 +160,7 @@ mod tests {
 
     fn built(request: &ModelRequest, kind: &str) -> Value {
         let habits = Vendor::of(kind).unwrap().habits;
-        let asked = Asked { request, model: "org/model-high", habits, temperature: request.temperature };
+        let asked = Asked { request, model: "org/model-high", habits, temperature: request.temperature, schema: None };
         serde_json::from_slice(&body(&asked).unwrap()).unwrap()
     }
 
