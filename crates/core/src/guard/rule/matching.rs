@@ -15,6 +15,9 @@ use crate::guard::path::NotePath;
 use crate::guard::pattern::{Cut, Pattern};
 use crate::tool::Touch;
 
+/// The argument that says what is done at a web address.
+const METHOD: &str = "method";
+
 /// What a call is called with. Every field that is given must hold.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -90,15 +93,19 @@ impl<'a> Seen<'a> {
 }
 
 impl Match {
-    /// The narrow place of a lasting yes to a call: the folders of its paths, the hosts of its web addresses, or its very
-    /// arguments where it has neither. A hidden file is not covered by its folder, so for one the arguments count.
+    /// The narrow place of a lasting yes to a call: the folders of its paths, the hosts of its web addresses with the method
+    /// that was used there, or its very arguments where it has neither. A hidden file is not covered by its folder, so for
+    /// one the arguments count.
     #[must_use]
     pub fn of_call(arguments: &Value, touches: &[Touch], urls: &[Arc<str>]) -> Self {
         let mut hosts: Vec<String> = urls.iter().filter_map(|name| arguments.get(&**name)).flat_map(hosts_in).collect();
-        if touches.is_empty() && !hosts.is_empty() {
+        // A yes to reading from a host is none to writing there.
+        let method = arguments.get(METHOD).and_then(Value::as_str);
+        if touches.is_empty() && !hosts.is_empty() && !method.is_some_and(|method| method.contains('*')) {
             hosts.sort_unstable();
             hosts.dedup();
-            return Self { hosts, ..Self::default() };
+            let arguments = method.map(|method| (METHOD.to_owned(), method.to_owned())).into_iter().collect();
+            return Self { hosts, arguments, ..Self::default() };
         }
         let folders: Option<Vec<String>> =
             touches.iter().map(|touch| plain_folder(&touch.path).map(str::to_owned)).collect();
@@ -270,6 +277,15 @@ mod tests {
         {
             assert!(!reaches(json!({"url": other}), Reach::Whole), "{other}");
         }
+        let post = json!({"method": "POST", "url": "https://api.example.org/a"});
+        let sent = Match::of_call(&post, &[], &url);
+        assert!(holds(&sent, &post, &[], Reach::Whole));
+        for method in [json!("DELETE"), json!("post"), Value::Null] {
+            let other = json!({"method": method, "url": "https://api.example.org/a"});
+            assert!(!holds(&sent, &other, &[], Reach::Whole), "{method} was not said yes to");
+        }
+        let any = json!({"method": "*", "url": "https://api.example.org/a"});
+        assert!(Match::of_call(&any, &[], &url).exactly.is_some(), "a word that would match every method");
         assert!(!reaches(json!({"url": "no address"}), Reach::Whole), "a call without an address is at no host");
         let both = json!({"url": ["https://api.example.org/", "https://evil.example/"]});
         assert!(!reaches(both.clone(), Reach::Whole) && reaches(both, Reach::Part));
