@@ -83,6 +83,25 @@ it('answers in words: nothing is done, and the agent hears why', async () => {
   expect(await file('never.md')).toBe(null)
 })
 
+it('decides in the chat by keys, and never loses the place', async () => {
+  const { page } = story
+  await order(story, 'write /keys.md')
+  const card = page.getByRole('region', { name: /Needs you: write_file/ })
+  await card.focus()
+  const place = (): Promise<string | null | undefined> => page.evaluate(() => document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.tagName)
+  await page.keyboard.press('f')
+  await expect.poll(place).toBe('TEXTAREA')
+  await page.keyboard.press('Escape')
+  await expect.poll(place).toMatch(/^Needs you: write_file/)
+  await page.keyboard.press('e')
+  await expect.poll(place).toBe('Arguments')
+  await page.keyboard.press('Escape')
+  await page.keyboard.press('x')
+  await page.getByText(/It came to this/).waitFor()
+  await expect.poll(place).toBe('Message')
+  expect(await file('keys.md')).toBe(null)
+})
+
 it('allows something for longer, shows the rule first, and takes it away again', async () => {
   const { page, server } = story
   await order(story, 'write /drafts/one.md')

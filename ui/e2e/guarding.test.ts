@@ -10,6 +10,16 @@ beforeAll(async () => {
 })
 afterAll(() => story?.end())
 
+it('begins a rule at the question it is about', async () => {
+  const { page, server } = story
+  const chat = page.url()
+  await page.goto(`${server.url}/inbox`)
+  await page.getByRole('link', { name: 'Make a rule…' }).click()
+  await page.getByText('Never: write_file in / and below for Guide').waitFor()
+  expect([await page.getByLabel('Tool').inputValue(), await page.getByLabel('Folders').inputValue()]).toEqual(['write_file', '/'])
+  await page.goto(chat)
+})
+
 it('shows what a rule says and which calls it would have met, and then it holds', async () => {
   const { page, server } = story
   await page.getByRole('button', { name: 'Reject' }).click()

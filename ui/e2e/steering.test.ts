@@ -88,6 +88,24 @@ it('makes an agent, lets it write in one folder, and keeps both versions', async
   await page.getByText('can_write').waitFor()
 })
 
+it('takes an agent as the beginning of another, and deletes that after asking once more', async () => {
+  const { page } = story
+  const menu = page.getByRole('button', { name: 'What can be done with this agent' })
+  await menu.click()
+  await page.getByRole('menuitem', { name: 'Duplicate' }).click()
+  await page.getByRole('button', { name: 'Make the agent' }).click()
+  await page.getByRole('heading', { name: 'Librarian (copy)' }).waitFor()
+  await page.getByRole('tab', { name: 'What it may touch' }).click()
+  expect(await page.getByRole('checkbox', { name: 'Write in /', exact: true }).isChecked()).toBe(true)
+
+  await menu.click()
+  await page.getByRole('menuitem', { name: 'Delete…' }).click()
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Delete Librarian (copy)' }).click()
+  await page.getByText('Librarian (copy) is gone.').waitFor()
+  await page.getByRole('link', { name: /Librarian/ }).waitFor()
+  expect(await page.getByRole('link', { name: /Librarian \(copy\)/ }).count()).toBe(0)
+})
+
 it('offers agents, files and commands while somebody writes', async () => {
   const { page } = story
   await page.goto(`${story.server.url}/chat`)

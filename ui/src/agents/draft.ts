@@ -1,5 +1,6 @@
 // An agent while it is edited: what the form holds, and how it becomes fields again. Pure.
 import type { Agent, AgentScope, FolderEntry, HostPolicy } from '../api/types'
+import { t } from '../i18n/t'
 
 export const VERBS = ['read', 'write', 'create', 'delete'] as const
 export type Verb = (typeof VERBS)[number]
@@ -115,6 +116,9 @@ export function draftOf(agent: Agent): Draft {
     owner: agent.owner,
   }
 }
+
+/** The beginning of another agent: the same but for its name. */
+export const copyOf = (agent: Agent): Draft => ({ ...draftOf(agent), name: t('{name} (copy)', { name: agent.name }), owner: 'user' })
 
 const OF_BUDGET = ['budget', 'alerts', 'cheaper_model']
 /** A template says only what is special about it. What it leaves out is the careful choice. */
