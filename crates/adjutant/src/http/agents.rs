@@ -6,7 +6,7 @@ use adjutant_core::run::event::Actor;
 use adjutant_engine::store::row::AgentRow;
 use adjutant_engine::{EngineError, Right, Role};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::header::{self, HeaderValue};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -16,7 +16,7 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::ask::{Asked, Body, the_one};
+use super::ask::{Asked, Body, Path, the_one};
 use super::door::{Access, Signed};
 use super::page::{Page, all};
 use super::problem::{Kind, Problem};

@@ -13,7 +13,7 @@ use adjutant_core::run::state::State as RunState;
 use adjutant_engine::store::row::{ApprovalFilter, ApprovalRow};
 use adjutant_engine::{Right, Role};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
@@ -21,7 +21,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::agents::listed;
-use super::ask::{Asked, Body, given, id};
+use super::ask::{Asked, Body, Path, given, id};
 use super::door::{Access, Signed};
 use super::openapi::ProblemShape;
 use super::page::{Page, limit, page};

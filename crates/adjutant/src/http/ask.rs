@@ -14,6 +14,20 @@ use super::server::Server;
 /// Bytes of an ordinary body.
 pub(super) const BODY_BYTES: usize = 1024 * 1024;
 
+/// The parts of the path that stand for something. What cannot be such a part names nothing.
+pub(super) struct Path<T>(pub(super) T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
+    type Rejection = Problem;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let read = axum::extract::Path::<T>::from_request_parts(parts, state).await;
+        read.map(|axum::extract::Path(parts)| Self(parts)).map_err(|_| {
+            Problem::new(Kind::NotFound, "A part of the path is no text, or no number where one has to be.")
+                .hint("/docs lists what there is")
+        })
+    }
+}
+
 /// A JSON body.
 pub(super) struct Body<T>(pub(super) T);
 

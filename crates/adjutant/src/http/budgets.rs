@@ -4,14 +4,14 @@ use adjutant_core::budget::Owner;
 use adjutant_core::id::UserId;
 use adjutant_engine::{Right, Role};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::ask::{Asked, Body};
+use super::ask::{Asked, Body, Path};
 use super::door::{Access, Signed};
 use super::problem::Problem;
 use super::provider_keys::{find, must_change};

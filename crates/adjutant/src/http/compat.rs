@@ -10,7 +10,7 @@ use adjutant_engine::store::row::{AgentRow, ChatRow, RunFilter, RunRow};
 use adjutant_engine::{Right, Role, WhenBusy};
 use axum::Json;
 use axum::Router;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::header::{self, HeaderValue};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -23,7 +23,7 @@ use utoipa_axum::routes;
 
 use super::agents::find_agent;
 use super::approvals::{NewDecision, decided};
-use super::ask::Body;
+use super::ask::{Body, Path};
 use super::chats::find_chat;
 use super::door::{Access, Signed};
 use super::problem::{Kind, Problem};

@@ -9,7 +9,7 @@ use adjutant_core::time::Time;
 use adjutant_engine::tools::notebook::{Entry, text_of};
 use adjutant_engine::{Meant, NotePlace, Right, Role, SavedNote};
 use axum::Json;
-use axum::extract::{DefaultBodyLimit, Path, Request, State};
+use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::header::{self, HeaderValue};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -18,7 +18,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::ask::{Asked, Body, the_one, whole};
+use super::ask::{Asked, Body, Path, the_one, whole};
 use super::door::{Access, Signed};
 use super::page::{Slice, limit};
 use super::problem::{Kind, Problem};

@@ -4,13 +4,13 @@ use adjutant_core::id::{RunId, UserId};
 use adjutant_core::time::Time;
 use adjutant_engine::{Halt, HaltOf, Right, Role};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::ask::MaybeBody;
+use super::ask::{MaybeBody, Path};
 use super::door::Signed;
 use super::problem::Problem;
 use super::server::Server;

@@ -5,14 +5,14 @@ use adjutant_core::id::{AgentId, RunId, UserId};
 use adjutant_core::time::Time;
 use adjutant_engine::{NoteAuthor, NoteChange};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::ask::{Asked, given};
+use super::ask::{Asked, Path, given};
 use super::door::{Access, Signed};
 use super::files::{place, raw};
 use super::page::limit;

@@ -5,7 +5,7 @@ use adjutant_core::id::{TokenId, UserId};
 use adjutant_core::time::Time;
 use adjutant_engine::store::row::{LoginRow, TokenRow};
 use adjutant_engine::{Caller, Engine, Invited, Right, Rights, Role, TokenAsk, Via};
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::ask::{Body, id};
+use super::ask::{Body, Path, id};
 use super::door::Signed;
 use super::once::ShownOnce;
 use super::page::{Page, all};

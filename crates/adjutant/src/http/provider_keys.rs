@@ -4,7 +4,7 @@ use adjutant_core::id::KeyId;
 use adjutant_engine::store::row::{ProviderKeyRow, UsageFilter};
 use adjutant_engine::{EngineError, GroupBy, Interval, KeyOwner, NewKey, Right, Role};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -12,7 +12,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::agents::find_agent;
-use super::ask::{Asked, Body, MaybeBody, id};
+use super::ask::{Asked, Body, MaybeBody, Path, id};
 use super::door::{Access, Signed};
 use super::problem::Problem;
 use super::server::Server;

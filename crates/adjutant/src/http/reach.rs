@@ -5,7 +5,7 @@ use adjutant_core::guard::judge::Decision;
 use adjutant_core::guard::scope::Action;
 use adjutant_engine::{EngineError, Right, Role, Wish};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
@@ -13,7 +13,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::agents::{changed, find_agent, read};
-use super::ask::Body;
+use super::ask::{Body, Path};
 use super::door::Signed;
 use super::problem::Problem;
 use super::runs::notebook;

@@ -4,7 +4,7 @@ use adjutant_core::guard::rule::Rule;
 use adjutant_core::id::RuleId;
 use adjutant_engine::{EngineError, NewRule, Right, Role};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::ask::{Asked, Body, id};
+use super::ask::{Asked, Body, Path, id};
 use super::door::{Access, Signed};
 use super::page::{Page, all};
 use super::problem::Problem;

@@ -8,7 +8,7 @@ use adjutant_core::time::Time;
 use adjutant_engine::store::row::{AgentRow, CallEnd, CallRow, RunFilter, RunRow};
 use adjutant_engine::{ChosenBy, Right, Role, WhenBusy};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::agents::{find_agent, listed};
-use super::ask::{Asked, Body, given, id};
+use super::ask::{Asked, Body, Path, given, id};
 use super::door::{Access, Signed};
 use super::page::{Page, Slice, all, limit, page, part};
 use super::problem::Problem;

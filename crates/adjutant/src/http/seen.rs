@@ -2,10 +2,11 @@
 
 use adjutant_engine::SeenRequest;
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::ask::Path;
 use super::door::Signed;
 use super::problem::Problem;
 use super::runs::find_run;

@@ -6,7 +6,7 @@ use adjutant_core::run::event::{Actor, DoubtOutcome, Effects};
 use adjutant_core::run::state::State as RunState;
 use adjutant_engine::{Fork, Right, Role, UndoMode};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::ask::{Asked, Body, MaybeBody};
+use super::ask::{Asked, Body, MaybeBody, Path};
 use super::door::{Access, Signed};
 use super::problem::Problem;
 use super::runs::find_run;

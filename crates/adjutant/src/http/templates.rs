@@ -3,7 +3,7 @@
 use adjutant_core::run::event::Actor;
 use adjutant_engine::{Resync, Resynced, Right, Role, templates};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
@@ -13,7 +13,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::agents::{answer, changed};
-use super::ask::Asked;
+use super::ask::{Asked, Path};
 use super::door::Signed;
 use super::page::{Page, all};
 use super::problem::Problem;

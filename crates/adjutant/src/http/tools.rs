@@ -3,14 +3,14 @@
 use adjutant_core::tool::{Recovery, ToolSpec};
 use adjutant_engine::Right;
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::ask::Asked;
+use super::ask::{Asked, Path};
 use super::door::Signed;
 use super::page::{Page, all};
 use super::problem::Problem;

@@ -5,7 +5,7 @@ use adjutant_core::time::Time;
 use adjutant_engine::store::row::UsageFilter;
 use adjutant_engine::{EngineError, GroupBy, Interval, Right, Role};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
@@ -14,7 +14,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::agents::find_agent;
-use super::ask::{Asked, given};
+use super::ask::{Asked, Path, given};
 use super::door::{Access, Signed};
 use super::problem::Problem;
 use super::server::Server;

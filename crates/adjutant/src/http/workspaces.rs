@@ -6,7 +6,7 @@ use adjutant_core::guard::policy::slug_of;
 use adjutant_core::id::UserId;
 use adjutant_engine::store::row::{MemberRow, NotebookRow, WorkspaceRow};
 use adjutant_engine::{NewLink, Right, Role, UnknownWord, WorkspaceChange, workspace_filter};
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::ask::Body;
+use super::ask::{Body, Path};
 use super::door::{Access, Signed};
 use super::once::ShownOnce;
 use super::page::{Page, all};

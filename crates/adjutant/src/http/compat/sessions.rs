@@ -6,7 +6,7 @@ use adjutant_core::run::status::Status;
 use adjutant_engine::store::row::{ApprovalFilter, ApprovalRow, ChatFilter, ChatRow, RunFilter};
 use adjutant_engine::{Right, Role, RunReport};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -16,7 +16,7 @@ use utoipa_axum::routes;
 
 use super::super::agents::find_agent;
 use super::super::approvals::{self, NewDecision, decided};
-use super::super::ask::{Body, MaybeBody};
+use super::super::ask::{Body, MaybeBody, Path};
 use super::super::chats::find_chat;
 use super::super::door::{Access, Signed};
 use super::super::problem::Problem;

@@ -1,8 +1,8 @@
 //! The pages that the `type` of a problem points to.
 
-use axum::extract::Path;
 use axum::response::{Html, IntoResponse, Response};
 
+use super::super::ask::Path;
 use super::{Kind, Problem};
 
 /// What a problem means, for a person.

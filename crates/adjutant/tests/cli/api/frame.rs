@@ -111,3 +111,13 @@ fn a_name_that_a_model_makes_up_is_no_line_of_the_numbers() {
     assert!(!numbers.contains("forged") && !numbers.contains("made_up"), "{numbers}");
     assert!(numbers.contains("adjutant_tool_calls_total{tool=\"other\",outcome=\"refused\"} 2"), "{numbers}");
 }
+
+#[test]
+fn a_path_that_names_nothing_is_a_problem_like_every_other() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    for path in ["/api/v1/runs/%FF", "/api/v1/runs/0/model-calls/null%2Cnull", "/api/v1/notebooks/welcome/files/%FF.md"]
+    {
+        owner.get(path).refuses(404, "not_found");
+    }
+}
