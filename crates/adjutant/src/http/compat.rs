@@ -1,6 +1,7 @@
 //! Paths of older clients, with no logic of their own: an *interaction* is a run, a *session* is a chat. At the root and under
 //! `/api/v1`; a chat that is not known under a name of the client's own is made at the first message.
 
+mod credentials;
 mod sessions;
 
 use adjutant_core::id::ChatId;
@@ -46,6 +47,7 @@ pub(super) fn router() -> OpenApiRouter<Server> {
         .routes(routes!(approve))
         .routes(routes!(cancel))
         .routes(routes!(edit))
+        .merge(credentials::router())
         .merge(sessions::router())
 }
 

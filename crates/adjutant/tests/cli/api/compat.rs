@@ -2,47 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::client::{Client, Sent, Server, Stream};
-use crate::house::{House, text};
-
-const SCRIPT: &str = r#"
-- when: { user: look, turn: 1 }
-  text: Let me look.
-  calls: [{ name: list_files, arguments: { path: / } }]
-- when: { user: look }
-  text: There are notes.
-- when: { user: write, turn: 1 }
-  text: I write it down.
-  calls: [{ name: create_file, arguments: { path: /new.md, content: hello } }]
-- when: { user: write }
-  text: Written.
-- text: Good day.
-"#;
-
-/// The names of the contract, without what was added to it.
-const NAMES: [&str; 11] = [
-    "interaction_started",
-    "tool_call",
-    "tool_result",
-    "thinking",
-    "answer",
-    "approval_required",
-    "approved",
-    "rejected",
-    "cancelled",
-    "error",
-    "interaction_complete",
-];
-
-fn server() -> Server {
-    let house = House::new();
-    house.script(SCRIPT);
-    Server::start(house)
-}
-
-fn names(events: &[Sent]) -> Vec<&str> {
-    events.iter().map(|event| event.name.as_str()).filter(|name| NAMES.contains(name)).collect()
-}
+use super::client::{Client, Sent, Stream};
+use super::flow::{names, server};
+use crate::house::text;
 
 /// `curl -N …/chats/test_chat/interactions -H "Content-Type: application/json" -d '{"user_message": …}'`
 fn say(client: &Client, message: &str) -> Stream {
@@ -148,6 +110,55 @@ fn an_interaction_is_cancelled_and_another_is_edited() {
     let messages: Vec<&Value> =
         chat["interactions"].as_array().unwrap().iter().map(|interaction| &interaction["user_message"]).collect();
     assert_eq!(messages, ["look"]);
+}
+
+#[test]
+fn an_agent_of_an_older_client_is_made_read_changed_switched_and_deleted() {
+    let server = server();
+    let owner = server.owner();
+    let body = json!({"workspace_id": 1, "name": "Research Assistant", "provider": "test", "model": "script",
+        "scope": {"notebooks": ["*"], "folders": ["/"]}, "can_read": true, "can_write": false});
+    let agent = text(&owner.post("/api/v1/agents/", body.clone()).expect(201)["id"]);
+    let path = format!("/api/v1/agents/{agent}");
+    let read = owner.get(&path);
+    assert_eq!(read.expect(200)["can_write"], json!(false));
+    let mut wider = body;
+    wider["can_write"] = json!(true);
+    let put = owner.with("if-match", &read.headers["etag"]).put(&path, wider).expect(200);
+    assert_eq!(put["can_write"], json!(true));
+    let off = owner.post(&format!("{path}/activate?active=false"), json!({})).expect(200);
+    assert_eq!(off["is_active"], json!(false));
+    let tag = owner.get(&path).headers["etag"].clone();
+    assert_eq!(owner.with("if-match", &tag).delete(&path).status, 204);
+    owner.get(&path).refuses(404, "not_found");
+}
+
+#[test]
+fn a_credential_of_an_agent_goes_in_and_never_comes_out() {
+    let server = server();
+    let owner = server.owner();
+    let path = "/api/v1/agents/guide/credentials";
+    let secret = "sk-0123456789abcdef";
+    let body = json!({"key_name": "openai_api_key", "value": secret});
+    let set = owner.post(path, body).expect(201);
+    assert_eq!(
+        (&set["key_name"], &set["provider"], &set["hint"]),
+        (&json!("openai_api_key"), &json!("openai"), &json!("cdef"))
+    );
+    // The same name once more is a new value of the same credential.
+    let again = owner.post(path, json!({"key_name": "openai_api_key", "value": "sk-fedcba9876543210"})).expect(201);
+    assert_eq!(again["hint"], "3210");
+    let listed = owner.get(path);
+    assert_eq!(listed.expect(200).as_array().unwrap().len(), 1);
+    assert!(!listed.text.contains(secret) && !listed.text.contains("sk-"), "{listed:?}");
+    let unclear = owner.post(path, json!({"key_name": "api_key", "value": secret}));
+    assert!(unclear.status == 201 || unclear.status == 422, "{unclear:?}");
+    server
+        .person("kim", "home", "write")
+        .post(path, json!({"key_name": "x", "value": secret}))
+        .refuses(403, "forbidden");
+    assert_eq!(owner.delete(&format!("{path}/openai_api_key")).status, 204);
+    owner.delete(&format!("{path}/openai_api_key")).refuses(404, "not_found");
 }
 
 #[test]

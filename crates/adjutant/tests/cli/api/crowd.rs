@@ -6,16 +6,8 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::client::{Client, OWNER, Server};
-use crate::house::{House, text};
-
-const SCRIPT: &str = r#"
-- when: { user: write, turn: 1 }
-  text: I write it down.
-  calls: [{ name: create_file, arguments: { path: /new.md, content: hello } }]
-- when: { user: write }
-  text: Written.
-- text: Good day.
-"#;
+use super::flow::{SCRIPT, scripted};
+use crate::house::text;
 
 /// How many come.
 fn crowd() -> usize {
@@ -23,9 +15,10 @@ fn crowd() -> usize {
 }
 
 fn server() -> Server {
-    let house = House::new();
-    house.script(SCRIPT);
-    Server::start_with(house, &[("ADJUTANT_BOOTSTRAP_TOKEN", OWNER), ("ADJUTANT_USER_CALLS_PER_MINUTE", "100000")])
+    Server::start_with(
+        scripted(SCRIPT),
+        &[("ADJUTANT_BOOTSTRAP_TOKEN", OWNER), ("ADJUTANT_USER_CALLS_PER_MINUTE", "100000")],
+    )
 }
 
 /// An agent that may be asked as often as a crowd asks.

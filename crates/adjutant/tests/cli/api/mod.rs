@@ -10,6 +10,7 @@ mod crowd;
 mod door;
 mod events;
 mod files;
+mod flow;
 mod frame;
 mod halt;
 mod inbox;

@@ -3,47 +3,8 @@
 use serde_json::{Value, json};
 
 use super::client::{Client, Sent, Server, Stream};
-use crate::house::{House, text};
-
-/// The names that the contract takes over from its oldest clients; what was added is left out.
-const NAMES: [&str; 11] = [
-    "interaction_started",
-    "tool_call",
-    "tool_result",
-    "thinking",
-    "answer",
-    "approval_required",
-    "approved",
-    "rejected",
-    "cancelled",
-    "error",
-    "interaction_complete",
-];
-
-fn known(events: &[Sent]) -> Vec<&str> {
-    events.iter().map(|event| event.name.as_str()).filter(|name| NAMES.contains(name)).collect()
-}
-
-/// A house whose model follows a script.
-fn scripted(script: &str) -> House {
-    let house = House::new();
-    house.script(script);
-    house
-}
-
-const READS: &str = r#"
-- when: { user: look, turn: 1 }
-  text: Let me look.
-  calls: [{ name: list_files, arguments: { path: / } }]
-- when: { user: look }
-  text: There are notes.
-- when: { user: write, turn: 1 }
-  text: I write it down.
-  calls: [{ name: create_file, arguments: { path: /new.md, content: hello } }]
-- when: { user: write }
-  text: Written.
-- text: Good day.
-"#;
+use super::flow::{SCRIPT, names, scripted};
+use crate::house::text;
 
 fn start(client: &Client, message: &str) -> Stream {
     client.follow("POST", "/api/v1/runs", Some(&json!({"agent_id": "guide", "input": message})))
@@ -51,14 +12,14 @@ fn start(client: &Client, message: &str) -> Stream {
 
 #[test]
 fn a_run_streams_its_events_in_order_with_their_numbers() {
-    let server = Server::start(scripted(READS));
+    let server = Server::start(scripted(SCRIPT));
     let stream = start(&server.owner(), "look");
     assert_eq!(stream.head.status, 200);
     assert_eq!(stream.head.headers["content-type"], "text/event-stream");
     assert_eq!(stream.head.headers["x-accel-buffering"], "no");
     let events: Vec<Sent> = stream.collect();
     let flow = ["interaction_started", "thinking", "tool_call", "tool_result", "answer", "interaction_complete"];
-    assert_eq!(known(&events), flow);
+    assert_eq!(names(&events), flow);
     let numbers: Vec<u64> = events.iter().filter_map(|event| event.id).collect();
     assert!(numbers.is_sorted_by(|a, b| a < b), "{numbers:?}");
     let (first, last) = (&events[0].data, &events.last().unwrap().data);
@@ -70,7 +31,7 @@ fn a_run_streams_its_events_in_order_with_their_numbers() {
 
 #[test]
 fn a_stream_that_is_cut_again_and_again_yields_the_log_once_and_in_order() {
-    let server = Server::start(scripted(READS));
+    let server = Server::start(scripted(SCRIPT));
     let owner = server.owner();
     let run = text(&start(&owner, "look").next().unwrap().data["run_id"]);
     let path = format!("/api/v1/runs/{run}/events");
@@ -126,7 +87,7 @@ fn a_stream_cut_two_hundred_times_while_its_run_goes_on_yields_exactly_the_log()
 
 #[test]
 fn a_run_waits_for_a_decision_and_goes_on_after_it() {
-    let server = Server::start(scripted(READS));
+    let server = Server::start(scripted(SCRIPT));
     let owner = server.owner();
     let mut stream = start(&owner, "write");
     let mut events: Vec<Sent> = stream.by_ref().take_while_inclusive(|event| event.name != "approval_required");
@@ -145,13 +106,13 @@ fn a_run_waits_for_a_decision_and_goes_on_after_it() {
         "answer",
         "interaction_complete",
     ];
-    assert_eq!(known(&events), flow);
+    assert_eq!(names(&events), flow);
     assert_eq!(std::fs::read_to_string(server.house.note("new.md")).unwrap(), "hello");
 }
 
 #[test]
 fn a_cancelled_run_says_so_and_ends() {
-    let server = Server::start(scripted(READS));
+    let server = Server::start(scripted(SCRIPT));
     let owner = server.owner();
     let mut stream = start(&owner, "write");
     let mut events: Vec<Sent> = stream.by_ref().take_while_inclusive(|event| event.name != "approval_required");
@@ -159,7 +120,7 @@ fn a_cancelled_run_says_so_and_ends() {
     let cancelled = owner.post(&format!("/api/v1/runs/{run}/cancel"), json!({"reason": "enough"})).expect(200);
     assert_eq!(cancelled["id"], json!(run));
     events.extend(stream);
-    let names = known(&events);
+    let names = names(&events);
     assert!(names.ends_with(&["cancelled", "interaction_complete"]), "{names:?}");
     // Cancelling what has ended answers with how it ended.
     let again = owner.post(&format!("/api/v1/runs/{run}/cancel"), json!({})).expect(200);
@@ -168,7 +129,7 @@ fn a_cancelled_run_says_so_and_ends() {
 
 #[test]
 fn a_dropped_client_stops_a_run_only_if_it_asked_for_that() {
-    let server = Server::start(scripted(READS));
+    let server = Server::start(scripted(SCRIPT));
     let owner = server.owner();
     let run = text(&start(&owner, "look").next().unwrap().data["run_id"]);
     let ended = owner.get(&format!("/api/v1/runs/{run}?wait=60")).expect(200);
@@ -184,14 +145,14 @@ fn a_dropped_client_stops_a_run_only_if_it_asked_for_that() {
 
 #[test]
 fn an_edit_starts_anew_from_before_the_message() {
-    let server = Server::start(scripted(READS));
+    let server = Server::start(scripted(SCRIPT));
     let owner = server.owner();
     let body = json!({"agent_id": "guide", "input": "look"});
     let first = owner.post("/api/v1/runs?wait=60", body).expect(200);
     let path = format!("/api/v1/runs/{}", text(&first["id"]));
     let edited = json!({"new_user_message": "hello"});
     let events: Vec<Sent> = owner.follow("POST", &format!("{path}/edit"), Some(&edited)).collect();
-    assert_eq!(known(&events), ["interaction_started", "answer", "interaction_complete"]);
+    assert_eq!(names(&events), ["interaction_started", "answer", "interaction_complete"]);
     let second = &events[0].data["run_id"];
     assert_eq!(&owner.get(&path).expect(200)["superseded_by"], second);
     let listed = owner.get("/api/v1/runs").expect(200);
@@ -200,7 +161,7 @@ fn an_edit_starts_anew_from_before_the_message() {
 
 #[test]
 fn a_chat_takes_one_message_at_a_time_and_is_its_starters_own_until_it_is_shared() {
-    let server = Server::start(scripted(READS));
+    let server = Server::start(scripted(SCRIPT));
     let (owner, lee) = (server.owner(), server.person("lee", "home", "write"));
     let kim = server.person("kim", "home", "read");
     let chat = lee.post("/api/v1/chats", json!({"agent_id": "guide", "title": "Mine"})).expect(201);
@@ -225,7 +186,7 @@ fn a_chat_takes_one_message_at_a_time_and_is_its_starters_own_until_it_is_shared
 
 #[test]
 fn a_run_is_paused_resumed_forked_replayed_exported_and_verified() {
-    let server = Server::start(scripted(READS));
+    let server = Server::start(scripted(SCRIPT));
     let owner = server.owner();
     let said = owner.post("/api/v1/runs?wait=60", json!({"agent_id": "guide", "input": "write"})).expect(200);
     let run = format!("/api/v1/runs/{}", text(&said["id"]));
@@ -249,7 +210,7 @@ fn a_run_is_paused_resumed_forked_replayed_exported_and_verified() {
 
 #[test]
 fn streams_end_with_a_hint_when_the_server_stops_and_runs_go_on_after_it() {
-    let server = Server::start(scripted(READS));
+    let server = Server::start(scripted(SCRIPT));
     let owner = server.owner();
     let mut stream = start(&owner, "write");
     let events = stream.by_ref().take_while_inclusive(|event| event.name != "approval_required");
@@ -271,7 +232,7 @@ fn streams_end_with_a_hint_when_the_server_stops_and_runs_go_on_after_it() {
 
 #[test]
 fn revoking_a_token_ends_its_streams() {
-    let server = Server::start(scripted(READS));
+    let server = Server::start(scripted(SCRIPT));
     let owner = server.owner();
     let made = owner.post("/api/v1/tokens", json!({"name": "reader", "scopes": ["read", "run"]})).expect(201);
     let reader = server.nobody().with("authorization", &format!("Bearer {}", text(&made["token"])));
@@ -287,7 +248,7 @@ fn revoking_a_token_ends_its_streams() {
 
 #[test]
 fn a_list_comes_in_pages() {
-    let server = Server::start(scripted(READS));
+    let server = Server::start(scripted(SCRIPT));
     let owner = server.owner();
     let mut made: Vec<Value> = (0..5)
         .map(|_| {

@@ -52,6 +52,7 @@ impl Things {
             ("{user}", &self.user),
             ("{rule}", &self.rule),
             ("{key}", &self.key),
+            ("{credential}", "openai_api_key"),
             ("{n}", "1"),
             ("{workspace}", "home"),
             ("{tool}", "read_file"),
@@ -100,6 +101,9 @@ impl Things {
                 json!({"owner": "workspace", "provider": "openai", "name": "more", "value": "sk-fedcba9876543210"})
             }
             ("post", "/provider-keys/{key}/rotate") => json!({"value": "sk-fedcba9876543210"}),
+            ("post", "/agents/{agent}/credentials") => {
+                json!({"key_name": "openai_api_key", "value": "sk-fedcba9876543210"})
+            }
             ("post", "/tokens") => json!({"name": "walked", "workspace_id": "home"}),
             ("put", "/me/password") => json!({"old_password": "not the password", "password": "a new long one"}),
             ("put", "/notebooks/{notebook}/files/{path}") => json!("walked"),
@@ -200,7 +204,7 @@ const OWNERS: [(&str, &str); 8] = [
 ];
 
 /// What only an admin of the workspace may do.
-const ADMINS: [(&str, &str); 31] = [
+const ADMINS: [(&str, &str); 33] = [
     ("patch", "/workspaces/{workspace}"),
     ("get", "/workspaces/{workspace}/members/{user}/budget"),
     ("post", "/provider-keys"),
@@ -219,6 +223,8 @@ const ADMINS: [(&str, &str); 31] = [
     ("post", "/agents/{agent}/activate"),
     ("post", "/agents/{agent}/reset"),
     ("post", "/agents/{agent}/backtest"),
+    ("post", "/agents/{agent}/credentials"),
+    ("delete", "/agents/{agent}/credentials/{credential}"),
     ("post", "/agents/resync"),
     ("get", "/audit"),
     ("get", "/audit/export"),
