@@ -11,8 +11,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use adjutant_core::guard::address::Network;
+use adjutant_core::guard::policy::parse_seconds;
 use secrecy::SecretString;
 
 use self::file::ConfigFile;
@@ -29,6 +31,8 @@ const DEFAULT_CALLS: &str = "600";
 const DEFAULT_REQUESTS: &str = "512";
 /// Streams, and requests that wait for a run, open at the same time.
 const DEFAULT_STREAMS: &str = "8192";
+/// How long somebody may take nothing of what is sent.
+const DEFAULT_PATIENCE: &str = "20s";
 
 /// The variables of the process, read once. They hold secrets, so there is no way to print them.
 #[derive(Clone, Default)]
@@ -162,6 +166,8 @@ pub(crate) struct Config {
     pub(crate) max_requests: Setting<usize>,
     /// Streams open at the same time.
     pub(crate) max_streams: Setting<usize>,
+    /// How long somebody may take nothing of what is sent before the connection is given up.
+    pub(crate) stream_patience: Setting<Duration>,
     /// Networks that are not public and open to agents whose hosts lie there.
     pub(crate) allow_private: Option<Setting<Vec<Network>>>,
     /// Where traces go; none means nowhere.
@@ -197,7 +203,7 @@ impl Config {
             reader.optional("public_url", "http://NAME or https://NAME, with a port if need be", PublicUrl::parse);
         let allow_private = reader.optional("allow_private", "networks such as 10.1.0.0/16, 127.0.0.1/32", networks);
         let log = reader.pick("log", flags.log.clone());
-        let most = most(&mut reader);
+        let most = most(&mut reader).zip(patience(&mut reader));
         let traces = reader.traces();
         let key = reader.key();
         let providers = reader.providers();
@@ -209,7 +215,7 @@ impl Config {
                 Some(default_model),
                 Some(encrypt),
                 Some(durability),
-                Some((user_calls_per_minute, max_requests, max_streams)),
+                Some(((user_calls_per_minute, max_requests, max_streams), stream_patience)),
                 Some(key),
             ) if problems.is_empty() => {
                 let file = (!file.path.as_os_str().is_empty()).then_some(file.path);
@@ -226,6 +232,7 @@ impl Config {
                     user_calls_per_minute,
                     max_requests,
                     max_streams,
+                    stream_patience,
                     allow_private,
                     traces,
                     key,
@@ -257,6 +264,8 @@ impl Config {
         for (name, most) in [("max_requests", &self.max_requests), ("max_streams", &self.max_streams)] {
             lines.push((name.to_owned(), most.value.to_string(), most.origin.clone()));
         }
+        let patience = &self.stream_patience;
+        lines.push(("stream_patience".to_owned(), format!("{}s", patience.value.as_secs()), patience.origin.clone()));
         if let Some(open) = &self.allow_private {
             let networks: Vec<_> = open.value.iter().map(Network::to_string).collect();
             lines.push(("allow_private".to_owned(), networks.join(", "), open.origin.clone()));
@@ -280,6 +289,13 @@ fn most(reader: &mut Reader<'_>) -> Option<(Setting<u32>, Setting<usize>, Settin
     let requests = number(reader, "max_requests", DEFAULT_REQUESTS);
     let streams = number(reader, "max_streams", DEFAULT_STREAMS);
     Some((calls?, requests?, streams?))
+}
+
+/// How long a stream waits for its reader.
+fn patience(reader: &mut Reader<'_>) -> Option<Setting<Duration>> {
+    reader.parsed("stream_patience", None, DEFAULT_PATIENCE, "a span such as 20s or 2m", |text| {
+        parse_seconds(text).filter(|seconds| *seconds > 0).map(Duration::from_secs)
+    })
 }
 
 /// A number from 1.

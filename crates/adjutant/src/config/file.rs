@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 use crate::suggest;
 
 /// The keys that stand at the top.
-pub(crate) const KEYS: [&str; 13] = [
+pub(crate) const KEYS: [&str; 14] = [
     "listen",
     "public_url",
     "data",
@@ -22,6 +22,7 @@ pub(crate) const KEYS: [&str; 13] = [
     "user_calls_per_minute",
     "max_requests",
     "max_streams",
+    "stream_patience",
     "allow_private",
     "otlp_endpoint",
 ];

@@ -12,7 +12,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::Sleep;
 
-/// How long a write may wait: longer than a network that stutters, shorter than anybody waits for an answer.
+/// How long a write may wait if nobody says otherwise: longer than a network that stutters, shorter than anybody waits for an
+/// answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Bytes that wait in the kernel for one reader: some hundred events. Without a limit it would be megabytes each.
 const WAITING_BYTES: u32 = 256 * 1024;
@@ -20,7 +21,10 @@ const WAITING_BYTES: u32 = 256 * 1024;
 const BACKLOG: u32 = 1024;
 
 /// A listener whose connections do not wait for ever.
-pub(crate) struct Patient(TcpListener);
+pub(crate) struct Patient {
+    listener: TcpListener,
+    patience: Duration,
+}
 
 impl Patient {
     /// Listens on an address.
@@ -32,7 +36,13 @@ impl Patient {
         socket.set_reuseaddr(true)?;
         socket.set_send_buffer_size(WAITING_BYTES)?;
         socket.bind(address)?;
-        socket.listen(BACKLOG).map(Self)
+        let listener = socket.listen(BACKLOG)?;
+        Ok(Self { listener, patience: PATIENCE })
+    }
+
+    /// The same, waiting this long for somebody to take what is sent.
+    pub(crate) fn waiting(self, patience: Duration) -> Self {
+        Self { patience, ..self }
     }
 
     /// The address it listens on.
@@ -40,7 +50,7 @@ impl Patient {
     /// # Errors
     /// When the system does not say.
     pub(crate) fn address(&self) -> io::Result<SocketAddr> {
-        self.0.local_addr()
+        self.listener.local_addr()
     }
 }
 
@@ -49,22 +59,24 @@ impl Listener for Patient {
     type Addr = SocketAddr;
 
     async fn accept(&mut self) -> (Self::Io, SocketAddr) {
-        let (stream, from) = Listener::accept(&mut self.0).await;
+        let (stream, from) = Listener::accept(&mut self.listener).await;
         // An event that waits to be sent together with the next one is late.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "a connection sends when it likes");
         }
-        (Hurried { stream, until: None }, from)
+        (Hurried { stream, patience: self.patience, until: None }, from)
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.0.local_addr()
+        self.listener.local_addr()
     }
 }
 
 /// A connection whose writes end in an error when the other side takes nothing for too long.
 pub(crate) struct Hurried<S> {
     stream: S,
+    /// How long a write may wait.
+    patience: Duration,
     /// When a write that waits is given up.
     until: Option<Pin<Box<Sleep>>>,
 }
@@ -75,8 +87,10 @@ impl<S> Hurried<S> {
             self.until = None;
             return written;
         }
-        let until = self.until.get_or_insert_with(|| Box::pin(tokio::time::sleep(PATIENCE)));
+        let patience = self.patience;
+        let until = self.until.get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
         ready!(until.as_mut().poll(cx));
+        tracing::info!("a reader that took nothing for too long was let go");
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "nobody takes what is sent")))
     }
 }
@@ -126,7 +140,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn whoever_takes_nothing_for_too_long_is_let_go() {
         let (ours, theirs) = tokio::io::duplex(8);
-        let mut ours = Hurried { stream: ours, until: None };
+        let mut ours = Hurried { stream: ours, patience: PATIENCE, until: None };
         let began = tokio::time::Instant::now();
         let error = ours.write_all(b"more than fits").await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
@@ -137,7 +151,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn whoever_is_slow_and_goes_on_is_not() {
         let (ours, mut theirs) = tokio::io::duplex(8);
-        let mut ours = Hurried { stream: ours, until: None };
+        let mut ours = Hurried { stream: ours, patience: PATIENCE, until: None };
         let reader = tokio::spawn(async move {
             let mut taken = Vec::new();
             for _ in 0..4 {

@@ -79,3 +79,26 @@ fn as_many_runs_with_a_reader_each_all_come_to_their_end() {
     }
     println!("{} runs with a reader each: {:?}", ends.len(), began.elapsed());
 }
+
+#[test]
+fn a_reader_that_takes_nothing_is_let_go_and_comes_back_where_it_was() {
+    // More than two kernels keep for somebody who does not read.
+    let script = format!("- text: {}\n", "a".repeat(2 * 1024 * 1024));
+    let env = [("ADJUTANT_BOOTSTRAP_TOKEN", OWNER), ("ADJUTANT_STREAM_PATIENCE", "1s")];
+    let mut server = Server::start_with(scripted(&script), &env);
+    let owner = server.owner();
+    let run = owner.post("/api/v1/runs?wait=60", json!({"agent_id": "guide", "input": "hello"})).expect(200);
+    assert_eq!(run["status"], "COMPLETED");
+    let path = format!("/api/v1/runs/{}/events", text(&run["id"]));
+    let mut stuck = owner.follow("GET", &path, None);
+    let first = stuck.next().and_then(|sent| sent.id).unwrap();
+    // Somebody else reads all of it meanwhile.
+    let whole: Vec<u64> = owner.follow("GET", &path, None).filter_map(|sent| sent.id).collect();
+    server.hear("a reader that took nothing for too long was let go");
+    let mut ids = vec![first];
+    ids.extend(stuck.filter_map(|sent| sent.id));
+    assert!(ids.len() < whole.len(), "{ids:?}");
+    let back = owner.with("last-event-id", &ids.last().unwrap().to_string());
+    ids.extend(back.follow("GET", &path, None).filter_map(|sent| sent.id));
+    assert_eq!(ids, whole);
+}
