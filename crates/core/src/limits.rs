@@ -28,6 +28,12 @@ pub const USER_CALLS_PER_MINUTE: u32 = 600;
 pub const STUCK_REPEATS: usize = 4;
 /// Characters of a user's message.
 pub const MESSAGE_BYTES: usize = 256 * 1024;
+/// Files that come with one message.
+pub const ATTACHMENTS: usize = 8;
+/// Bytes of a text that comes with a message: more would crowd the task out of most windows. A tool reads more in pieces.
+pub const ATTACHED_TEXT_BYTES: usize = 128 * 1024;
+/// Bytes of a picture that comes with a message: what the strictest of the large providers takes, before base64.
+pub const ATTACHED_IMAGE_BYTES: usize = 3_750_000;
 /// Bytes of context handed to a model whose window is not known: about 128,000 tokens of plain text.
 pub const CONTEXT_BYTES: u64 = 400 * 1024;
 /// How long an approval waits before it counts as rejected.

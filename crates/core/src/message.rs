@@ -167,6 +167,16 @@ impl ModelRequest {
         std::iter::once(&self.system).chain(parts).filter_map(Content::missing).collect()
     }
 
+    /// Says of each picture that there is one, in place of showing it: for a model that cannot see.
+    pub fn describe_images(&mut self) {
+        for part in self.messages.iter_mut().flat_map(|message| &mut message.parts) {
+            if let Part::Image { labels, .. } = part {
+                *part =
+                    Part::Text { text: Content::from("[A picture, which this model cannot see.]"), labels: *labels };
+            }
+        }
+    }
+
     /// Fills in texts that were loaded; a block that is not among them was erased.
     pub fn fill(&mut self, texts: &std::collections::HashMap<Hash, Arc<str>>) {
         let parts = self.messages.iter_mut().flat_map(|message| message.parts.iter_mut().map(Part::content_mut));

@@ -105,6 +105,10 @@ impl Driver {
         self.log.push_spending(requested, Some(taking), reserved.spends)?;
         let loaded = texts(self.engine.store(), self.log.workspace, &request.missing()).await?;
         request.fill(&loaded);
+        // A picture of an earlier message, or one that a stand-in cannot see, is no reason to fail.
+        if self.engine.models().facts(&request.model).is_some_and(|facts| !facts.abilities.images) {
+            request.describe_images();
+        }
         Ok(Some(request))
     }
 

@@ -62,7 +62,7 @@ pub use service::{
     Membership, ModelCallReport, NewKey, NewLink, NewRule, NoteAuthor, NoteChange, NoteHistory, NotePlace, NotesFound,
     Password, ReachReport, Repriced, Resync, ResyncChange, Resynced, Right, Rights, Role, RunRef, RunReport, SavedNote,
     Secret, SeenMessage, SeenPart, SeenRequest, SeenSizes, SignIn, Spent, StartRun, TokenAsk, UndoMode, UndoOutcome,
-    UndoReport, UndoneFile, UnknownWord, UsageLine, Via, WhenBusy, Wish, WorkspaceChange, templates,
+    UndoReport, UndoneFile, UnknownWord, UsageLine, Via, WhenBusy, Wish, WorkspaceChange, attachment_name, templates,
 };
 pub use trace::{Collector, RequestTrace, Tracing, trace_of};
 pub use worker::{Attendance, Worker};

@@ -1,6 +1,7 @@
 //! The command line: one file for each command, and here the tree of them.
 
 mod agents;
+mod attach;
 mod audit;
 mod backtest;
 mod backup;

@@ -18,7 +18,7 @@ use super::place::{Place, Work};
 use super::remote::{Remote, Visit};
 use super::session::{Approve, Follow, Session};
 use super::words::short;
-use super::{Context, prompt};
+use super::{Context, attach, prompt};
 use crate::failure::{Exit, Failure};
 use crate::instance::Instance;
 
@@ -33,6 +33,9 @@ pub(super) struct Args {
     /// Read the task from a file, below the one on the command line
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
+    /// Show this file to the agent, too: a text, or a picture for a model that can see; as often as you like
+    #[arg(long, value_name = "FILE")]
+    attach: Vec<PathBuf>,
     /// Use this model instead of the agent's, as in demo/guide
     #[arg(long)]
     model: Option<String>,
@@ -95,13 +98,31 @@ async fn start(context: &Context, instance: &Instance, args: Args) -> Result<Exi
         [] | [_, _, ..] => false,
     };
     let (name, task) = agent_and_task(context, &args, is_agent).await?;
+    let files = attach::read(&args.attach)?;
+    let agent = engine.find_agent(workspace, &name).await?.id;
+    let notebook = notebook(instance, args.notebook.as_deref()).await?;
+    let mut chat = args.chat.as_deref().map(chat).transpose()?;
+    let mut attachments = Vec::new();
+    if !files.is_empty() {
+        // Only a chat knows its notebook.
+        let known = match chat {
+            Some(chat) => chat,
+            None => {
+                let title = attach::title(&task);
+                engine.create_chat(workspace, instance.home.user, agent, notebook, title).await?.id
+            }
+        };
+        attachments = attach::keep(instance, known, files).await?;
+        chat = Some(known);
+    }
     let ask = StartRun {
         id: None,
         user: instance.home.user,
-        agent: engine.find_agent(workspace, &name).await?.id,
-        chat: args.chat.as_deref().map(chat).transpose()?,
-        notebook: notebook(instance, args.notebook.as_deref()).await?,
+        agent,
+        chat,
+        notebook,
         message: task,
+        attachments,
         model: args.model,
         max_cost: args.max_cost,
         autonomy: None,
@@ -133,9 +154,23 @@ async fn start_there(context: &Context, remote: &Remote, args: Args) -> Result<E
         [] | [_, _, ..] => false,
     };
     let (agent, task) = agent_and_task(context, &args, is_agent).await?;
-    let started = match &args.chat {
+    let files = attach::read(&args.attach)?;
+    let mut chat = args.chat.clone();
+    let mut attachments = json!([]);
+    if !files.is_empty() {
+        let known = match &chat {
+            Some(chat) => remote.get(&["chats", chat], &[]).await?,
+            None => {
+                let body = json!({"agent_id": agent, "notebook_id": args.notebook, "title": attach::title(&task)});
+                remote.post(&["chats"], &body).await?
+            }
+        };
+        attachments = attach::keep_there(remote, &known, files).await?;
+        chat = known["id"].as_str().map(str::to_owned);
+    }
+    let started = match &chat {
         Some(chat) => {
-            let mut body = json!({"user_message": task});
+            let mut body = json!({"user_message": task, "attachments": attachments});
             if let Some(model) = &args.model {
                 body["model"] = json!(model);
             }

@@ -25,7 +25,7 @@ use super::problem::Problem;
 use super::runs::notebook;
 use super::server::Server;
 use super::shape::{ChatExport, RunDocument};
-use super::start::{Begun, Mode, Started, Wait, begin};
+use super::start::{AttachedFile, Begun, Mode, Started, Wait, begin};
 use super::waiting::{self, WaitingMessage};
 use crate::wire::{self, Moment, RunLine, TokenSum};
 
@@ -267,6 +267,9 @@ async fn delete(State(server): State<Server>, signed: Signed, Path(name): Path<S
 struct Message {
     /// What you say.
     user_message: String,
+    /// Files of the chat's notebook that come with it: texts are shown to the model, pictures to a model that can see.
+    #[serde(default)]
+    attachments: Vec<AttachedFile>,
     /// Another model than the agent's, or a strategy that chooses one.
     model: Option<String>,
     /// What the run may cost in dollars, if that is less than its agent allows.
@@ -306,6 +309,7 @@ async fn say(
         chat: Some(chat.id),
         notebook: None,
         message: body.user_message,
+        attachments: body.attachments,
         model: body.model,
         max_cost_usd: body.max_cost_usd,
         output_schema: body.output_schema,

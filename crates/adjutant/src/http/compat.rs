@@ -122,6 +122,7 @@ async fn speak(
         chat: Some(chat.id),
         notebook: None,
         message,
+        attachments: Vec::new(),
         model: None,
         max_cost_usd: None,
         output_schema: None,

@@ -24,7 +24,7 @@ use super::page::{Page, Slice, all, limit, page, part};
 use super::problem::Problem;
 use super::server::Server;
 use super::shape::{EventLine, Resource, RunDocument};
-use super::start::{Begun, LONGEST_WAIT, Mode, Started, Wait, begin, wait_for};
+use super::start::{AttachedFile, Begun, LONGEST_WAIT, Mode, Started, Wait, begin, wait_for};
 use super::stream::{last_seen, stream, wants_stream};
 use super::waiting::{self, WaitingMessage};
 use crate::wire::{self, Moment, RunLine, Texts};
@@ -118,6 +118,9 @@ struct NewRun {
     agent_id: Option<String>,
     /// What it shall do.
     input: String,
+    /// Files of the notebook that come with it: texts are shown to the model, pictures to a model that can see.
+    #[serde(default)]
+    attachments: Vec<AttachedFile>,
     /// The notebook; chosen by the agent's scope without it.
     notebook_id: Option<String>,
     /// Another model than the agent's, or a strategy that chooses one.
@@ -171,6 +174,7 @@ async fn start(
         chat: None,
         notebook,
         message: body.input,
+        attachments: body.attachments,
         model: body.model,
         max_cost_usd: body.max_cost_usd,
         output_schema: body.output_schema,

@@ -42,6 +42,7 @@ pub(super) struct Started {
     pub(super) chat: Option<ChatId>,
     pub(super) notebook: Option<NotebookId>,
     pub(super) message: String,
+    pub(super) attachments: Vec<AttachedFile>,
     pub(super) model: Option<String>,
     pub(super) max_cost_usd: Option<f64>,
     pub(super) autonomy: Option<Mode>,
@@ -49,6 +50,14 @@ pub(super) struct Started {
     pub(super) when_busy: WhenBusy,
     pub(super) metadata: BTreeMap<String, String>,
     pub(super) cancel_on_disconnect: bool,
+}
+
+/// A file that comes with a message.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AttachedFile {
+    /// Its path in the notebook of the chat, where it has to be already.
+    path: String,
 }
 
 /// How freely a run acts: it lowers what the agent may do by itself, and never raises it.
@@ -134,6 +143,7 @@ pub(super) async fn begin(
         chat: started.chat,
         notebook: started.notebook,
         message: started.message,
+        attachments: started.attachments.into_iter().map(|file| file.path).collect(),
         model: started.model,
         max_cost: started.max_cost_usd.map(micros),
         autonomy: started.autonomy.and_then(Mode::autonomy),

@@ -110,6 +110,8 @@ fn started(body: &RunStarted, texts: &Texts) -> Payload {
     // A run that goes on without a message of its own is a fork; otherwise the base is only the chat so far.
     add(&mut data, "parent_run_id", body.base.filter(|_| body.user_message.is_none()).map(|base| base.run));
     add(&mut data, "supersedes", body.supersedes);
+    let files = body.attachments.iter().map(|file| json!({"path": file.path, "media_type": file.media_type}));
+    add(&mut data, "attachments", Some(files.collect::<Vec<_>>()).filter(|files| !files.is_empty()));
     ("interaction_started", data)
 }
 

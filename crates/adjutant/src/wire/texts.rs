@@ -19,12 +19,8 @@ impl Texts {
         workspace: WorkspaceId,
         events: impl IntoIterator<Item = &Event>,
     ) -> Result<Self, EngineError> {
-        let mut missing: Vec<Content> = events
-            .into_iter()
-            .flat_map(Event::contents)
-            .filter(|content| content.missing().is_some())
-            .cloned()
-            .collect();
+        let mut missing: Vec<Content> =
+            events.into_iter().flat_map(shown).filter(|content| content.missing().is_some()).cloned().collect();
         if missing.is_empty() {
             return Ok(Self::default());
         }
@@ -40,6 +36,15 @@ impl Texts {
             Some(text) => text.to_string(),
             None => content.text().into_owned(),
         }
+    }
+}
+
+/// The texts of an event that are shown. Of how a run began that is the message: what came with it may be large, and is only
+/// named.
+fn shown(event: &Event) -> Vec<&Content> {
+    match event {
+        Event::RunStarted(body) => body.user_message.iter().collect(),
+        other => other.contents(),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::content::Content;
 use crate::id::CallId;
 use crate::label::Labels;
 use crate::message::{Message, ModelRequest, Part, Role};
-use crate::run::event::{EndStatus, ThoughtForm};
+use crate::run::event::{Attachment, EndStatus, ThoughtForm};
 use crate::run::state::{Call, State, Turn};
 use crate::tool::ToolDefinitions;
 
@@ -16,7 +16,11 @@ use crate::tool::ToolDefinitions;
 #[must_use]
 pub fn messages(state: &State) -> Vec<Message> {
     let Some(start) = &state.start else { return Vec::new() };
-    let task = |text: &Content| Message::text(Role::User, or_note(text, "[empty message]"));
+    let task = |text: &Content| {
+        let mut message = Message::text(Role::User, or_note(text, "[empty message]"));
+        message.parts.extend(start.attachments.iter().flat_map(attached));
+        message
+    };
     let mut messages: Vec<_> = start.user_message.iter().map(task).collect();
     for (at, turn) in state.turns.iter().enumerate().filter(|(_, turn)| turn.is_whole()) {
         messages.push(spoken(turn));
@@ -40,6 +44,18 @@ pub fn messages(state: &State) -> Vec<Message> {
         messages.push(Message::text(Role::Assistant, format!("[This run ended without an answer: {how}.]")));
     }
     messages
+}
+
+/// A file that came with the message: its name, so that the model can speak of it, and what it holds.
+fn attached(file: &Attachment) -> [Part; 2] {
+    let name = Content::new(format!("[Attached: {}]", file.path));
+    let labels = file.labels;
+    let content = if file.is_image() {
+        Part::Image { media_type: file.media_type.clone(), data: file.content.clone(), labels }
+    } else {
+        Part::Text { text: or_note(&file.content, "[empty file]"), labels }
+    };
+    [Part::Text { text: name, labels: Labels::NONE }, content]
 }
 
 /// The text, or a note in its place where there is none: providers refuse empty texts.

@@ -7,6 +7,8 @@ use crate::message::{Message, Part, Role};
 
 /// What a part costs beside its texts: role, type, punctuation.
 const PART_BYTES: u64 = 32;
+/// What a picture costs: a large one counts as about two thousand tokens, however many bytes it has.
+const IMAGE_BYTES: u64 = 8 * 1024;
 /// A result shorter than this is not worth leaving out.
 const WORTH_DROPPING: u64 = 128;
 /// The most the line that says what was left out can cost.
@@ -35,7 +37,7 @@ fn message_size(message: &Message) -> u64 {
 fn part_size(part: &Part) -> u64 {
     let beside = match part {
         Part::Text { .. } => 0,
-        Part::Image { media_type, .. } => media_type.len(),
+        Part::Image { .. } => return IMAGE_BYTES + PART_BYTES,
         Part::Thinking { signature, .. } => signature.as_ref().map_or(0, String::len),
         Part::Call { id, name, .. } | Part::Result { id, name, .. } => id.as_str().len() + name.len(),
     };

@@ -95,6 +95,7 @@ pub(crate) fn start() -> RunStarted {
         time_zone: "UTC".to_owned(),
         metadata: BTreeMap::new(),
         traceparent: None,
+        attachments: Vec::new(),
     }
 }
 

@@ -77,6 +77,7 @@ fn run_started() -> RunStarted {
         time_zone: "Europe/Berlin".to_owned(),
         metadata: BTreeMap::from([("ticket".to_owned(), "7".to_owned())]),
         traceparent: None,
+        attachments: Vec::new(),
     }
 }
 

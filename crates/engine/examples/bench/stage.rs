@@ -167,6 +167,7 @@ impl Stage {
             chat,
             notebook: None,
             message: message.to_owned(),
+            attachments: Vec::new(),
             model: None,
             max_cost: None,
             autonomy: None,

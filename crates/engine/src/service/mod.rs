@@ -3,6 +3,7 @@
 mod access;
 mod agents;
 mod approvals;
+mod attach;
 pub(crate) mod budgets;
 mod chats;
 mod choose;
@@ -30,6 +31,7 @@ mod workspaces;
 pub use access::{
     Caller, Invited, Membership, Password, Right, Rights, Role, Secret, SignIn, TokenAsk, UnknownWord, Via,
 };
+pub use attach::attachment_name;
 pub use budgets::{BudgetReport, Spent};
 pub use choose::{Choice, ChosenBy};
 pub use erase::{EraseReport, EraseWhat};

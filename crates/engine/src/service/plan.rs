@@ -9,7 +9,7 @@ use adjutant_core::label::Labels;
 use adjutant_core::money::MicroUsd;
 use adjutant_core::routing::Strategy;
 use adjutant_core::run::chain::{Entry, Head, StreamId};
-use adjutant_core::run::event::{Base, ContentFiltered, Effects, Event, RunLimits, RunStarted};
+use adjutant_core::run::event::{Attachment, Base, ContentFiltered, Effects, Event, RunLimits, RunStarted};
 use adjutant_core::run::state::State;
 use adjutant_core::time::Time;
 use adjutant_store::row::{Append, ChatRow, Doing, RunChange, RunRow, Tip, Writer};
@@ -34,8 +34,10 @@ pub(super) struct Plan<'a> {
     pub(super) agent: &'a CurrentAgent,
     pub(super) chat: ChatRow,
     pub(super) message: Option<&'a str>,
-    /// What the content filter did to it.
-    pub(super) filtered: Option<ContentFiltered>,
+    /// What came with it.
+    pub(super) attachments: Vec<Attachment>,
+    /// What the content filter did to them.
+    pub(super) filtered: Vec<ContentFiltered>,
     pub(super) base: Option<Base>,
     pub(super) labels: Labels,
     pub(super) supersedes: Option<RunId>,
@@ -76,6 +78,7 @@ impl Plan<'_> {
             base: self.base,
             supersedes: self.supersedes,
             user_message: self.message.map(Content::from),
+            attachments: self.attachments.clone(),
             model: asked.model,
             fallbacks: asked.fallbacks,
             strategy: asked.strategy,

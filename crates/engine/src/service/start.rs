@@ -6,7 +6,7 @@ use adjutant_core::guard::policy::Autonomy;
 use adjutant_core::id::{AgentId, ChatId, NotebookId, RunId, UserId, WorkspaceId};
 use adjutant_core::label::Labels;
 use adjutant_core::money::MicroUsd;
-use adjutant_core::run::event::{Base, Effects, Event};
+use adjutant_core::run::event::{Attachment, Base, Effects, Event};
 use adjutant_core::run::output;
 use adjutant_core::run::state::State;
 use adjutant_core::run::status::Status;
@@ -46,6 +46,8 @@ pub struct StartRun {
     pub notebook: Option<NotebookId>,
     /// What the person says.
     pub message: String,
+    /// Paths of files in the chat's notebook that come with it.
+    pub attachments: Vec<String>,
     /// Another model than the agent's.
     pub model: Option<String>,
     /// What the run may cost, where that is less than the agent allows.
@@ -64,20 +66,20 @@ impl StartRun {
     /// A message, with nothing said about how.
     #[must_use]
     pub fn new(user: UserId, agent: AgentId, message: &str) -> Self {
-        let (message, metadata) = (message.to_owned(), BTreeMap::new());
         Self {
             id: None,
             user,
             agent,
             chat: None,
             notebook: None,
-            message,
+            message: message.to_owned(),
+            attachments: Vec::new(),
             model: None,
             max_cost: None,
             autonomy: None,
             effects: Effects::Live,
             output_schema: None,
-            metadata,
+            metadata: BTreeMap::new(),
         }
     }
 }
@@ -109,6 +111,8 @@ impl Engine {
         let output_schema = checked_schema(ask.output_schema.as_ref())?;
         let agent = self.active_agent(workspace, ask.agent).await?;
         let (message, filtered) = self.filter_prompt(workspace, ask.user, &agent, &ask.message).await?;
+        let mut files = self.attached(workspace, &agent, &ask).await?;
+        files.filtered.splice(..0, filtered);
         let mut chat = match ask.chat {
             Some(id) => self.chat_for(workspace, id, &agent).await?,
             None => self.new_chat(workspace, ask.user, &agent, ask.notebook, preview(&message), None).await?,
@@ -124,9 +128,10 @@ impl Engine {
                 agent: &agent,
                 chat: chat.clone(),
                 message: Some(&message),
-                filtered: filtered.clone(),
+                attachments: files.attachments.clone(),
+                filtered: files.filtered.clone(),
                 base,
-                labels,
+                labels: labels.join(files.labels),
                 supersedes: None,
                 model: ask.model.clone(),
                 max_cost: ask.max_cost,
@@ -157,6 +162,7 @@ impl Engine {
         if let Some(chat) = ask.chat {
             self.chat_for(workspace, chat, &agent).await?;
         }
+        self.attached(workspace, &agent, ask).await?;
         self.filter_prompt(workspace, ask.user, &agent, &ask.message).await.map(drop)
     }
 
@@ -191,7 +197,8 @@ impl Engine {
             agent: &agent,
             chat,
             message: Some(&message),
-            filtered,
+            attachments: start.attachments.clone(),
+            filtered: filtered.into_iter().collect(),
             base: start.base,
             labels: start.labels,
             supersedes: Some(run),
@@ -234,7 +241,8 @@ impl Engine {
             agent: &agent,
             chat,
             message: None,
-            filtered: None,
+            attachments: Vec::new(),
+            filtered: Vec::new(),
             base: Some(Base { run, seq: at }),
             labels: state.labels,
             supersedes: None,
@@ -298,13 +306,20 @@ impl Engine {
         let zone = self.store().workspace(plan.workspace).await?.map_or_else(|| "UTC".to_owned(), |row| row.time_zone);
         let shown = &plan.agent.shown;
         self.check_budgets(plan.workspace, plan.agent, plan.user, now, &zone).await?;
-        let needs = Needs { tools: !shown.definitions.is_empty(), ..Needs::default() };
+        let images = plan.attachments.iter().any(Attachment::is_image);
+        let needs = Needs { tools: !shown.definitions.is_empty(), images, ..Needs::default() };
         let wanted = self.wanted(plan.agent, plan.model.as_deref(), now, &zone).await?;
         let providers = self.keyed_providers(plan.workspace, plan.agent.id, plan.user).await?;
         let source = WithKeys { source: self.models(), providers };
         let lineup = lineup(&source, &wanted, self.default_model(), &needs)
             .map_err(|bad| EngineError::Invalid(bad.to_string()))?;
         let facts = self.models().facts(&lineup.model);
+        if images && facts.as_ref().is_some_and(|facts| !facts.abilities.images) {
+            return Err(EngineError::Invalid(format!(
+                "the model `{}` cannot see pictures; choose a model that can, or leave the picture out",
+                lineup.model
+            )));
+        }
         let asked = Asked {
             model: lineup.model,
             fallbacks: lineup.fallbacks,
@@ -314,7 +329,8 @@ impl Engine {
             limits: spending::run_limits(config, facts.as_ref()),
         };
         let started = Event::RunStarted(plan.started(asked, now, zone));
-        let events: Vec<Event> = std::iter::once(started).chain(plan.filtered.clone().map(Event::from)).collect();
+        let events: Vec<Event> =
+            std::iter::once(started).chain(plan.filtered.iter().cloned().map(Event::from)).collect();
         self.record_start(&plan, now, &events).await
     }
 }

@@ -45,6 +45,8 @@ pub enum Heard {
 struct Kept {
     agent: AgentId,
     message: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    attachments: Vec<String>,
     model: Option<String>,
     max_cost: Option<MicroUsd>,
     autonomy: Option<Autonomy>,
@@ -103,6 +105,7 @@ impl Engine {
         let kept = Kept {
             agent: ask.agent,
             message: ask.message,
+            attachments: ask.attachments,
             model: ask.model,
             max_cost: ask.max_cost,
             autonomy: ask.autonomy,
@@ -182,6 +185,7 @@ impl Engine {
             chat: Some(row.chat),
             notebook: None,
             message: kept.message,
+            attachments: kept.attachments,
             model: kept.model,
             max_cost: kept.max_cost,
             autonomy: kept.autonomy,

@@ -195,6 +195,7 @@ impl Person {
             chat: self.dice.one_in(2).then_some(row.chat),
             notebook: None,
             message: "Go on.".to_owned(),
+            attachments: Vec::new(),
             model: None,
             max_cost: None,
             autonomy: None,

@@ -77,6 +77,7 @@ async fn set_up(scene: &Arc<Scene>) -> Engine {
             chat: None,
             notebook: None,
             message: if scene.dice.one_in(8) { "Do it. ".repeat(700) } else { "Do something.".to_owned() },
+            attachments: Vec::new(),
             model: None,
             max_cost: None,
             autonomy: None,

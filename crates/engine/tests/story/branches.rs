@@ -172,6 +172,7 @@ async fn a_chat_stays_with_its_agent_and_its_notebook() {
         chat: Some(first.chat_id),
         notebook: None,
         message: "read".to_owned(),
+        attachments: Vec::new(),
         model: None,
         max_cost: None,
         autonomy: None,

@@ -92,6 +92,7 @@ pub(crate) fn ask(agent: &Agent) -> StartRun {
         chat: None,
         notebook: None,
         message: "go".to_owned(),
+        attachments: Vec::new(),
         model: None,
         max_cost: None,
         autonomy: None,

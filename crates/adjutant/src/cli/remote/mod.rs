@@ -120,6 +120,12 @@ impl Remote {
         answer.json().await.map_err(|error| self.unreachable(&error))
     }
 
+    /// Makes a file, or replaces one, if a header says so of what is there.
+    pub(super) async fn put_file(&self, path: &[&str], when: (&str, &str), bytes: Vec<u8>) -> Result<(), Failure> {
+        let request = self.request(Method::PUT, path, &[])?.timeout(PATIENCE).header(when.0, when.1).body(bytes);
+        self.good(request.send().await.map_err(|error| self.unreachable(&error))?).await.map(drop)
+    }
+
     /// Whether it is the one that runs on the data directory, so that files of both are the same.
     pub(super) fn is_ours(context: &Context) -> bool {
         context.url.is_none() && context.env.get("ADJUTANT_URL").is_none()

@@ -64,6 +64,7 @@ fn start() -> RunStarted {
         time_zone: "UTC".to_owned(),
         metadata: BTreeMap::new(),
         traceparent: None,
+        attachments: Vec::new(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The HTTP API, over loopback, against the real server.
 
 mod agents;
+mod attach;
 mod audit;
 mod chats;
 pub(crate) mod client;

@@ -14,7 +14,7 @@ pub use end::{
 };
 pub use filter::ContentFiltered;
 pub use model::{ModelAnswered, ModelFailed, ModelRequested, Said, Thought, ThoughtForm};
-pub use start::{Base, Effects, RunLimits, RunStarted};
+pub use start::{Attachment, Base, Effects, RunLimits, RunStarted};
 
 use crate::content::{Content, Hash};
 
@@ -212,7 +212,10 @@ impl Event {
     /// The texts of the event that may live in blocks.
     pub fn contents(&self) -> Vec<&Content> {
         match self {
-            Self::RunStarted(body) => body.user_message.iter().chain([&body.system_prompt, &body.tools]).collect(),
+            Self::RunStarted(body) => {
+                let attached = body.attachments.iter().map(|attached| &attached.content);
+                body.user_message.iter().chain([&body.system_prompt, &body.tools]).chain(attached).collect()
+            }
             Self::Thought(body) => vec![&body.text],
             Self::Said(body) => vec![&body.text],
             Self::CallProposed(body) => vec![&body.arguments],

@@ -33,6 +33,28 @@ pub struct RunLimits {
     pub context_bytes: u64,
 }
 
+/// A file that came with a message, as it was then.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attachment {
+    /// Where it is in the notebook.
+    pub path: String,
+    /// What it is: `text/plain`, or the type of a picture.
+    pub media_type: String,
+    /// Its text, or the bytes of a picture in base64.
+    pub content: Content,
+    /// What it adds to the run's labels.
+    #[serde(default, skip_serializing_if = "Labels::is_none")]
+    pub labels: Labels,
+}
+
+impl Attachment {
+    /// Whether only a model that sees can use it.
+    #[must_use]
+    pub fn is_image(&self) -> bool {
+        self.media_type.starts_with("image/")
+    }
+}
+
 /// The run was asked for. Everything a request to the model needs, beside the events, is here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunStarted {
@@ -64,6 +86,9 @@ pub struct RunStarted {
     /// What the person said; none for a fork that goes on from its base.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_message: Option<Content>,
+    /// What came with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Attachment>,
     /// The model, resolved.
     pub model: String,
     /// Those that may stand in for it, in order, resolved.

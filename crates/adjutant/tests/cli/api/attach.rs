@@ -1,0 +1,143 @@
+//! Files that come with a message, over HTTP and from the command line.
+
+use serde_json::{Value, json};
+
+use super::client::{Client, Reply, Server};
+use crate::house::{House, text};
+
+/// The smallest picture there is, as far as its first bytes tell.
+const PICTURE: &[u8] = b"\x89PNG\r\n\x1a\n and more";
+const NOTE: &str = "# Note\n\nwater the plants\n";
+
+/// A house whose model is a script, of which nobody knows whether it can see.
+fn house() -> House {
+    let house = House::new();
+    house.script("- text: I see.\n");
+    house
+}
+
+fn put(owner: &Client, notebook: &str, name: &str, bytes: &[u8]) {
+    let path = format!("/api/v1/notebooks/{notebook}/files/attachments/{name}");
+    let put = owner.with("if-none-match", "*").with("content-type", "application/octet-stream");
+    assert_eq!(put.call("PUT", &path, Some(bytes)).status, 201);
+}
+
+fn start(owner: &Client, paths: &[&str]) -> Reply {
+    let files: Vec<Value> = paths.iter().map(|path| json!({"path": path})).collect();
+    let body = json!({"agent_id": "guide", "input": "look", "notebook_id": "welcome", "attachments": files});
+    owner.post("/api/v1/runs?wait=60", body)
+}
+
+/// What the model was shown of the person's message: kind and text of each part.
+fn shown(owner: &Client, run: &str) -> Vec<(String, String)> {
+    let seen = owner.get(&format!("/api/v1/runs/{run}/model-calls/1")).expect(200);
+    assert_eq!(seen["same"], json!(true), "{seen}");
+    let last = seen["messages"].as_array().unwrap().iter().rfind(|message| message["role"] == "user").unwrap();
+    let parts = last["parts"].as_array().unwrap().iter();
+    parts.map(|part| (text(&part["kind"]), text(&part["text"]))).collect()
+}
+
+fn part(kind: &str, text: &str) -> (String, String) {
+    (kind.to_owned(), text.to_owned())
+}
+
+#[test]
+fn a_text_and_a_picture_are_shown_to_the_model_with_the_message() {
+    let server = Server::start(house());
+    let owner = server.owner();
+    put(&owner, "welcome", "note.md", NOTE.as_bytes());
+    put(&owner, "welcome", "plan.png", PICTURE);
+    let run = start(&owner, &["/attachments/note.md", "/attachments/plan.png"]).expect(200);
+    assert_eq!((&run["status"], &run["result"]), (&json!("COMPLETED"), &json!("I see.")), "{run}");
+    let id = text(&run["id"]);
+    let expected = [
+        part("text", "look"),
+        part("text", "[Attached: /attachments/note.md]"),
+        part("text", NOTE),
+        part("text", "[Attached: /attachments/plan.png]"),
+        part("image", "image/png"),
+    ];
+    assert_eq!(shown(&owner, &id), expected);
+    let events = owner.get(&format!("/api/v1/runs/{id}/events")).expect(200);
+    let files = json!([
+        {"path": "/attachments/note.md", "media_type": "text/plain"},
+        {"path": "/attachments/plan.png", "media_type": "image/png"},
+    ]);
+    assert_eq!(events["data"][0]["data"]["attachments"], files);
+    // What is said instead comes with the same files.
+    let edit = format!("/api/v1/runs/{id}/edit?wait=60");
+    let edited = owner.post(&edit, json!({"new_user_message": "look again"})).expect(200);
+    assert_eq!(shown(&owner, &text(&edited["id"]))[1..], expected[1..]);
+}
+
+#[test]
+fn what_no_model_can_be_shown_is_refused_and_nothing_is_started() {
+    let server = Server::start(house());
+    let owner = server.owner();
+    put(&owner, "welcome", "data.bin", b"\x00\x01\x02");
+    put(&owner, "welcome", "long.txt", "x".repeat(200_000).as_bytes());
+    let why = |reply: Reply| text(&reply.refuses(422, "validation_failed")["detail"]);
+    let binary = why(start(&owner, &["/attachments/data.bin"]));
+    assert!(binary.contains("`/attachments/data.bin` is neither text nor a picture"), "{binary}");
+    let long = why(start(&owner, &["/attachments/long.txt"]));
+    assert!(long.contains("the agent reads it in pieces"), "{long}");
+    let many = why(start(&owner, &["/attachments/data.bin"; 9]));
+    assert!(many.contains("at most 8 files"), "{many}");
+    start(&owner, &["/attachments/nothing.md"]).refuses(404, "not_found");
+    assert_eq!(owner.get("/api/v1/runs").expect(200)["data"], json!([]));
+    assert_eq!(owner.get("/api/v1/chats").expect(200)["data"], json!([]));
+}
+
+#[test]
+fn a_model_that_is_known_to_be_blind_is_not_shown_a_picture() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    put(&owner, "welcome", "plan.png", PICTURE);
+    let refused = start(&owner, &["/attachments/plan.png"]).refuses(422, "validation_failed");
+    assert!(text(&refused["detail"]).contains("The model `demo/guide` cannot see pictures"), "{refused}");
+    assert_eq!(owner.get("/api/v1/runs").expect(200)["data"], json!([]));
+}
+
+#[test]
+fn a_file_of_the_command_line_comes_with_the_task_here_and_at_a_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("plan.png");
+    std::fs::write(&file, PICTURE).unwrap();
+    let command = ["run", "guide", "look", "--json", "--attach", file.to_str().unwrap()];
+    let alone = house();
+    let server = Server::start(house());
+    for (house, expected) in [(&alone, "/attachments/plan.png"), (&server.house, "/attachments/plan.png")] {
+        for _ in 0..2 {
+            let done = house.adjutant(&command);
+            assert_eq!(done.code, Some(0), "{done}");
+            let files = json!([{"path": expected, "media_type": "image/png"}]);
+            let started = done.events().into_iter().find(|event| event["event"] == "interaction_started").unwrap();
+            assert_eq!(started["data"]["attachments"], files, "{started}");
+        }
+        assert_eq!(std::fs::read(house.note("attachments/plan.png")).unwrap(), PICTURE);
+    }
+    // Another file of that name leaves the first one alone.
+    std::fs::write(&file, [PICTURE, b"!"].concat()).unwrap();
+    for house in [&alone, &server.house] {
+        let done = house.adjutant(&command);
+        assert_eq!(done.code, Some(0), "{done}");
+        assert_eq!(std::fs::read(house.note("attachments/plan.png")).unwrap(), PICTURE);
+        let kept = std::fs::read_dir(house.note("attachments")).unwrap().count();
+        assert_eq!(kept, 2, "{done}");
+    }
+}
+
+#[test]
+fn what_comes_from_outside_makes_a_run_untrusted_and_a_note_of_the_house_does_not() {
+    let server = super::flow::server();
+    let owner = server.owner();
+    put(&owner, "welcome", "note.md", NOTE.as_bytes());
+    for (path, labels) in [("/attachments/note.md", json!(["private", "untrusted"])), ("/todo.md", json!(["private"]))]
+    {
+        let body = json!({"agent_id": "guide", "input": "write", "notebook_id": "welcome",
+            "attachments": [{"path": path}]});
+        let run = owner.post("/api/v1/runs?wait=60", body).expect(200);
+        let card = owner.get(&format!("/api/v1/approvals/{}", text(&run["pending_approvals"][0]))).expect(200);
+        assert_eq!(card["labels"], labels, "{path}: {card}");
+    }
+}
