@@ -12,7 +12,7 @@ ARGS ?=
 # How long the chaos lasts.
 MINUTES ?= 30
 
-.PHONY: help run test test-long chaos check bench ui openapi fmt clean
+.PHONY: help run test test-long test-real chaos check bench ui openapi fmt clean
 .PHONY: ui-packages check-fmt check-clippy check-tidy check-deny check-ui
 
 help: ## list the targets
@@ -27,6 +27,9 @@ test: ## everything a change must pass; installs what is missing (about 25 minut
 
 test-long: ## the slow rest: ignored tests in release, the API fuzzed, every screen measured, mutants of the core
 	@scripts/test-long
+
+test-real: ## whole runs with a small real model, directly and through a LiteLLM proxy; fetches Python packages once
+	@scripts/test-real
 
 chaos: ## three nodes on a PostgreSQL that is treated badly, for MINUTES (30), with a table at the end
 	ADJUTANT_CHAOS_MINUTES=$(MINUTES) scripts/with-postgres cargo test -p adjutant --features faults --test cluster chaos -- --nocapture
