@@ -16,18 +16,10 @@ use crate::engine::{Engine, lock};
 use crate::error::EngineError;
 use crate::live::Relay;
 use crate::log::{Recorded, decode};
+use crate::spoken::{Piece, Spoken};
 
 /// Events read from the log at a time.
 const PAGE: u32 = 256;
-
-/// A live piece of an answer. It has no place in the log: the durable event replaces it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Piece {
-    /// The turn it belongs to.
-    pub turn: u32,
-    /// The piece.
-    pub delta: Delta,
-}
 
 /// What a reader of a run sees.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,10 +30,12 @@ pub enum FeedItem {
     Piece(Piece),
 }
 
-/// Who listens to which run. A run that nobody follows costs nothing here.
+/// Who listens to which run.
 #[derive(Default)]
 pub(crate) struct Feed {
     listeners: Mutex<HashMap<RunId, Vec<Weak<Line>>>>,
+    /// What is being said and is not in the log yet.
+    spoken: Mutex<HashMap<RunId, Spoken>>,
     /// Pieces that go to other nodes, and who wants those of others.
     pub(crate) relay: Relay,
 }
@@ -101,9 +95,43 @@ impl Feed {
         lock(&self.listeners).contains_key(&run)
     }
 
-    /// A piece of an answer, for whoever listens here.
-    pub(crate) fn piece(&self, run: RunId, piece: &Piece) {
+    /// The model that is asked here says something.
+    fn speak(&self, run: RunId, turn: u32, delta: Delta) -> Piece {
+        // Told under the same lock, so that pieces come in their order.
+        let mut spoken = lock(&self.spoken);
+        let entry = spoken.entry(run).or_insert_with(Spoken::here);
+        let piece = entry.place(turn, delta);
         self.tell(run, || Signal::Piece(piece.clone()));
+        piece
+    }
+
+    /// Another node says what its model said, for whoever listens here.
+    pub(crate) fn hear(&self, run: RunId, piece: &Piece) {
+        lock(&self.spoken).entry(run).or_default().take_in(piece);
+        self.tell(run, || Signal::Piece(piece.clone()));
+    }
+
+    /// What is being said in a run and is not in its log yet.
+    pub(crate) fn so_far(&self, run: RunId) -> Vec<Piece> {
+        lock(&self.spoken).get(&run).map(Spoken::so_far).unwrap_or_default()
+    }
+
+    /// The same, of a model that is asked here.
+    pub(crate) fn said_here(&self, run: RunId) -> Vec<Piece> {
+        lock(&self.spoken).get(&run).filter(|spoken| spoken.own).map(Spoken::so_far).unwrap_or_default()
+    }
+
+    /// A call of the model is over, or begins afresh.
+    fn silence(&self, run: RunId) {
+        lock(&self.spoken).remove(&run);
+    }
+
+    /// What was said in a turn is in the log.
+    fn answered(&self, run: RunId, turn: u32) {
+        let mut spoken = lock(&self.spoken);
+        if spoken.get(&run).is_some_and(|spoken| spoken.turn() <= turn) {
+            spoken.remove(&run);
+        }
     }
 
     /// Forgets those who went away.
@@ -113,6 +141,11 @@ impl Feed {
             lines.retain(|line| line.strong_count() > 0);
             if lines.is_empty() {
                 listeners.remove(&run);
+                drop(listeners);
+                let mut spoken = lock(&self.spoken);
+                if spoken.get(&run).is_some_and(|spoken| !spoken.own) {
+                    spoken.remove(&run);
+                }
             }
         }
     }
@@ -140,12 +173,19 @@ impl Feed {
 impl Engine {
     /// Where the model's live pieces go.
     pub(crate) fn pieces(&self, run: RunId, turn: u32) -> DeltaSink {
-        let engine = self.clone();
+        let call = Speaking { engine: self.clone(), run };
+        self.feed().silence(run);
         DeltaSink::new(move |delta| {
-            let piece = Piece { turn, delta };
-            engine.feed().piece(run, &piece);
-            engine.feed().relay.say(run, &piece);
+            let feed = call.engine.feed();
+            let piece = feed.speak(call.run, turn, delta);
+            feed.relay.say(call.run, &piece);
         })
+    }
+
+    /// What is being said in a run and is not in its log yet, as far as it is known here.
+    #[must_use]
+    pub fn so_far(&self, run: RunId) -> Vec<Piece> {
+        self.feed().so_far(run)
     }
 
     /// Follows a run from an event on: first what is in the log, then what comes. Ends after the run's last event.
@@ -163,6 +203,18 @@ impl Engine {
             stale: true,
             answered: 0,
         }
+    }
+}
+
+/// A call of a model, for as long as it may say something.
+struct Speaking {
+    engine: Engine,
+    run: RunId,
+}
+
+impl Drop for Speaking {
+    fn drop(&mut self) {
+        self.engine.feed().silence(self.run);
     }
 }
 
@@ -190,7 +242,10 @@ impl Follower {
             if let Some(recorded) = self.ready.pop() {
                 self.after = recorded.seq;
                 match &recorded.event {
-                    Event::ModelAnswered(body) => self.answered = body.turn,
+                    Event::ModelAnswered(body) => {
+                        self.answered = body.turn;
+                        self.engine.feed().answered(self.run, body.turn);
+                    }
                     Event::RunEnded(_) => self.over = true,
                     _ => {}
                 }
@@ -277,6 +332,7 @@ mod tests {
         }
         assert!(seen.iter().all(|item| matches!(item, FeedItem::Event(_))) && !seen.is_empty(), "{seen:?}");
         late(2);
+        assert_eq!(agent.engine().so_far(run.id), [], "a call that is over says nothing");
         assert!(matches!(follower.next().await, Ok(Some(FeedItem::Piece(Piece { turn: 2, .. })))));
     }
 }

@@ -29,6 +29,7 @@ mod recovery;
 mod replay;
 mod service;
 mod spending;
+mod spoken;
 mod toolbox;
 mod trace;
 mod worker;
@@ -50,7 +51,7 @@ pub use engine::{Engine, Parts};
 pub use env::{Env, FromParts, Source};
 pub use error::EngineError;
 pub use export::{ExportProblem, Verified, verify_export};
-pub use feed::{FeedItem, Follower, Piece};
+pub use feed::{FeedItem, Follower};
 pub use handles::OpenNotebook;
 pub use log::Recorded;
 pub use meter::{BUCKETS_MS, Meter, Numbers, Times, ToolNumbers};
@@ -64,5 +65,6 @@ pub use service::{
     Secret, SeenMessage, SeenPart, SeenRequest, SeenSizes, SignIn, Spent, StartRun, TokenAsk, UndoMode, UndoOutcome,
     UndoReport, UndoneFile, UnknownWord, UsageLine, Via, WhenBusy, Wish, WorkspaceChange, attachment_name, templates,
 };
+pub use spoken::Piece;
 pub use trace::{Collector, RequestTrace, Tracing, trace_of};
 pub use worker::{Attendance, Worker};

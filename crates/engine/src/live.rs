@@ -13,7 +13,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 
 use crate::engine::{Engine, lock};
-use crate::feed::Piece;
+use crate::spoken::{Piece, units};
 
 /// How long a node is told of a run's pieces after it asked for them.
 const WATCHED: Duration = Duration::from_secs(30);
@@ -26,8 +26,8 @@ const SETTLE: Duration = Duration::from_millis(50);
 /// Bytes of text in one note.
 const NOTE: usize = 2_000;
 
-/// One stretch of an answer: the turn, whether it is reasoning, and the text.
-type Said = (u32, bool, String);
+/// One stretch of an answer: the turn, whether it is reasoning, where it begins, and the text.
+type Said = (u32, bool, usize, String);
 
 /// What is asked for and what is to be sent.
 #[derive(Default)]
@@ -50,15 +50,22 @@ impl Relay {
         if until.is_none_or(|until| until < Instant::now()) {
             return;
         }
+        self.put(run, piece);
+    }
+
+    fn put(&self, run: RunId, piece: &Piece) {
         let (thinking, text) = match &piece.delta {
             Delta::Text(text) => (false, text),
             Delta::Thinking(text) => (true, text),
         };
         let mut outgoing = lock(&self.outgoing);
         let said = outgoing.entry(run).or_default();
-        match said.last_mut().filter(|last| (last.0, last.1) == (piece.turn, thinking) && last.2.len() < NOTE / 2) {
-            Some(last) => last.2.push_str(text),
-            None => said.push((piece.turn, thinking, text.clone())),
+        let goes_on = |(turn, form, at, said): &&mut Said| {
+            (*turn, *form) == (piece.turn, thinking) && said.len() < NOTE / 2 && *at + units(said) == piece.at
+        };
+        match said.last_mut().filter(goes_on) {
+            Some(last) => last.3.push_str(text),
+            None => said.push((piece.turn, thinking, piece.at, text.clone())),
         }
         drop(outgoing);
         self.said.notify_one();
@@ -78,14 +85,19 @@ async fn hear(engine: &Engine) {
                 let mut watched = lock(&engine.feed().relay.watched);
                 let now = Instant::now();
                 watched.retain(|_, until| *until >= now);
-                watched.insert(run, now + WATCHED);
+                let is_new = watched.insert(run, now + WATCHED).is_none();
+                drop(watched);
+                if is_new {
+                    let relay = &engine.feed().relay;
+                    engine.feed().said_here(run).iter().for_each(|piece| relay.put(run, piece));
+                }
             }
             Ok(Live::Said { workspace, run, sealed }) if engine.feed().is_followed(run) => {
                 // What does not open or cannot be read is only live: the log has the whole.
                 let Ok(bytes) = engine.store().open_note(workspace, run, sealed).await else { continue };
-                let Ok((turn, thinking, text)) = serde_json::from_slice::<Said>(&bytes) else { continue };
+                let Ok((turn, thinking, at, text)) = serde_json::from_slice::<Said>(&bytes) else { continue };
                 let delta = if thinking { Delta::Thinking(text) } else { Delta::Text(text) };
-                engine.feed().piece(run, &Piece { turn, delta });
+                engine.feed().hear(run, &Piece { turn, at, delta });
             }
             Ok(Live::Said { .. }) | Err(RecvError::Lagged(_)) => {}
             Err(RecvError::Closed) => return,
@@ -120,7 +132,7 @@ async fn send(engine: &Engine) {
 }
 
 /// Parts of a text that fit into a note each, even where every letter is written as an escape.
-fn cut((turn, thinking, text): Said) -> Vec<Said> {
+fn cut((turn, thinking, mut at, text): Said) -> Vec<Said> {
     let mut parts = vec![String::new()];
     for letter in text.chars() {
         match parts.last_mut().filter(|part| part.len() + letter.len_utf8() <= NOTE / 4) {
@@ -128,7 +140,12 @@ fn cut((turn, thinking, text): Said) -> Vec<Said> {
             None => parts.push(letter.to_string()),
         }
     }
-    parts.into_iter().map(|part| (turn, thinking, part)).collect()
+    let placed = parts.into_iter().map(|part| {
+        let from = at;
+        at += units(&part);
+        (turn, thinking, from, part)
+    });
+    placed.collect()
 }
 
 async fn ask(engine: &Engine) {
@@ -159,8 +176,13 @@ mod tests {
     #[test]
     fn a_long_text_is_cut_into_notes_that_fit_and_loses_nothing() {
         let text = "\u{1}süß ".repeat(3_000);
-        let parts = cut((3, false, text.clone()));
+        let parts = cut((3, false, 7, text.clone()));
         assert!(parts.iter().all(|part| serde_json::to_vec(part).unwrap().len() < 3_500), "{}", parts.len());
-        assert_eq!(parts.into_iter().map(|(_, _, part)| part).collect::<String>(), text);
+        let mut next = 7;
+        for (_, _, at, part) in &parts {
+            assert_eq!(*at, next);
+            next += units(part);
+        }
+        assert_eq!(parts.into_iter().map(|(_, _, _, part)| part).collect::<String>(), text);
     }
 }

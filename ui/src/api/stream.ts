@@ -9,8 +9,6 @@ export interface Follow {
   /** The last event that is already known. */
   after?: number
   onEvent: (event: WireEvent) => void
-  /** Called when a connection begins: live text from before it is void. */
-  onOpen?: () => void
   onLost?: () => void
   signal: AbortSignal
   /** How long to wait before the n-th try; tests make it short. */
@@ -39,7 +37,6 @@ export async function follow(options: Follow): Promise<void> {
       if (last > 0) headers['last-event-id'] = String(last)
       const response = await send('get', options.url, { signal: options.signal }, headers)
       if (response.status === 204) return
-      options.onOpen?.()
       await read(response, seen)
     } catch (error) {
       if (options.signal.aborted) return

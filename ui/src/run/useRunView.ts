@@ -3,8 +3,7 @@ import { onScopeDispose, ref, shallowRef, watch, type Ref } from 'vue'
 import { addressOf, get } from '../api/client'
 import { follow } from '../api/stream'
 import type { Page, WireEvent } from '../api/types'
-import { emptyView, fold, hasEnded, markGap, resumeLive, type RunView } from './view'
-import { leaveUnfinished, takeUnfinished } from './unfinished'
+import { emptyView, fold, hasEnded, type RunView } from './view'
 
 const PAGE = 200
 const DRAW_MS = 30
@@ -66,8 +65,6 @@ export function useRunView(id: Ref<string>): FollowedRun {
     isLoaded.value = false
     try {
       await readAll(run, signal)
-      const left = takeUnfinished(run)
-      if (left) resumeLive(state, left)
       drawNow()
       isLoaded.value = true
       if (hasEnded(state.status)) return
@@ -75,7 +72,6 @@ export function useRunView(id: Ref<string>): FollowedRun {
         url: addressOf('/runs/{run}/events', { run }),
         after: state.lastSeq,
         signal,
-        onOpen: () => markGap(state),
         onEvent: take,
       })
     } catch (error) {
@@ -84,10 +80,7 @@ export function useRunView(id: Ref<string>): FollowedRun {
   }
 
   watch(id, (run) => run && void begin(run), { immediate: true })
-  const onLeave = (): void => leaveUnfinished(state)
-  addEventListener('pagehide', onLeave)
   onScopeDispose(() => {
-    removeEventListener('pagehide', onLeave)
     leave.abort()
     clearTimeout(drawing)
   })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { WireEvent } from '../api/types'
-import { emptyView, fold, markGap, openQuestions, resumeLive } from './view'
+import { emptyView, fold, openQuestions } from './view'
 
 const at = (id: number, event: string, data: Record<string, unknown> = {}): WireEvent => ({ event, id, data })
 const live = (event: string, data: Record<string, unknown>): WireEvent => ({ event, data })
@@ -19,7 +19,7 @@ describe('the view of a run', () => {
   })
 
   it('replaces what was written live by the durable answer', () => {
-    const view = viewOf([at(1, 'interaction_started'), live('answer_delta', { delta: 'Hel' }), live('answer_delta', { delta: 'lo' })])
+    const view = viewOf([at(1, 'interaction_started'), live('answer_delta', { at: 0, delta: 'Hel' }), live('answer_delta', { at: 3, delta: 'lo' })])
     expect(view.live).toBe('Hello')
     fold(view, at(4, 'answer', { content: 'Hello.' }))
     expect([view.live, view.answer]).toEqual(['', 'Hello.'])
@@ -33,26 +33,23 @@ describe('the view of a run', () => {
     expect(view.live).toBe('')
   })
 
-  it('keeps live text over a new connection and shows where a part may be missing', () => {
-    const view = viewOf([live('answer_delta', { turn: 1, delta: 'one two' })])
-    markGap(view)
-    expect(view.live).toBe('one two')
-    fold(view, live('answer_delta', { turn: 1, delta: 'four' }))
-    fold(view, live('answer_delta', { turn: 1, delta: ' five' }))
-    expect(view.live).toBe('one two … four five')
-    markGap(view)
-    fold(view, live('answer_delta', { turn: 2, delta: 'next' }))
+  it('puts live text where it belongs, however often it comes', () => {
+    const piece = (at: number, delta: string, turn = 1): WireEvent => live('answer_delta', { turn, at, delta })
+    const view = viewOf([piece(0, 'one '), piece(4, 'two')])
+    fold(view, piece(0, 'one two th'))
+    fold(view, piece(4, 'two'))
+    fold(view, piece(7, ' three'))
+    expect(view.live).toBe('one two three')
+    fold(view, piece(0, 'next', 2))
     expect(view.live).toBe('next')
   })
 
-  it('shows what was being written again after the page was loaded anew, unless the run has gone on', () => {
-    const left = { lastSeq: 1, live: 'one two', liveThinking: '', liveTurn: 1 }
-    const view = viewOf([at(1, 'interaction_started')])
-    resumeLive(view, left)
-    expect(view.live).toBe('one two')
-    const later = viewOf([at(1, 'interaction_started'), at(4, 'answer', { content: 'All.' })])
-    resumeLive(later, left)
-    expect(later.live).toBe('')
+  it('shows that something was missed, until the whole comes', () => {
+    const view = viewOf([live('answer_delta', { turn: 1, at: 9, delta: 'four' }), live('answer_delta', { turn: 1, at: 13, delta: ' five' })])
+    expect(view.live).toBe('… four five')
+    fold(view, live('answer_delta', { turn: 1, at: 0, delta: 'one two four five' }))
+    fold(view, live('answer_delta', { turn: 1, at: 17, delta: '!' }))
+    expect(view.live).toBe('one two four five!')
   })
 
   it('waits while a question is open and goes on when it is answered', () => {

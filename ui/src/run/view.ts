@@ -76,8 +76,8 @@ export interface RunView {
   liveThinking: string
   /** The turn it belongs to. */
   liveTurn: number
-  /** Whether something of it may have been missed: a connection that begins gets only what comes after. */
-  hasGap: boolean
+  /** Where each of the two begins in its turn: beyond 0 when its start was not heard. */
+  liveFrom: { live: number; liveThinking: number }
   cost: number
   usage: TokenUsage | null
   filesModified: string[]
@@ -100,7 +100,7 @@ export function emptyView(id: string): RunView {
     live: '',
     liveThinking: '',
     liveTurn: 0,
-    hasGap: false,
+    liveFrom: { live: 0, liveThinking: 0 },
     cost: 0,
     usage: null,
     filesModified: [],
@@ -111,6 +111,8 @@ const ENDED: readonly RunStatus[] = ['COMPLETED', 'FAILED', 'CANCELLED']
 export const hasEnded = (status: RunStatus): boolean => ENDED.includes(status)
 
 const MICRO = 1_000_000
+/** Stands for live text that was not heard. */
+const MISSED = '… '
 type Data = Record<string, unknown>
 const text = (data: Data, name: string): string => (typeof data[name] === 'string' ? (data[name] as string) : '')
 const maybe = (data: Data, name: string): string | null => (typeof data[name] === 'string' ? (data[name] as string) : null)
@@ -121,18 +123,7 @@ const list = (data: Data, name: string): string[] => (Array.isArray(data[name]) 
 export function dropLive(view: RunView): void {
   view.live = ''
   view.liveThinking = ''
-  view.hasGap = false
-}
-/** A connection began: what was live stays until something durable replaces it, and shows where a part is missing. */
-export function markGap(view: RunView): void {
-  view.hasGap = view.live !== '' || view.liveThinking !== ''
-}
-
-/** What is being written and what it follows, to be shown again after the page was loaded anew. */
-export type Unfinished = Pick<RunView, 'lastSeq' | 'live' | 'liveThinking' | 'liveTurn'>
-/** Shows it again, unless the run has gone on. */
-export function resumeLive(view: RunView, { lastSeq, ...live }: Unfinished): void {
-  if (view.lastSeq === lastSeq) Object.assign(view, live)
+  view.liveFrom = { live: 0, liveThinking: 0 }
 }
 
 /** Adds one event. An event that is already in is left out, so that coming back never doubles anything. */
@@ -148,10 +139,18 @@ function foldLive(view: RunView, event: string, data: Data): void {
   if (event !== 'answer_delta' && event !== 'thinking_delta') return
   const field = event === 'answer_delta' ? 'live' : 'liveThinking'
   if (number(data, 'turn') !== view.liveTurn) dropLive(view)
-  if (view.hasGap && view[field]) view[field] += ' … '
-  view.hasGap = false
   view.liveTurn = number(data, 'turn')
-  view[field] += text(data, 'delta')
+  const at = number(data, 'at')
+  const place = at - (at === 0 ? 0 : view.liveFrom[field])
+  const known = view[field]
+  if (place >= 0 && place <= known.length) {
+    if (at === 0) view.liveFrom[field] = 0
+    view[field] = known.slice(0, place) + text(data, 'delta')
+  } else {
+    // What comes before was not heard.
+    view.liveFrom[field] = at - MISSED.length
+    view[field] = MISSED + text(data, 'delta')
+  }
 }
 
 function foldDurable(view: RunView, event: string, seq: number, data: Data): void {

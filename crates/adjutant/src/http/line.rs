@@ -11,9 +11,10 @@ use adjutant_core::message::Delta;
 use adjutant_core::run::event::{Event, ThoughtForm};
 use adjutant_engine::{Engine, EngineError, FeedItem, Follower, Piece, Recorded};
 use axum::body::Bytes;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::broadcast;
 
+use super::news::event;
 use crate::wire::{self, Texts};
 
 /// How often a line looks whether anybody is on it.
@@ -50,8 +51,10 @@ impl Lines {
         }
         let (line, receiver) = broadcast::channel(FEED_BACKLOG);
         lines.insert(run, line.clone());
+        let spoken =
+            engine.so_far(run).iter().find(|piece| matches!(piece.delta, Delta::Text(_))).map(|piece| piece.turn);
         let carrier =
-            Carrier { lines: self.clone(), engine: engine.clone(), workspace, run, line, after: head, spoken: None };
+            Carrier { lines: self.clone(), engine: engine.clone(), workspace, run, line, after: head, spoken };
         tokio::spawn(carrier.carry(engine.follow(workspace, run, head)));
         receiver
     }
@@ -120,7 +123,7 @@ impl Carrier {
                 if matches!(piece.delta, Delta::Text(_)) {
                     self.spoken = Some(piece.turn);
                 }
-                self.send(self.live(&piece));
+                self.send(Frame { seq: None, after: self.after, last: false, bytes: live(self.run, &piece) });
             }
             FeedItem::Event(recorded) => {
                 if let (Event::Thought(thought), Some(turn)) = (&recorded.event, self.spoken)
@@ -129,7 +132,8 @@ impl Carrier {
                 {
                     // What looked like the answer was said on the way to a call.
                     self.spoken = None;
-                    self.send(self.live_frame("turn_reset", &json!({"run_id": self.run, "turn": turn})));
+                    let bytes = event("turn_reset", &json!({"run_id": self.run, "turn": turn}));
+                    self.send(Frame { seq: None, after: self.after, last: false, bytes });
                 }
                 self.after = recorded.seq;
                 if let Some(frame) = frame(&self.engine, self.workspace, self.run, &recorded).await? {
@@ -140,23 +144,19 @@ impl Carrier {
         Ok(())
     }
 
-    fn live(&self, piece: &Piece) -> Frame {
-        let (name, text) = match &piece.delta {
-            Delta::Text(text) => ("answer_delta", text),
-            Delta::Thinking(text) => ("thinking_delta", text),
-        };
-        self.live_frame(name, &json!({"run_id": self.run, "turn": piece.turn, "delta": text}))
-    }
-
-    fn live_frame(&self, name: &str, data: &Value) -> Frame {
-        let bytes = Bytes::from(format!("event: {name}\ndata: {data}\n\n"));
-        Frame { seq: None, after: self.after, last: false, bytes }
-    }
-
     fn send(&self, frame: Frame) {
         // Nobody on the line is no error: it is looked at from time to time.
         let _ = self.line.send(frame);
     }
+}
+
+/// A live piece as it goes out. It says where it begins, so that one that comes twice changes nothing.
+pub(super) fn live(run: RunId, piece: &Piece) -> Bytes {
+    let (name, text) = match &piece.delta {
+        Delta::Text(text) => ("answer_delta", text),
+        Delta::Thinking(text) => ("thinking_delta", text),
+    };
+    event(name, &json!({"run_id": run, "turn": piece.turn, "at": piece.at, "delta": text}))
 }
 
 /// A durable event as it goes out; none when it is nobody's business but ours.

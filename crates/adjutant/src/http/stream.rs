@@ -22,7 +22,7 @@ use tokio::time::Interval;
 use super::door::{Access, Signed};
 use super::events::topic;
 use super::frame::overloaded;
-use super::line::{Frame, frame};
+use super::line::{Frame, frame, live};
 use super::news::event;
 use super::problem::Problem;
 use super::server::{Credential, Server};
@@ -140,6 +140,8 @@ pub(super) struct Reader {
     /// Up to here the log is read; beyond it the line tells.
     head: u64,
     receiver: broadcast::Receiver<Frame>,
+    /// What was said before they came and is not in the log yet.
+    so_far: Vec<Bytes>,
     ready: VecDeque<Bytes>,
     over: bool,
     recheck: Interval,
@@ -164,6 +166,7 @@ impl Reader {
         let receiver = server.lines.join(&server.engine, access.workspace, run, row.head.seq);
         // Whatever the line told before we joined it is in the log by now.
         let head = server.engine.run_row(access.workspace, run).await?.head.seq;
+        let so_far = server.engine.so_far(run).iter().map(|piece| live(run, piece)).collect();
         Ok(Some(Self {
             manner,
             server: server.clone(),
@@ -174,6 +177,7 @@ impl Reader {
             after,
             head,
             receiver,
+            so_far,
             ready: VecDeque::new(),
             over: false,
             recheck: every(RECHECK),
@@ -199,6 +203,10 @@ impl Reader {
                     tracing::warn!(run = %self.run, %error, "a stream ends; its reader comes back");
                     return None;
                 }
+                continue;
+            }
+            if !self.so_far.is_empty() {
+                self.ready.extend(std::mem::take(&mut self.so_far));
                 continue;
             }
             let closing = *self.closing.borrow_and_update();

@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 
 use super::requests::Undo;
 use super::state::{Back, Effect, Msg};
-use crate::cli::remote::{Item, Remote};
+use crate::cli::remote::{Heard, Item, Remote};
 use crate::failure::{Exit, Failure};
 
 /// Messages that wait to be taken in; whoever tells more waits.
@@ -151,7 +151,7 @@ impl Hand {
 
     /// Tells all that happens in a run, to its end.
     async fn follow(&self, run: &str) {
-        let (mut after, mut returns) = (0, 0);
+        let (mut after, mut returns, mut heard) = (0, 0, Heard::default());
         loop {
             match self.remote.follow(run, after).await {
                 Ok(None) => return,
@@ -159,7 +159,7 @@ impl Hand {
                     while let Some(item) = events.next().await {
                         match item {
                             Item::Event(event) if event.id > after => {
-                                (after, returns) = (event.id, 0);
+                                (after, returns, heard) = (event.id, 0, Heard::default());
                                 let is_last = event.event == "interaction_complete";
                                 self.say(Msg::Event(Box::new(event))).await;
                                 if is_last {
@@ -167,7 +167,11 @@ impl Hand {
                                 }
                             }
                             Item::Event(_) => {}
-                            Item::Piece(piece) => self.say(Msg::Piece(piece)).await,
+                            Item::Piece(piece) => {
+                                if let Some(new) = heard.fresh(piece) {
+                                    self.say(Msg::Piece(new)).await;
+                                }
+                            }
                         }
                     }
                 }

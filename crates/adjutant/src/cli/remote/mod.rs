@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 pub(super) use self::login::{Login, login};
-pub(super) use self::stream::Item;
+pub(super) use self::stream::{Heard, Item};
 pub(super) use self::visit::Visit;
 use super::Context;
 use super::find::{self, Edge, Meant};

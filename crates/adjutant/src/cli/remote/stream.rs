@@ -1,6 +1,7 @@
 //! Following a run at a server: its events as they come, in the server-sent form.
 
 use adjutant_core::message::Delta;
+use adjutant_engine::Piece;
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::BoxStream;
@@ -19,7 +20,38 @@ pub(in crate::cli) enum Item {
     /// A durable event.
     Event(WireEvent),
     /// A live piece.
-    Piece(Delta),
+    Piece(Piece),
+}
+
+/// How much of a turn was heard: what comes again after the connection broke is not shown twice.
+#[derive(Default)]
+pub(in crate::cli) struct Heard {
+    turn: u32,
+    text: usize,
+    thinking: usize,
+}
+
+impl Heard {
+    /// What is new of a piece.
+    pub(in crate::cli) fn fresh(&mut self, piece: Piece) -> Option<Delta> {
+        if piece.turn != self.turn {
+            *self = Self { turn: piece.turn, ..Self::default() };
+        }
+        let (have, text, form): (_, _, fn(String) -> Delta) = match piece.delta {
+            Delta::Text(text) => (&mut self.text, text, Delta::Text),
+            Delta::Thinking(text) => (&mut self.thinking, text, Delta::Thinking),
+        };
+        let mut place = piece.at;
+        let new: String = text
+            .chars()
+            .filter(|letter| {
+                place += letter.len_utf16();
+                place > *have
+            })
+            .collect();
+        *have = (*have).max(place);
+        (!new.is_empty()).then(|| form(new))
+    }
 }
 
 /// The events of a run, as they come.
@@ -76,10 +108,15 @@ fn item(block: &str) -> Option<Item> {
         }
     }
     let data: serde_json::Value = serde_json::from_str(&data).ok()?;
-    let delta = || data["delta"].as_str().unwrap_or_default().to_owned();
+    let piece = |form: fn(String) -> Delta| {
+        let number = |field: &str| data[field].as_u64().unwrap_or_default();
+        let delta = form(data["delta"].as_str().unwrap_or_default().to_owned());
+        let turn = u32::try_from(number("turn")).unwrap_or(u32::MAX);
+        Some(Item::Piece(Piece { turn, at: usize::try_from(number("at")).unwrap_or(usize::MAX), delta }))
+    };
     match (event, id) {
-        ("answer_delta", _) => Some(Item::Piece(Delta::Text(delta()))),
-        ("thinking_delta", _) => Some(Item::Piece(Delta::Thinking(delta()))),
+        ("answer_delta", _) => piece(Delta::Text),
+        ("thinking_delta", _) => piece(Delta::Thinking),
         (_, Some(id)) => Some(Item::Event(WireEvent { event: event.to_owned().into(), id, data })),
         (_, None) => None,
     }
@@ -98,9 +135,28 @@ mod tests {
             let mut events = Events { body: futures::stream::iter(pieces).boxed(), rest: Vec::new(), scanned: 0 };
             let Some(Item::Event(event)) = events.next().await else { panic!("cut at {cut}") };
             assert_eq!((event.id, &*event.event, event.text("content")), (3, "answer", "hé"), "cut at {cut}");
-            let Some(Item::Piece(Delta::Text(piece))) = events.next().await else { panic!("cut at {cut}") };
-            assert_eq!(piece, "x");
+            let Some(Item::Piece(piece)) = events.next().await else { panic!("cut at {cut}") };
+            assert_eq!(piece, Piece { turn: 0, at: 0, delta: Delta::Text("x".to_owned()) });
             assert!(events.next().await.is_none());
         }
+    }
+    #[test]
+    fn what_was_heard_before_the_connection_broke_is_not_shown_again() {
+        let mut heard = Heard::default();
+        let mut said = String::new();
+        let pieces = [
+            (1, 0, "hé 🙂"),
+            (1, 5, " you"),
+            (1, 0, "hé 🙂 you there"),
+            (1, 9, " there"),
+            (1, 15, "!"),
+            (2, 0, " Next"),
+        ];
+        for (turn, at, text) in pieces {
+            if let Some(Delta::Text(new)) = heard.fresh(Piece { turn, at, delta: Delta::Text(text.to_owned()) }) {
+                said.push_str(&new);
+            }
+        }
+        assert_eq!(said, "hé 🙂 you there! Next");
     }
 }

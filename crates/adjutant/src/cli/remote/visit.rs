@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::Remote;
-use super::stream::Item;
+use super::stream::{Heard, Item};
 use crate::cli::Context;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::prompt::{self, Answer, Held};
@@ -97,7 +97,7 @@ impl<'a> Visit<'a> {
         let mut tick = tokio::time::interval(TICK);
         let mut late = std::pin::pin!(sleep_until(self.deadline));
         let interrupt = self.interrupt.clone();
-        let mut returns = 0;
+        let (mut returns, mut heard) = (0, Heard::default());
         let report = loop {
             let next = async {
                 match &mut events {
@@ -110,13 +110,17 @@ impl<'a> Visit<'a> {
                 () = interrupt.heard() => return Ok(None),
                 item = next => match item {
                     Some(Item::Event(event)) => {
-                        returns = 0;
+                        (returns, heard) = (0, Heard::default());
                         self.show(&event);
                         if event.event == "interaction_complete" {
                             events = None;
                         }
                     }
-                    Some(Item::Piece(piece)) => self.screen.piece(&piece),
+                    Some(Item::Piece(piece)) => {
+                        if let Some(new) = heard.fresh(piece) {
+                            self.screen.piece(&new);
+                        }
+                    }
                     // The connection broke off: what was missed is in the log.
                     None if returns < RETURNS => {
                         returns += 1;

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::client::{Sent, Server, Stream};
+use super::flow::scripted;
 use crate::house::{House, text};
 
 /// Reads until something is told that is looked for; says what it was and what came before it.
@@ -101,4 +102,32 @@ fn a_page_of_somebody_who_was_taken_out_ends() {
     assert_eq!(told["reason"], "rights");
     server.owner().patch(&format!("/api/v1/users/{me}"), json!({"is_active": false})).expect(200);
     assert_eq!(stream.last(), None);
+}
+
+#[test]
+fn whoever_comes_in_the_middle_of_an_answer_is_told_its_beginning() {
+    let words = "one two three four five ".repeat(300);
+    let server = Server::start(scripted(&format!("- text: \"{words}\"\n  chunk: 4\n  pace_ms: 20\n")));
+    let owner = server.owner();
+    let run = owner.post("/api/v1/runs", json!({"agent_id": "guide", "input": "count"})).expect(202);
+    let path = format!("/api/v1/runs/{}/events", text(&run["id"]));
+    let piece_beyond =
+        |place: u64| move |event: &Sent| event.name == "answer_delta" && event.data["at"].as_u64() >= Some(place);
+    let mut first = owner.follow("GET", &path, None);
+    until(&mut first, piece_beyond(8));
+    // One who shares a line with others, and one who is alone on it.
+    for alone in [false, true] {
+        if alone {
+            drop(std::mem::replace(&mut first, owner.follow("GET", &path, None)));
+        }
+        let mut late = owner.follow("GET", &path, None);
+        let (so_far, before) = until(&mut late, piece_beyond(0));
+        assert!(before.iter().all(|event| event.id.is_some()), "live text comes after the log: {before:?}");
+        let said = text(&so_far["delta"]);
+        assert!(so_far["at"] == 0 && said.len() > 8 && words.starts_with(&said), "{so_far}");
+        let (next, _) = until(&mut late, piece_beyond(1));
+        let place = usize::try_from(next["at"].as_u64().unwrap()).unwrap();
+        assert!(place <= said.len() && words[place..].starts_with(&text(&next["delta"])), "{next} after {said}");
+    }
+    owner.post(&format!("/api/v1/runs/{}/cancel", text(&run["id"])), json!({})).expect(200);
 }

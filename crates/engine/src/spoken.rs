@@ -1,0 +1,129 @@
+//! What a model has said so far in a turn that is not over, and where each piece of it belongs. Whoever comes late is told all
+//! of it, and a piece that comes twice changes nothing.
+
+use adjutant_core::message::Delta;
+
+/// A live piece of an answer. It has no place in the log: the durable event replaces it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    /// The turn it belongs to.
+    pub turn: u32,
+    /// Where it begins in what is said in this turn (its text, or its reasoning), in UTF-16 units, as pages count.
+    pub at: usize,
+    /// The piece.
+    pub delta: Delta,
+}
+
+/// How long a text is where pages count.
+pub(crate) fn units(text: &str) -> usize {
+    text.chars().map(char::len_utf16).sum()
+}
+
+/// The turn that a run is in, as far as it was heard.
+#[derive(Debug, Default)]
+pub(crate) struct Spoken {
+    turn: u32,
+    text: Part,
+    thinking: Part,
+    /// Whether the model is asked here; what other nodes say is only kept for those who listen.
+    pub(crate) own: bool,
+}
+
+#[derive(Debug, Default)]
+struct Part {
+    said: String,
+    units: usize,
+}
+
+impl Spoken {
+    /// Nothing yet, of a model that is asked here.
+    pub(crate) fn here() -> Self {
+        Self { own: true, ..Self::default() }
+    }
+
+    /// The next piece, with its place.
+    pub(crate) fn place(&mut self, turn: u32, delta: Delta) -> Piece {
+        self.turn_to(turn);
+        let (part, text) = self.part(&delta);
+        let at = part.units;
+        part.push(text);
+        Piece { turn, at, delta }
+    }
+
+    /// A piece that has its place already. False when something before it is missing.
+    pub(crate) fn take_in(&mut self, piece: &Piece) -> bool {
+        self.turn_to(piece.turn);
+        let (part, text) = self.part(&piece.delta);
+        if piece.at == 0 {
+            *part = Part::default();
+        }
+        let follows = piece.at == part.units;
+        if follows {
+            part.push(text);
+        }
+        follows
+    }
+
+    /// All of it.
+    pub(crate) fn so_far(&self) -> Vec<Piece> {
+        let thinking = Delta::Thinking(self.thinking.said.clone());
+        let parts = [(self.thinking.units, thinking), (self.text.units, Delta::Text(self.text.said.clone()))];
+        let said = parts.into_iter().filter(|(units, _)| *units > 0);
+        said.map(|(_, delta)| Piece { turn: self.turn, at: 0, delta }).collect()
+    }
+
+    /// The turn it is of.
+    pub(crate) const fn turn(&self) -> u32 {
+        self.turn
+    }
+
+    fn turn_to(&mut self, turn: u32) {
+        if turn != self.turn {
+            *self = Self { turn, own: self.own, ..Self::default() };
+        }
+    }
+
+    fn part<'a>(&mut self, delta: &'a Delta) -> (&mut Part, &'a str) {
+        match delta {
+            Delta::Text(text) => (&mut self.text, text),
+            Delta::Thinking(text) => (&mut self.thinking, text),
+        }
+    }
+}
+
+impl Part {
+    fn push(&mut self, text: &str) {
+        self.said.push_str(text);
+        self.units += units(text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> Delta {
+        Delta::Text(text.to_owned())
+    }
+
+    #[test]
+    fn whoever_comes_late_hears_the_whole_turn_and_only_that() {
+        let mut spoken = Spoken::default();
+        spoken.place(1, text("old"));
+        let first = spoken.place(2, text("hé 🙂 "));
+        spoken.place(2, Delta::Thinking("hm".to_owned()));
+        let second = spoken.place(2, text("there"));
+        assert_eq!((first.at, second.at), (0, 6), "as many units as a page counts");
+        let told = spoken.so_far();
+        let thinking = Piece { turn: 2, at: 0, delta: Delta::Thinking("hm".to_owned()) };
+        assert_eq!(told, [thinking, Piece { turn: 2, at: 0, delta: text("hé 🙂 there") }]);
+
+        let mut heard = Spoken::default();
+        assert!(!heard.take_in(&second), "its beginning was not heard");
+        assert!(told.iter().all(|piece| heard.take_in(piece)), "the whole is heard afresh");
+        assert!(!heard.take_in(&second), "it is in the whole already");
+        let third = spoken.place(2, text("!"));
+        assert!(heard.take_in(&third));
+        assert_eq!(heard.so_far(), spoken.so_far());
+    }
+}
