@@ -40,6 +40,10 @@ pub const CONTEXT_BYTES: u64 = 400 * 1024;
 pub const APPROVAL_EXPIRY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Bytes of the schema of an answer: it is in the prompt of every call.
 pub const OUTPUT_SCHEMA_BYTES: usize = 16 * 1024;
+/// How often the schema of an answer may be applied to one place of it.
+pub const OUTPUT_SCHEMA_WEIGHT: u64 = 2_000;
+/// Regular expressions in the schema of an answer.
+pub const OUTPUT_SCHEMA_PATTERNS: usize = 50;
 /// How often a model is asked again for an answer that fits its schema.
 pub const OUTPUT_REPAIRS: usize = 2;
 /// How often a failed model call is tried in all.

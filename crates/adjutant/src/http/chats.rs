@@ -280,7 +280,7 @@ struct Message {
     #[serde(default)]
     #[schema(value_type = Option<String>)]
     when_busy: WhenBusy,
-    /// The JSON Schema that the answer has to fit; it is then in `output`, as JSON. At most 16 KiB.
+    /// The JSON Schema that the answer has to fit; `result` is then what it holds. At most 16 KiB.
     #[schema(value_type = Option<Object>)]
     output_schema: Option<Value>,
     /// Free fields, never shown to a model.

@@ -129,7 +129,7 @@ struct NewRun {
     max_cost_usd: Option<f64>,
     /// How freely it acts, if that is less than the agent may: `plan` only reads.
     autonomy: Option<Mode>,
-    /// The JSON Schema that the answer has to fit; it is then in `output`, as JSON. At most 16 KiB.
+    /// The JSON Schema that the answer has to fit; `result` is then what it holds. At most 16 KiB.
     #[schema(value_type = Option<Object>)]
     output_schema: Option<Value>,
     /// Free fields, never shown to a model.
@@ -233,7 +233,7 @@ enum RunOrMessage {
 /// The whole of a run, with where its events are.
 pub(super) async fn document(server: &Server, access: Access, run: RunId) -> Result<Value, Problem> {
     let report = server.engine.report(access.workspace, run).await?;
-    let mut shown = serde_json::to_value(&report).unwrap_or_default();
+    let mut shown = report.document();
     shown["workspace_id"] = json!(access.workspace);
     shown["event_stream"] = json!(format!("/api/v1/runs/{run}/events"));
     Ok(shown)

@@ -118,7 +118,7 @@ async fn get(
 /// What is to be set for a workspace; what is left out stays.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct Settings {
+struct WorkspaceSettings {
     /// Its name.
     name: Option<String>,
     /// IANA time zone of its days and months.
@@ -129,12 +129,12 @@ struct Settings {
 }
 
 /// Sets something for a whole workspace. It counts from the next step of every run on. For admins.
-#[utoipa::path(patch, operation_id = "change_workspace", path = "/workspaces/{workspace}", tag = "workspaces", params(("workspace" = String, Path, description = "Id or short name")), request_body = Settings, responses((status = 200, description = "The workspace", body = Workspace)))]
+#[utoipa::path(patch, operation_id = "change_workspace", path = "/workspaces/{workspace}", tag = "workspaces", params(("workspace" = String, Path, description = "Id or short name")), request_body = WorkspaceSettings, responses((status = 200, description = "The workspace", body = Workspace)))]
 async fn change(
     State(server): State<Server>,
     signed: Signed,
     Path(name): Path<String>,
-    Body(body): Body<Settings>,
+    Body(body): Body<WorkspaceSettings>,
 ) -> Result<Json<Workspace>, Problem> {
     let access = signed.workspace(&name, Role::Admin, Right::Admin)?;
     let change = WorkspaceChange { name: body.name, time_zone: body.time_zone, content_filter: body.content_filter };

@@ -1,9 +1,11 @@
 //! The form of an answer: which schemas can be asked for, and whether a text fits one. Pure.
 
+mod weight;
+
 use serde_json::Value;
 
 use crate::guard::arguments::Schema;
-use crate::limits::OUTPUT_SCHEMA_BYTES;
+use crate::limits::{OUTPUT_SCHEMA_BYTES, OUTPUT_SCHEMA_PATTERNS};
 
 /// Problems of an answer that are told to the model.
 const PROBLEMS: usize = 5;
@@ -22,6 +24,10 @@ pub fn check(schema: &Value) -> Result<String, String> {
     if text.len() > OUTPUT_SCHEMA_BYTES {
         return Err(format!("a schema of an answer is at most {OUTPUT_SCHEMA_BYTES} bytes long"));
     }
+    if patterns(schema) > OUTPUT_SCHEMA_PATTERNS {
+        return Err(format!("a schema of an answer has at most {OUTPUT_SCHEMA_PATTERNS} patterns"));
+    }
+    weight::check(schema)?;
     Schema::as_written(schema).map_err(|bad| bad.to_string())?;
     Ok(text)
 }
@@ -43,6 +49,22 @@ pub fn read(schema: &str, text: &str) -> Result<Value, String> {
         told.join("; ").chars().take(TOLD).collect::<String>()
     })?;
     Ok(value)
+}
+
+/// How many regular expressions it may hold, wherever they stand.
+fn patterns(schema: &Value) -> usize {
+    match schema {
+        Value::Object(fields) => fields.iter().fold(0, |count, (word, value)| {
+            let own = match (word.as_str(), value) {
+                ("pattern", _) => 1,
+                ("patternProperties", Value::Object(each)) => each.len(),
+                _ => 0,
+            };
+            count + own + patterns(value)
+        }),
+        Value::Array(items) => items.iter().map(patterns).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+    }
 }
 
 fn bare(text: &str) -> &str {

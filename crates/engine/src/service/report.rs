@@ -35,6 +35,7 @@ pub struct RunReport {
     /// The answer, or the last text.
     pub result: String,
     /// The answer as JSON, where it had to fit a schema.
+    #[serde(skip)]
     pub output: Option<serde_json::Value>,
     /// What went wrong.
     pub error: Option<ErrorReport>,
@@ -175,6 +176,18 @@ pub struct ModelCallReport {
     pub started_at: Time,
     /// How long it took.
     pub ms: u64,
+}
+
+impl RunReport {
+    /// The report as people and programs read it: an answer that had to fit a schema is what it holds.
+    #[must_use]
+    pub fn document(&self) -> serde_json::Value {
+        let mut document = serde_json::to_value(self).unwrap_or_default();
+        if let Some(output) = &self.output {
+            document["result"] = output.clone();
+        }
+        document
+    }
 }
 
 impl Engine {

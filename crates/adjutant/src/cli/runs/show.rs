@@ -54,7 +54,7 @@ pub(super) async fn execute(context: &Context, place: &Place, args: Args) -> Res
             let (engine, workspace) = (&instance.engine, instance.home.workspace);
             let report = engine.report(workspace, run).await?;
             let agent = engine.store().agent(workspace, report.agent_id).await?.map(|row| row.slug);
-            (serde_json::to_value(&report).unwrap_or_default(), agent.unwrap_or_default())
+            (report.document(), agent.unwrap_or_default())
         }
         Place::There(remote) => {
             let document = remote.get(&["runs", &remote.run_id(&args.run).await?], &[]).await?;
@@ -135,8 +135,12 @@ fn story(report: &Value, agent: &str, style: Style) -> Vec<String> {
     if let Some(next) = report["superseded_by"].as_str() {
         lines.push(style.dim(&format!("replaced by {next}")));
     }
-    if !word("result").is_empty() {
-        lines.extend([String::new(), clean(word("result"))]);
+    let result = match &report["result"] {
+        Value::String(text) => text.clone(),
+        held => serde_json::to_string_pretty(held).unwrap_or_default(),
+    };
+    if !result.is_empty() {
+        lines.extend([String::new(), clean(&result)]);
     }
     lines
 }

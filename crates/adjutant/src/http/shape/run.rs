@@ -20,10 +20,8 @@ pub(in crate::http) struct RunDocument {
     status: RunStatus,
     /// Whether it ended with an answer.
     success: bool,
-    /// The answer, or the last text.
-    result: String,
-    /// The answer as JSON, where it had to fit a schema.
-    output: Option<serde_json::Value>,
+    /// The answer, or the last text; where the answer had to fit a schema, what it holds.
+    result: serde_json::Value,
     error: Option<RunError>,
     /// Whether it was cancelled.
     aborted: bool,
