@@ -13,6 +13,7 @@ use adjutant_core::tool::{Category, Resource, Touch};
 
 use crate::driver::Driver;
 use crate::error::EngineError;
+use crate::service::ATTACHMENTS;
 
 impl Driver {
     /// Marks what a call is meant to leave behind, in the very append that announces it: nobody can read it unmarked. What is
@@ -83,8 +84,20 @@ impl Driver {
         if paths.is_empty() {
             // A search names no path: it looks through everything.
             paths.push("/".to_owned());
+            let files = self.engine.notebook(self.log.workspace, notebook).await?.files;
+            let folder = NotePath::parse(ATTACHMENTS).ok();
+            let brought = tokio::task::spawn_blocking(move || {
+                folder.is_some_and(|folder| files.list(&folder).is_ok_and(|listing| !listing.entries.is_empty()))
+            });
+            if brought.await.unwrap_or(true) {
+                return Ok(true);
+            }
         }
         for path in paths {
+            // What was brought from outside is nobody's own, whoever kept it there.
+            if NotePath::parse(&path).is_ok_and(|path| format!("{path}/").starts_with(ATTACHMENTS)) {
+                return Ok(true);
+            }
             let marks = self.engine.store().marks(self.log.workspace, notebook, &path).await?;
             if marks.is_empty() {
                 continue;

@@ -16,9 +16,10 @@ use super::start::StartRun;
 use crate::current::CurrentAgent;
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::log::texts;
 
 /// Where files from outside are kept: what is read from there is not the members' own.
-const FOLDER: &str = "/attachments/";
+pub(crate) const FOLDER: &str = "/attachments/";
 
 /// What came with a message.
 #[derive(Debug, Default)]
@@ -81,23 +82,52 @@ impl Engine {
         let mut all = Attached::default();
         for path in &ask.attachments {
             let place = NotePlace { workspace, notebook, path: read_path(path)? };
+            // One file has many spellings; what is recorded and looked at is the one the notebook knows.
+            let path = place.path.to_string();
+            if all.attachments.iter().any(|known| known.path == path) {
+                return Err(EngineError::Invalid(format!("`{path}` comes with the message twice")));
+            }
             let file = self.read_note(&place).await?;
             let untrusted = path.starts_with(FOLDER) || self.is_note_untrusted(&place, file.hash).await?;
             let labels = if untrusted { Labels::PRIVATE.join(Labels::UNTRUSTED) } else { Labels::PRIVATE };
             let (media_type, content) = match picture(&file.bytes) {
-                Some(kind) => (kind, image(path, &file.bytes)?),
+                Some(kind) => (kind, image(&path, &file.bytes)?),
                 None => {
-                    let text = text(path, &file.bytes)?;
+                    let text = text(&path, &file.bytes)?;
                     let (text, noted) = self.filter_prompt(workspace, ask.user, agent, text).await?;
                     all.filtered.extend(noted);
                     ("text/plain", text)
                 }
             };
             all.labels = all.labels.join(labels);
-            let (path, media_type) = (path.clone(), media_type.to_owned());
+            let media_type = media_type.to_owned();
             all.attachments.push(Attachment { path, media_type, content: Content::new(content), labels });
         }
         Ok(all)
+    }
+
+    /// What came with a message, as it may be said again: the filter may be another one by now.
+    pub(super) async fn attached_again(
+        &self,
+        workspace: WorkspaceId,
+        user: UserId,
+        agent: &CurrentAgent,
+        before: &[Attachment],
+    ) -> Result<(Vec<Attachment>, Vec<ContentFiltered>), EngineError> {
+        let missing: Vec<_> = before.iter().filter_map(|file| file.content.missing()).collect();
+        let loaded = texts(self.store(), workspace, &missing).await?;
+        let (mut files, mut filtered) = (before.to_vec(), Vec::new());
+        for file in &mut files {
+            if let Some(text) = file.content.missing().and_then(|hash| loaded.get(&hash)) {
+                file.content.fill(text);
+            }
+            if !file.is_image() {
+                let (text, noted) = self.filter_prompt(workspace, user, agent, &file.content.text()).await?;
+                file.content = Content::new(text);
+                filtered.extend(noted);
+            }
+        }
+        Ok((files, filtered))
     }
 }
 

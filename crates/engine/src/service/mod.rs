@@ -31,6 +31,7 @@ mod workspaces;
 pub use access::{
     Caller, Invited, Membership, Password, Right, Rights, Role, Secret, SignIn, TokenAsk, UnknownWord, Via,
 };
+pub(crate) use attach::FOLDER as ATTACHMENTS;
 pub use attach::attachment_name;
 pub use budgets::{BudgetReport, Spent};
 pub use choose::{Choice, ChosenBy};

@@ -188,6 +188,7 @@ impl Engine {
         let start = state.start.as_ref().ok_or_else(|| EngineError::not_found("run", run))?;
         let chat =
             self.store().chat(workspace, row.chat).await?.ok_or_else(|| EngineError::not_found("chat", row.chat))?;
+        let (attachments, noted) = self.attached_again(workspace, user, &agent, &start.attachments).await?;
         let plan = Plan {
             run: self.env().id(),
             waited: false,
@@ -197,8 +198,8 @@ impl Engine {
             agent: &agent,
             chat,
             message: Some(&message),
-            attachments: start.attachments.clone(),
-            filtered: filtered.into_iter().collect(),
+            attachments,
+            filtered: filtered.into_iter().chain(noted).collect(),
             base: start.base,
             labels: start.labels,
             supersedes: Some(run),

@@ -102,6 +102,29 @@ async fn what_an_untrusted_run_wrote_makes_whoever_reads_it_untrusted_until_a_me
 }
 
 #[tokio::test]
+async fn what_was_brought_from_outside_makes_whoever_reads_it_untrusted_however_it_is_found() {
+    let script = r#"
+- when: { turn: 2 }
+  text: done
+- when: { user: search }
+  calls: [{ name: search_content, arguments: { query: outside } }]
+- when: { user: spelled }
+  calls: [{ name: read_file, arguments: { path: "attachments/./a.md" } }]
+- when: { user: list }
+  calls: [{ name: list_files, arguments: { path: /attachments } }]
+- when: { user: other }
+  calls: [{ name: read_file, arguments: { path: /mine.md } }]
+- calls: [{ name: read_file, arguments: { path: /attachments/a.md } }]
+"#;
+    let stage = Stage::new(&[("/mine.md", "my own"), ("/attachments/a.md", "from outside")]);
+    let agent = stage.agent(script).autonomy(Autonomy::Full).build().await.unwrap();
+    for way in ["read", "spelled", "search", "list"] {
+        assert!(labels_after(&agent, way).await.untrusted, "{way}");
+    }
+    assert_eq!(labels_after(&agent, "other").await, Labels::PRIVATE);
+}
+
+#[tokio::test]
 async fn a_run_that_changes_a_part_of_a_marked_file_does_not_wash_the_mark_off() {
     let stage = Stage::new(&[]);
     let agent = agent(&stage).build().await.unwrap();
