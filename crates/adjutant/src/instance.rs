@@ -193,7 +193,10 @@ async fn open_store(config: &Config, env: &Env) -> Result<Store, Failure> {
     }
     opened.map_err(|error| {
         // A key that was made for a database that has another one would only mislead.
-        if let (StoreError::WrongKey, Some(path)) = (&error, &made) {
+        if let (StoreError::WrongKey, Some(path)) = (&error, &made)
+            // On a database that others open too, a real key may have taken its name meanwhile.
+            && matches!(config.database.value, Database::Sqlite)
+        {
             let _ = std::fs::remove_file(path);
         }
         error.into()

@@ -81,14 +81,20 @@ impl Next {
     /// # Errors
     /// When a file cannot be renamed.
     pub(crate) fn take_place(&self, env: &Env) -> Result<Option<PathBuf>, Failure> {
+        if !self.new.exists() {
+            // Somebody else was faster: it is where it belongs.
+            return Ok(None);
+        }
         let stamp = env.now().to_string().replace(':', "");
         let mut aside = self.old.clone().into_os_string();
         aside.push(format!(".until-{stamp}"));
         let aside = PathBuf::from(aside);
-        let was_there = self.old.exists();
-        if was_there {
-            std::fs::rename(&self.old, &aside).map_err(|error| super::unusable(&self.old, &error))?;
-        }
+        // Linked and then replaced by one rename: there is a key under its name at every moment.
+        let was_there = match std::fs::hard_link(&self.old, &aside) {
+            Ok(()) => true,
+            Err(error) if error.kind() == ErrorKind::NotFound => false,
+            Err(error) => return Err(super::unusable(&self.old, &error)),
+        };
         let put = std::fs::rename(&self.new, &self.old).and_then(|()| sync_folder(&self.old));
         put.map_err(|error| super::unusable(&self.old, &error))?;
         Ok(was_there.then_some(aside))

@@ -31,12 +31,15 @@ pub(super) async fn rotate(context: &Context, to: Option<&Path>) -> Result<Exit,
     }
     let instance = Instance::open(&config, "keys rotate --master").await?;
     let replaced = replace(&instance, next.as_ref(), to).await;
-    instance.close().await;
-    let count = replaced?;
-    let aside = match &next {
-        Some(next) => next.take_place(&adjutant_engine::Env::system())?,
-        None => None,
+    // Before the data directory is let go: whoever opens it next finds one key, and the right one.
+    let placed = match (&replaced, &next) {
+        (Ok(_), Some(next)) => next.take_place(instance.engine.env()).map_err(|failure| {
+            failure.hint("everything is sealed with the new key, which is in the file beside it that ends in .next: keep it; the next command puts it in its place")
+        }),
+        _ => Ok(None),
     };
+    instance.close().await;
+    let (count, aside) = (replaced?, placed?);
     let style = context.terminal.out;
     context.print(&json!({ "data_keys": count, "old_key": aside }), || {
         let done =
