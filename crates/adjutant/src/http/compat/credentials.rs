@@ -15,7 +15,7 @@ use utoipa_axum::routes;
 use super::super::agents::find_agent;
 use super::super::ask::{Body, Path};
 use super::super::door::{Access, Signed};
-use super::super::problem::Problem;
+use super::super::problem::{Kind, Problem};
 use super::super::server::Server;
 use crate::wire::Moment;
 
@@ -90,10 +90,22 @@ async fn set_credential(
     let access = signed.must(access, Role::Admin, Right::Admin)?;
     let key_name = body.key_name.trim();
     let known = kept(&server, access, &agent).await?.into_iter().find(|row| row.name == key_name);
+    let meant = provider(key_name, &agent)?;
     let row = match known {
+        // A key goes only to the hosts of its provider: one for another is another key.
+        Some(row) if row.provider != meant => {
+            return Err(Problem::new(
+                Kind::Conflict,
+                format!(
+                    "`{key_name}` is a key for {}, and the agent's model is one of {meant}. Nothing was kept.",
+                    row.provider
+                ),
+            )
+            .hint("delete the credential first, or name this one after its provider"));
+        }
         Some(row) => server.engine.rotate_key(access.workspace, access.user, row.id, &body.value).await?,
         None => {
-            let (owner, provider) = (KeyOwner::Agent(agent.id), provider(key_name, &agent)?);
+            let (owner, provider) = (KeyOwner::Agent(agent.id), meant);
             let new =
                 NewKey { owner, provider, name: key_name.to_owned(), value: body.value.clone(), hosts: Vec::new() };
             server.engine.add_key(access.workspace, access.user, new).await?

@@ -151,8 +151,18 @@ fn a_credential_of_an_agent_goes_in_and_never_comes_out() {
     let listed = owner.get(path);
     assert_eq!(listed.expect(200).as_array().unwrap().len(), 1);
     assert!(!listed.text.contains(secret) && !listed.text.contains("sk-"), "{listed:?}");
-    let unclear = owner.post(path, json!({"key_name": "api_key", "value": secret}));
-    assert!(unclear.status == 201 || unclear.status == 422, "{unclear:?}");
+    // Without a provider in its name it is for that of the model, and for no other.
+    let with_model = |model: &str| {
+        let tag = owner.get("/api/v1/agents/guide").headers["etag"].clone();
+        owner.with("if-match", &tag).patch("/api/v1/agents/guide", json!({"model": model})).expect(200);
+    };
+    let unnamed = |value: &str| owner.post(path, json!({"key_name": "api_key", "value": value}));
+    unnamed(secret).refuses(422, "validation_failed");
+    with_model("openai/gpt-x");
+    unnamed(secret).expect(201);
+    with_model("anthropic/claude-x");
+    unnamed("sk-ant-0123456789").refuses(409, "conflict");
+    assert_eq!(owner.delete(&format!("{path}/api_key")).status, 204);
     server
         .person("kim", "home", "write")
         .post(path, json!({"key_name": "x", "value": secret}))
