@@ -271,7 +271,7 @@ impl Config {
             lines.push(("allow_private".to_owned(), networks.join(", "), open.origin.clone()));
         }
         if let Some(traces) = &self.traces {
-            lines.push(("otlp_endpoint".to_owned(), traces.value.endpoint.clone(), traces.origin.clone()));
+            lines.push(("otlp_endpoint".to_owned(), traces.value.host(), traces.origin.clone()));
         }
         lines.push(("master key".to_owned(), self.key.value.to_string(), self.key.origin.clone()));
         lines.extend(

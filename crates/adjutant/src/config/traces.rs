@@ -16,6 +16,14 @@ pub(crate) struct Traces {
     pub(crate) service: String,
 }
 
+impl Traces {
+    /// The host they go to: what follows it may hold a secret.
+    pub(super) fn host(&self) -> String {
+        let (scheme, rest) = self.endpoint.split_once("://").unwrap_or_default();
+        format!("{scheme}://{}", rest.split(['/', '?', '#']).next().unwrap_or_default())
+    }
+}
+
 impl Reader<'_> {
     /// Where traces go; none unless somebody said so.
     pub(super) fn traces(&mut self) -> Option<Setting<Traces>> {
@@ -30,7 +38,7 @@ impl Reader<'_> {
             }
         }
         let host = place.value.strip_prefix("http://").or_else(|| place.value.strip_prefix("https://"));
-        if host.is_none_or(|rest| rest.is_empty() || rest.starts_with('/') || rest.contains('@')) {
+        if host.is_none_or(|rest| rest.is_empty() || rest.starts_with('/') || rest.contains(['@', '#'])) {
             // The address is not repeated: it may hold a password.
             self.problems.push(format!("{}: otlp_endpoint has to be {WANTED}", place.origin));
             return None;

@@ -10,8 +10,8 @@ use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig as _, WithHttpConfig as _};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::runtime::Tokio;
-use opentelemetry_sdk::trace::SdkTracerProvider;
 use opentelemetry_sdk::trace::span_processor_with_async_runtime::BatchSpanProcessor;
+use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
 
 use super::TRACER;
 use crate::error::EngineError;
@@ -55,6 +55,8 @@ impl Tracing {
         let provider = SdkTracerProvider::builder()
             .with_span_processor(BatchSpanProcessor::builder(exporter, Tokio).build())
             .with_resource(resource)
+            // Whether a run leaves a trace is not for whoever asks for it to say.
+            .with_sampler(Sampler::AlwaysOn)
             .build();
         let scope = InstrumentationScope::builder("adjutant").with_version(collector.version).build();
         let _ = TRACER.set(provider.tracer_with_scope(scope));
