@@ -19,6 +19,8 @@ export function isTyping(event: KeyboardEvent): boolean {
 
 /** Whether a press is a shortcut of one key: nothing held, nothing filled in, nothing open on top, and not switched off. */
 export function isSingleKey(event: KeyboardEvent): boolean {
+  // A key that is held down would answer what comes next before anybody has read it.
+  if (event.repeat) return false
   if (!singleKeys.value || event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return false
   return !document.querySelector('[role="dialog"],[role="menu"]')
 }
