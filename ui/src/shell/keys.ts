@@ -33,7 +33,8 @@ export function useKeys(onKey: (event: KeyboardEvent) => void): void {
 
 export function useGlobalKeys(): void {
   const router = useRouter()
-  let goAt = 0
+  // Before everything: a page that was only just opened has had no `g` yet.
+  let goAt = -Infinity
   useKeys((event) => {
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k') {
       event.preventDefault()
@@ -44,7 +45,7 @@ export function useGlobalKeys(): void {
     if (event.key === '?') {
       isHelpOpen.value = true
     } else if (event.timeStamp - goAt < GO_WITHIN_MS) {
-      goAt = 0
+      goAt = -Infinity
       const place = PLACES.find((place) => place.key === event.key)
       if (!place) return
       // The letter after `g` is not also a shortcut of the screen.
