@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, ChildStderr, Stdio};
+use std::process::{Child, Stdio};
+use std::sync::mpsc;
 
 use serde_json::{Value, json};
 
@@ -15,7 +16,8 @@ pub(crate) const OWNER: &str = "adj_the-owner-of-a-house-for-tests";
 /// A running server.
 pub(crate) struct Server {
     child: Child,
-    stderr: BufReader<ChildStderr>,
+    /// What it says to the person who started it. Read as it comes: a server whose words nobody takes stands still.
+    said: mpsc::Receiver<String>,
     pub(crate) house: House,
     pub(crate) address: String,
 }
@@ -47,8 +49,15 @@ impl Server {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.trim().strip_prefix("adjutant ready on http://").unwrap_or_else(|| panic!("{line}"));
-        let stderr = BufReader::new(child.stderr.take().unwrap());
-        Self { address: address.to_owned(), child, stderr, house }
+        let (tell, said) = mpsc::channel();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        std::thread::spawn(move || {
+            let mut line = String::new();
+            while stderr.read_line(&mut line).is_ok_and(|read| read > 0) {
+                let _ = tell.send(std::mem::take(&mut line));
+            }
+        });
+        Self { address: address.to_owned(), child, said, house }
     }
 
     /// The owner, with a token.
@@ -73,21 +82,15 @@ impl Server {
     /// Tells the server to stop, and what it told the person who started it.
     pub(crate) fn stop(mut self) -> (House, String) {
         signal("TERM", self.child.id());
-        let mut said = String::new();
-        self.stderr.read_to_string(&mut said).unwrap();
+        let said: String = self.said.iter().collect();
         assert_eq!(self.child.wait().unwrap().code(), Some(0), "{said}");
         (std::mem::replace(&mut self.house, House::new()), said)
     }
 
     /// Waits for a line that the server tells the person who started it.
     pub(crate) fn hear(&mut self, words: &str) -> String {
-        loop {
-            let mut line = String::new();
-            assert!(self.stderr.read_line(&mut line).unwrap() > 0, "`{words}` was never said");
-            if line.contains(words) {
-                return line;
-            }
-        }
+        let mut lines = self.said.iter();
+        lines.find(|line| line.contains(words)).unwrap_or_else(|| panic!("`{words}` was never said"))
     }
 
     pub(crate) fn terminate(&self) {
