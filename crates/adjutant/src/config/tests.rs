@@ -145,6 +145,9 @@ fn traces_go_nowhere_unless_somebody_says_where() {
         assert_eq!(place(&flags, &[off, (base, "http://a")]), None, "{off:?}");
     }
     let home = ("HOME", "/home/me");
+    let config = Config::load(&none, &env(&[home, (exact, "https://b:1/in?api_key=secret")])).unwrap();
+    let shown = format!("{:?}", config.shown());
+    assert!(shown.contains("https://b:1") && !shown.contains("secret"), "{shown}");
     let wrong = problems(&none, &[home, (base, "http://me:secret@a")]);
     assert!(
         wrong.len() == 1 && wrong[0].contains("otlp_endpoint has to be") && !wrong[0].contains("secret"),

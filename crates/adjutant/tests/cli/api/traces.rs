@@ -117,7 +117,8 @@ fn ask_and_approve(server: &Server) -> String {
     let owner = server.owner();
     let body = json!({"name": "Scribe", "can_create": true, "scope": {"notebooks": ["*"], "folders": ["/"]}});
     let agent = text(&owner.post("/api/v1/agents", body).expect(201)["id"]);
-    let caller = owner.with("traceparent", &format!("00-{TRACE}-{PARENT}-01"));
+    // Not recorded there; whether it is here is not for the caller to say.
+    let caller = owner.with("traceparent", &format!("00-{TRACE}-{PARENT}-00"));
     let asked = caller.post("/api/v1/runs?wait=60", json!({"agent_id": agent, "input": "note canary-4711"}));
     assert_eq!(asked.headers["x-request-id"], TRACE);
     let run = asked.expect(200);
