@@ -89,8 +89,10 @@ impl Next {
         let mut aside = self.old.clone().into_os_string();
         aside.push(format!(".until-{stamp}"));
         let aside = PathBuf::from(aside);
-        // Linked and then replaced by one rename: there is a key under its name at every moment.
-        let was_there = match std::fs::hard_link(&self.old, &aside) {
+        // Kept aside first and then replaced by one rename: there is a key under its name at every moment. Not every file
+        // system can link.
+        let kept = std::fs::hard_link(&self.old, &aside).or_else(|_| std::fs::copy(&self.old, &aside).map(drop));
+        let was_there = match kept {
             Ok(()) => true,
             Err(error) if error.kind() == ErrorKind::NotFound => false,
             Err(error) => return Err(super::unusable(&self.old, &error)),

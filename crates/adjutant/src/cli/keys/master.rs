@@ -44,14 +44,15 @@ pub(super) async fn rotate(context: &Context, to: Option<&Path>) -> Result<Exit,
     context.print(&json!({ "data_keys": count, "old_key": aside }), || {
         let done =
             style.good(&format!("✔ the master key is replaced; {count} keys of data are wrapped with the new one"));
-        let old = match &aside {
-            Some(path) => format!(
+        let old = match (&aside, to) {
+            (Some(path), _) => format!(
                 "= the old one is {}: backups made before need it; delete it when you have none",
                 path.display()
             ),
-            None => {
+            (None, Some(_)) => {
                 "= from now on: the new key in ADJUTANT_SECRET_KEY; keep the old one for backups made before".to_owned()
             }
+            (None, None) => "= the old one was gone already".to_owned(),
         };
         vec![done, style.dim(&old)]
     });
