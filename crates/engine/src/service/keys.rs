@@ -64,7 +64,9 @@ fn is_usable(row: &ProviderKeyRow, agent: Option<AgentId>, person: UserId) -> bo
     match row.kind.as_str() {
         "agent" => agent.is_some_and(|agent| row.subject == agent.to_string()),
         "person" => row.subject == person.to_string(),
-        _ => true,
+        "workspace" => true,
+        // A kind that a newer version made: not ours to use.
+        _ => false,
     }
 }
 
