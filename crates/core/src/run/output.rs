@@ -51,6 +51,12 @@ pub fn read(schema: &str, text: &str) -> Result<Value, String> {
     Ok(value)
 }
 
+/// What an answer holds that was found to fit when it was recorded: it is not judged a second time.
+#[must_use]
+pub fn held(text: &str) -> Option<Value> {
+    serde_json::from_str(bare(text)).ok()
+}
+
 /// How many regular expressions it may hold, wherever they stand.
 fn patterns(schema: &Value) -> usize {
     match schema {
@@ -86,6 +92,7 @@ mod tests {
         for text in ["{\"n\": 1}", " {\"n\": 1, \"more\": true}\n", "```json\n{\"n\": 1}\n```", "```\n{\"n\": 1}\n```"]
         {
             assert_eq!(read(&schema, text).unwrap()["n"], 1, "{text}");
+            assert_eq!(held(text).unwrap()["n"], 1, "{text}");
         }
         for (text, why) in
             [("Here: {\"n\": 1}", "not JSON alone"), ("{}", "\"n\""), ("{\"n\": \"x\"}", "at `/n`"), ("", "not JSON")]

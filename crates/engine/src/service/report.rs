@@ -222,11 +222,12 @@ impl Engine {
             agent_id: start.agent,
             status: state.status(),
             success: state.status() == Status::Completed,
+            // What did not fit its schema ended no run.
             output: start
                 .output_schema
                 .as_deref()
                 .filter(|_| state.status() == Status::Completed)
-                .and_then(|schema| output::read(schema, &result.text()).ok()),
+                .and_then(|_| output::held(&result.text())),
             result: result.text().into_owned(),
             error: state.error.as_ref().map(ErrorReport::of),
             aborted: state.status() == Status::Cancelled,
