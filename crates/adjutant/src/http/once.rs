@@ -70,9 +70,9 @@ async fn answer(
     let asked = fingerprint(signed.caller.via, &parts.method, &parts.uri.to_string(), &body);
     let (user, store, now) = (signed.caller.user, server.engine.store(), server.engine.env().now());
     let oldest = Time::from_millis(now.millis() - KEPT_MILLIS);
-    match store.take_key(user, key, asked, now, oldest).await? {
+    match store.take_key(user, key, (server.engine.node(), asked), now, oldest).await? {
         Reply::New => {}
-        Reply::Taken { request } | Reply::Answered { request, .. } if request != asked => {
+        Reply::Taken { request } | Reply::Lost { request } | Reply::Answered { request, .. } if request != asked => {
             return Err(Problem::new(
                 Kind::IdempotencyMismatch,
                 "This Idempotency-Key was sent with another request. Nothing was done.",
@@ -82,24 +82,36 @@ async fn answer(
         Reply::Taken { .. } => {
             let text =
                 "The first request with this Idempotency-Key is not answered yet. It was not done a second time.";
-            return Err(Problem::new(Kind::InFlight, text)
-                .hint("send it again in a moment; if the server stopped in between, look whether it was done"));
+            return Err(Problem::new(Kind::InFlight, text).hint("send it again in a moment"));
+        }
+        Reply::Lost { .. } => {
+            let text = "The server stopped before it answered the first request with this Idempotency-Key. Whether it was \
+                        carried out is not known; it was not done a second time.";
+            return Err(Problem::new(Kind::OutcomeUnknown, text)
+                .hint("look whether it was done; if it was not, send it with a new key"));
         }
         Reply::Answered { reply, .. } => return Ok(repeat(&reply)),
     }
     // A client that went away is the one that will send it again: what it asked for is finished, and answered then.
-    let (server, key) = (server.clone(), key.to_owned());
+    let (working, held) = (server.clone(), key.to_owned());
     let work = async move {
         let response = next.run(Request::from_parts(parts, Body::from(body))).await;
         let (response, kept) = keep(response).await;
-        server.engine.store().keep_reply(user, &key, kept.as_deref()).await?;
+        working.engine.store().keep_reply(user, &held, kept.as_deref()).await?;
         Ok(response)
     };
     let trace = TRACE.try_with(Clone::clone).unwrap_or_default();
-    tokio::spawn(TRACE.scope(trace, work)).await.unwrap_or_else(|stopped| {
+    let done = tokio::spawn(TRACE.scope(trace, work)).await.unwrap_or_else(|stopped| {
         tracing::error!(%stopped, "a request was not finished");
         Err(Problem::new(Kind::Internal, "The server failed. Whether anything was done is in its log."))
-    })
+    });
+    if done.is_err() {
+        // Nobody answers it any more, so nobody shall wait for that.
+        if let Err(error) = store.lose_reply(user, key).await {
+            tracing::warn!(%error, "an Idempotency-Key stays taken until this node stops");
+        }
+    }
+    done
 }
 
 /// What is compared: also which token asks, because what one was answered is not for another with fewer rights.

@@ -105,6 +105,8 @@ CREATE TABLE replies (
     key TEXT COLLATE "C" NOT NULL,
     request BYTEA NOT NULL,
     created_at BIGINT NOT NULL,
+    -- Who answers it, while there is no reply; none where that went wrong.
+    node TEXT,
     reply BYTEA,
     PRIMARY KEY (person, key)
 );

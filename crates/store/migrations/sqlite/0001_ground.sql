@@ -105,6 +105,8 @@ CREATE TABLE replies (
     key TEXT NOT NULL,
     request BLOB NOT NULL,
     created_at INTEGER NOT NULL,
+    -- Who answers it, while there is no reply; none where that went wrong.
+    node TEXT,
     reply BLOB,
     PRIMARY KEY (person, key)
 ) STRICT;

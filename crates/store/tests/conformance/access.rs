@@ -178,7 +178,11 @@ database_stories! {
     async fn a_request_that_is_sent_twice_is_answered_from_the_first(world: &World) {
         let store = &world.store;
         let (ada, bob) = (user_id(), user_id());
-        let take = async |user, request: &str| store.take_key(user, "key", hash(request), at(5), at(1)).await.unwrap();
+        let node = node_id();
+        store.join(node).await.unwrap();
+        let take = async |user, request: &str| {
+            store.take_key(user, "key", (node, hash(request)), at(5), at(1)).await.unwrap()
+        };
         assert_eq!(take(ada, "same").await, Reply::New);
         assert_eq!(take(ada, "same").await, Reply::Taken { request: hash("same") });
         assert_eq!(take(bob, "same").await, Reply::New);
@@ -187,7 +191,23 @@ database_stories! {
         assert_eq!(take(ada, "other").await, answered);
         store.keep_reply(bob, "key", None).await.unwrap();
         assert_eq!(take(bob, "other").await, Reply::New);
-        assert_eq!(store.take_key(ada, "key", hash("late"), at(9), at(6)).await.unwrap(), Reply::New);
+        assert_eq!(store.take_key(ada, "key", (node, hash("late")), at(9), at(6)).await.unwrap(), Reply::New);
+    }
+
+    async fn a_request_whose_node_is_gone_is_lost_until_it_is_answered_after_all(world: &World) {
+        let store = &world.store;
+        let (ada, bob, node) = (user_id(), user_id(), node_id());
+        store.join(node).await.unwrap();
+        let take = async |user| store.take_key(user, "key", (node, hash("same")), at(5), at(1)).await.unwrap();
+        assert_eq!((take(ada).await, take(bob).await), (Reply::New, Reply::New));
+        store.lose_reply(bob, "key").await.unwrap();
+        assert_eq!(take(bob).await, Reply::Lost { request: hash("same") });
+        assert_eq!(take(ada).await, Reply::Taken { request: hash("same") });
+        store.leave(node).await.unwrap();
+        assert_eq!(take(ada).await, Reply::Lost { request: hash("same") });
+        // It was only slow.
+        store.keep_reply(ada, "key", Some(b"answer")).await.unwrap();
+        assert_eq!(take(ada).await, Reply::Answered { request: hash("same"), reply: b"answer".to_vec() });
     }
 }
 

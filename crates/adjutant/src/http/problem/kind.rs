@@ -18,6 +18,7 @@ pub(in crate::http) enum Kind {
     AlreadyDecided,
     Halted,
     InFlight,
+    OutcomeUnknown,
     Expired,
     StaleVersion,
     TooLarge,
@@ -34,7 +35,7 @@ pub(in crate::http) enum Kind {
 }
 
 impl Kind {
-    pub(in crate::http) const ALL: [Self; 26] = [
+    pub(in crate::http) const ALL: [Self; 27] = [
         Self::Malformed,
         Self::Unauthenticated,
         Self::BudgetExhausted,
@@ -48,6 +49,7 @@ impl Kind {
         Self::AlreadyDecided,
         Self::Halted,
         Self::InFlight,
+        Self::OutcomeUnknown,
         Self::Expired,
         Self::StaleVersion,
         Self::TooLarge,
@@ -79,6 +81,9 @@ impl Kind {
             Self::AlreadyDecided => ("already_decided", 409, "Somebody decided before you."),
             Self::Halted => ("halted", 409, "The stop switch of the workspace or the instance is on."),
             Self::InFlight => ("in_flight", 409, "A request with the same Idempotency-Key is being answered."),
+            Self::OutcomeUnknown => {
+                ("outcome_unknown", 409, "Whether the request with this Idempotency-Key was carried out is not known.")
+            }
             Self::Expired => ("expired", 410, "It was there and is over."),
             Self::StaleVersion => ("stale_version", 412, "It has changed since you read it."),
             Self::TooLarge => ("too_large", 413, "The request is larger than is accepted here."),

@@ -79,3 +79,36 @@ fn a_secret_is_in_the_first_answer_and_in_no_kept_one() {
     let ci = server.nobody().with("authorization", &format!("Bearer {secret}")).with("idempotency-key", "one");
     assert_eq!(ci.post("/api/v1/tokens", body).expect(422)["code"], "idempotency_mismatch");
 }
+
+#[test]
+fn a_request_whose_server_was_killed_is_said_to_be_unknown_and_not_done_twice() {
+    let house = House::new();
+    house.script("- { delay_ms: 600000, text: Too late. }\n");
+    let server = Server::start(house);
+    let body = json!({"agent_id": "guide", "input": "hello"});
+    let waiting = server.owner().with("idempotency-key", "one");
+    let (asked, sent) = (waiting.clone(), body.clone());
+    // Answered by nobody: the connection ends with the server.
+    let lost = std::thread::spawn(move || {
+        std::panic::catch_unwind(|| asked.post("/api/v1/runs?wait=60", sent).status).is_err()
+    });
+    while runs(&server.owner()) == 0 {}
+    waiting.post("/api/v1/runs?wait=60", body.clone()).refuses(409, "in_flight");
+    let server = Server::start(server.kill());
+    assert!(lost.join().unwrap());
+
+    let again = server.owner().with("idempotency-key", "one");
+    // Elsewhere the node counts as alive until its lease has run out.
+    let told = loop {
+        let told = again.post("/api/v1/runs?wait=60", body.clone());
+        if told.json()["code"] != "in_flight" {
+            break told.refuses(409, "outcome_unknown");
+        }
+    };
+    assert!(told["hint"].as_str().unwrap().contains("a new key"), "{told}");
+    again.post("/api/v1/runs?wait=60", body.clone()).refuses(409, "outcome_unknown");
+    again.post("/api/v1/runs", body.clone()).refuses(422, "idempotency_mismatch");
+    assert_eq!(runs(&server.owner()), 1);
+    server.owner().with("idempotency-key", "two").post("/api/v1/runs", body).expect(202);
+    assert_eq!(runs(&server.owner()), 2);
+}
