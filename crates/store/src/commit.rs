@@ -245,6 +245,7 @@ async fn carry_out(tx: &mut Tx, batch: &[Box<Prepared>], verdicts: &Verdicts) ->
             Some(Doing::Key(change)) => provider_keys::change(tx, append.scope, change).await?,
             Some(Doing::ReplaceMaster(keys)) => keys::replace_master(tx, keys).await?,
             Some(Doing::AddNotebook(row)) => tenants::add_notebook(tx, row).await?,
+            Some(Doing::AddWorkspace(new)) => tenants::add_tenant(tx, new).await?,
             Some(Doing::SaveWorkspace(row)) => tenants::save_workspace(tx, row).await?,
             Some(Doing::StartWaiting(run)) => waiting::become_run(tx, append.scope, *run).await?,
             None => {}

@@ -49,6 +49,10 @@ struct WrappedKey {
     wrapped: Vec<u8>,
 }
 
+/// The data key of a scope that is to be made, as the master key wraps it, and the instance's own as it was then.
+#[derive(Debug, Clone)]
+pub(crate) struct FreshKey(Option<(Vec<u8>, Vec<u8>)>);
+
 impl Sealer {
     pub(crate) fn seal(&self, place: Place<'_>, plain: &[u8]) -> Result<Vec<u8>, StoreError> {
         match self {
@@ -92,21 +96,13 @@ impl Keyring {
         Ok(Sealer::On(key))
     }
 
-    /// Makes the data key of a new scope.
-    pub(crate) async fn create(&self, tx: &mut Tx, scope: Scope) -> Result<(), StoreError> {
-        match self {
-            Self::Off => Ok(()),
-            Self::On { master, .. } => {
-                // Another process may have replaced the master key meanwhile: what the old one wraps, nobody could open.
-                let sql = match tx.dialect() {
-                    Dialect::Sqlite => SELECT.to_owned(),
-                    Dialect::Postgres => format!("{SELECT} FOR SHARE"),
-                };
-                let row = tx.row(sql, args![Scope::System, u64::from(GENERATION)]).await?;
-                unwrap(master, Scope::System, row.ok_or(StoreError::WrongKey)?.take()?)?;
-                create(tx, master, scope).await
-            }
-        }
+    /// A data key for a scope that is to be made. Nothing is changed yet.
+    pub(crate) async fn fresh(&self, db: &Db, scope: Scope) -> Result<FreshKey, StoreError> {
+        let Self::On { master, .. } = self else { return Ok(FreshKey(None)) };
+        let row = db.read_one(SELECT, args![Scope::System, u64::from(GENERATION)]).await?;
+        let beside: Vec<u8> = row.ok_or(StoreError::WrongKey)?.take()?;
+        unwrap(master, Scope::System, beside.clone())?;
+        Ok(FreshKey(Some((beside, wrap_new(master, scope)?))))
     }
 
     /// Every data key as another master key wraps it. Nothing is changed yet.
@@ -137,7 +133,7 @@ pub(crate) async fn check(tx: &mut Tx, sealing: &Sealing) -> Result<(), StoreErr
         (None, Sealing::Off) => migrate::put(tx, "sealing", "off").await,
         (None, Sealing::On(master)) => {
             migrate::put(tx, "sealing", "on").await?;
-            create(tx, &Key::master(master), Scope::System).await
+            insert(tx, Scope::System, wrap_new(&Key::master(master), Scope::System)?).await
         }
         (Some("off"), Sealing::Off) => Ok(()),
         (Some("off"), Sealing::On(_)) => {
@@ -180,13 +176,32 @@ async fn count(tx: &mut Tx, sql: String) -> Result<u64, StoreError> {
     tx.row(sql, args![]).await?.map_or(Ok(0), |mut row| row.take())
 }
 
-async fn create(tx: &mut Tx, master: &Key, scope: Scope) -> Result<(), StoreError> {
+/// Puts the data key of a new scope in place, in the transaction that makes it.
+pub(crate) async fn put_fresh(tx: &mut Tx, scope: Scope, FreshKey(key): &FreshKey) -> Result<(), StoreError> {
+    let Some((beside, wrapped)) = key else { return Ok(()) };
+    // Another process may have replaced the master key meanwhile: what the old one wraps, nobody could open.
+    let sql = match tx.dialect() {
+        Dialect::Sqlite => SELECT.to_owned(),
+        Dialect::Postgres => format!("{SELECT} FOR SHARE"),
+    };
+    let row = tx.row(sql, args![Scope::System, u64::from(GENERATION)]).await?;
+    let system: Vec<u8> = row.ok_or(StoreError::WrongKey)?.take()?;
+    if system != *beside {
+        return Err(StoreError::WrongKey);
+    }
+    insert(tx, scope, wrapped.clone()).await
+}
+
+async fn insert(tx: &mut Tx, scope: Scope, wrapped: Vec<u8>) -> Result<(), StoreError> {
+    let sql = "INSERT INTO data_keys (workspace, generation, wrapped) VALUES ($1, $2, $3)";
+    tx.run(sql, args![scope, u64::from(GENERATION), wrapped]).await.map(drop)
+}
+
+fn wrap_new(master: &Key, scope: Scope) -> Result<Vec<u8>, StoreError> {
     let mut bytes = Zeroizing::new([0_u8; 32]);
     fill_random(&mut *bytes)?;
     let id = scope.to_string();
-    let wrapped = master.seal(place(&id), &*bytes)?;
-    let sql = "INSERT INTO data_keys (workspace, generation, wrapped) VALUES ($1, $2, $3)";
-    tx.run(sql, args![scope, u64::from(GENERATION), wrapped]).await.map(drop)
+    master.seal(place(&id), &*bytes)
 }
 
 fn unwrap(master: &Key, scope: Scope, wrapped: Vec<u8>) -> Result<Key, StoreError> {

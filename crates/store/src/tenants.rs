@@ -1,8 +1,10 @@
 //! Workspaces, people and notebooks.
 
-use adjutant_core::id::{NotebookId, WorkspaceId};
+use adjutant_core::id::{NotebookId, UserId, WorkspaceId};
 
 use crate::db::Tx;
+use crate::keys::{FreshKey, put_fresh};
+use crate::people::PUT_MEMBER;
 use crate::row::{NotebookRow, UserRow, WorkspaceRow};
 use crate::seal::Scope;
 use crate::value::{Args, Row, args};
@@ -19,13 +21,25 @@ impl Store {
     /// [`StoreError::Conflict`] when the id or the slug is taken.
     pub async fn create_workspace(&self, row: &WorkspaceRow) -> Result<(), StoreError> {
         let sql = sql!(self, memory => memory.create_workspace(row));
-        let text = "INSERT INTO workspaces (id, slug, name, time_zone, created_at, version, content_filter) \
-                    VALUES ($1, $2, $3, $4, $5, $6, $7)";
-        let WorkspaceRow { id, slug, name, time_zone, created_at, version, content_filter } = row;
+        let key = sql.keys.fresh(&sql.db, Scope::Workspace(row.id)).await?;
         let mut tx = sql.db.begin().await?;
-        tx.run(text, args![*id, slug, name, time_zone, *created_at, *version, content_filter]).await?;
-        sql.keys.create(&mut tx, Scope::Workspace(row.id)).await?;
+        insert_workspace(&mut tx, row, &key).await?;
         tx.commit().await
+    }
+
+    /// A workspace with its first admin and notebook, for [`Doing::AddWorkspace`](crate::row::Doing); nothing is changed yet.
+    ///
+    /// # Errors
+    /// [`StoreError::WrongKey`] when the master key was replaced since this store was opened.
+    pub async fn new_tenant(
+        &self,
+        row: &WorkspaceRow,
+        admin: UserId,
+        notebook: &NotebookRow,
+    ) -> Result<NewTenant, StoreError> {
+        let sql = sql!(self, memory => memory.no_sign_in());
+        let key = sql.keys.fresh(&sql.db, Scope::Workspace(row.id)).await?;
+        Ok(NewTenant { row: row.clone(), admin, notebook: notebook.clone(), key })
     }
 
     /// All workspaces, oldest first: for the operator and the worker.
@@ -127,6 +141,30 @@ impl Store {
         let sql = sql!(self, memory => memory.notebook_by_slug(workspace, slug));
         one(sql, format!("{NOTEBOOK} AND slug = $2"), args![workspace, slug], read_notebook).await
     }
+}
+
+/// A workspace that is to be made, with its first admin and notebook.
+#[derive(Debug, Clone)]
+pub struct NewTenant {
+    row: WorkspaceRow,
+    admin: UserId,
+    notebook: NotebookRow,
+    key: FreshKey,
+}
+
+/// Makes a workspace in the transaction that records it.
+pub(crate) async fn add_tenant(tx: &mut Tx, new: &NewTenant) -> Result<(), StoreError> {
+    insert_workspace(tx, &new.row, &new.key).await?;
+    tx.run(PUT_MEMBER, args![new.row.id, new.admin, "admin", new.row.created_at]).await?;
+    add_notebook(tx, &new.notebook).await
+}
+
+async fn insert_workspace(tx: &mut Tx, row: &WorkspaceRow, key: &FreshKey) -> Result<(), StoreError> {
+    let text = "INSERT INTO workspaces (id, slug, name, time_zone, created_at, version, content_filter) \
+                VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    let WorkspaceRow { id, slug, name, time_zone, created_at, version, content_filter } = row;
+    tx.run(text, args![*id, slug, name, time_zone, *created_at, *version, content_filter]).await?;
+    put_fresh(tx, Scope::Workspace(row.id), key).await
 }
 
 /// The only row of a statement, read.

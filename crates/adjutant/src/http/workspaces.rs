@@ -319,7 +319,7 @@ async fn create_notebook(
     if !adjutant_core::guard::policy::is_slug(&slug) {
         return Err(Problem::invalid("The notebook was not made.").error("/slug", "small letters, digits and - only"));
     }
-    let id = server.engine.create_notebook(access.workspace, &slug).await?;
+    let id = server.engine.create_notebook(access.workspace, access.user, &slug).await?;
     let row = server.engine.store().notebook(access.workspace, id).await?;
     let row = row.ok_or_else(|| Problem::not_found("notebook", &slug))?;
     Ok((StatusCode::CREATED, Json(notebook(&row, &signed))))

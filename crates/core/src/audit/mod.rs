@@ -76,6 +76,8 @@ deeds! {
     TokenRevoked "token_revoked";
     /// Somebody said to an agent what its content filter forbids.
     MessageBlocked "message_blocked";
+    /// A workspace was made.
+    WorkspaceMade "workspace_made";
     /// A setting was changed.
     SettingChanged "setting_changed";
     /// A workspace, or the whole instance, was stopped.

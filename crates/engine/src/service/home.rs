@@ -1,12 +1,14 @@
 //! The first start: workspace `home` with notebook `welcome` and agent `guide`, owned by the first user.
 
+use adjutant_core::audit::{Act, Deed};
 use adjutant_core::id::{NotebookId, UserId, WorkspaceId};
 use adjutant_core::run::event::Actor;
 use adjutant_models::demo::sample_files;
 use adjutant_store::StoreError;
-use adjutant_store::row::{NotebookRow, UserRow, WorkspaceRow};
+use adjutant_store::row::{Doing, NotebookRow, UserRow, WorkspaceRow};
 use adjutant_tools::FileError;
 
+use crate::audit::{AuditLog, Done};
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::service::Role;
@@ -78,7 +80,11 @@ impl Engine {
         self.store().put_member(workspace, user, Role::Admin.word(), self.env().now()).await?;
         let notebook = match self.store().notebook_by_slug(workspace, "welcome").await? {
             Some(notebook) => notebook.id,
-            None => self.create_notebook(workspace, "welcome").await?,
+            None => {
+                let row = self.new_notebook(workspace, "welcome")?;
+                self.store().create_notebook(&row).await?;
+                row.id
+            }
         };
         self.fill_samples(workspace, notebook).await?;
         if self.store().agent_by_slug(workspace, "guide").await?.is_none() {
@@ -91,22 +97,31 @@ impl Engine {
     ///
     /// # Errors
     /// When the name is taken or the folder cannot be made.
-    pub async fn create_notebook(&self, workspace: WorkspaceId, slug: &str) -> Result<NotebookId, EngineError> {
-        let row = NotebookRow {
-            id: self.env().id(),
-            workspace,
-            slug: slug.to_owned(),
-            linked: None,
-            created_at: self.env().now(),
-        };
-        let folder = self.notebook_folder(row.id);
-        std::fs::create_dir_all(&folder)
+    pub async fn create_notebook(
+        &self,
+        workspace: WorkspaceId,
+        by: UserId,
+        slug: &str,
+    ) -> Result<NotebookId, EngineError> {
+        let row = self.new_notebook(workspace, slug)?;
+        let act = Act::new(Deed::SettingChanged, Some(Actor::User(by)), format!("notebook `{slug}` made"));
+        let act = act.with("notebook", row.id.to_string());
+        let done = Done { doing: Some(Doing::AddNotebook(Box::new(row.clone()))), ..Done::default() };
+        match self.audit_done(AuditLog::Workspace(workspace), act, done).await {
+            Err(EngineError::Store(StoreError::Conflict(_))) => {
+                Err(EngineError::Invalid(format!("there is a notebook `{slug}` already")))
+            }
+            other => other.map(|_| row.id),
+        }
+    }
+
+    /// A managed notebook that is to be recorded. Its folder is there first: a row without one could not be opened.
+    pub(super) fn new_notebook(&self, workspace: WorkspaceId, slug: &str) -> Result<NotebookRow, EngineError> {
+        let (id, created_at) = (self.env().id(), self.env().now());
+        let row = NotebookRow { id, workspace, slug: slug.to_owned(), linked: None, created_at };
+        std::fs::create_dir_all(self.notebook_folder(row.id))
             .map_err(|why| EngineError::Notebook { name: slug.to_owned(), why: why.to_string() })?;
-        self.store().create_notebook(&row).await.map_err(|error| match error {
-            StoreError::Conflict(_) => EngineError::Invalid(format!("there is a notebook `{slug}` already")),
-            other => other.into(),
-        })?;
-        Ok(row.id)
+        Ok(row)
     }
 
     async fn fill_samples(&self, workspace: WorkspaceId, id: NotebookId) -> Result<(), EngineError> {

@@ -8,7 +8,6 @@ use adjutant_core::run::event::Actor;
 use adjutant_store::StoreError;
 use adjutant_store::row::{Doing, WorkspaceRow};
 
-use super::Role;
 use crate::audit::{AuditLog, Done};
 use crate::current::workspace_filter;
 use crate::engine::Engine;
@@ -52,12 +51,18 @@ impl Engine {
             ..WorkspaceChange::default()
         };
         let row = said.apply(&fresh)?;
-        self.store().create_workspace(&row).await.map_err(|error| match error {
-            StoreError::Conflict(_) => EngineError::Taken { what: "workspace", name: slug.to_owned() },
-            other => other.into(),
+        let notebook = self.new_notebook(row.id, "notes")?;
+        let new = self.store().new_tenant(&row, user, &notebook).await?;
+        let act = Act::new(Deed::WorkspaceMade, Some(Actor::User(user)), format!("{} ({slug})", row.name))
+            .with("workspace", row.id.to_string())
+            .with("notebook", notebook.id.to_string());
+        let done = Done { doing: Some(Doing::AddWorkspace(Box::new(new))), ..Done::default() };
+        self.audit_done(AuditLog::Instance, act, done).await.map_err(|error| match error {
+            EngineError::Store(StoreError::Conflict(_)) => {
+                EngineError::Taken { what: "workspace", name: slug.to_owned() }
+            }
+            other => other,
         })?;
-        self.store().put_member(row.id, user, Role::Admin.word(), row.created_at).await?;
-        self.create_notebook(row.id, "notes").await?;
         Ok(row)
     }
 

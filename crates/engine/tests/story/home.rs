@@ -63,7 +63,7 @@ async fn a_first_start_that_died_among_its_samples_is_finished_and_overwrites_no
     let data = TempDir::new().unwrap();
     let engine = engine(&data).await;
     let workspace = empty_workspace(&engine).await;
-    let notebook = engine.create_notebook(workspace, "welcome").await.unwrap();
+    let notebook = engine.create_notebook(workspace, engine.env().id(), "welcome").await.unwrap();
     let files = engine.notebook(workspace, notebook).await.unwrap().files;
     files.create(&sample(0), b"mine").unwrap();
     assert_furnished(&engine).await;

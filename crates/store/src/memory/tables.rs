@@ -38,7 +38,7 @@ impl State {
                 let known = self.workspaces.get(&row.id).ok_or(StoreError::NotFound)?;
                 if known.version + 1 == row.version { Ok(()) } else { Err(StoreError::Stale { fenced: false }) }
             }
-            Doing::Admit(_) | Doing::Key(_) | Doing::ReplaceMaster(_) => Err(knows_nobody()),
+            Doing::Admit(_) | Doing::AddWorkspace(_) | Doing::Key(_) | Doing::ReplaceMaster(_) => Err(knows_nobody()),
         }
     }
 
@@ -61,7 +61,7 @@ impl State {
             Doing::SaveWorkspace(row) => {
                 self.workspaces.insert(row.id, *row);
             }
-            Doing::Admit(_) | Doing::Key(_) | Doing::ReplaceMaster(_) => {}
+            Doing::Admit(_) | Doing::AddWorkspace(_) | Doing::Key(_) | Doing::ReplaceMaster(_) => {}
         }
     }
 

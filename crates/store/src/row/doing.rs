@@ -3,7 +3,7 @@
 use adjutant_core::id::{AgentId, RuleId, RunId, WorkspaceId};
 use adjutant_core::run::chain::StreamId;
 
-use super::{Admission, AgentRow, KeyChange, NotebookRow, Rewrapped, WorkspaceRow};
+use super::{Admission, AgentRow, KeyChange, NewTenant, NotebookRow, Rewrapped, WorkspaceRow};
 
 /// Something that is done in the transaction that records it.
 #[derive(Debug, Clone)]
@@ -22,6 +22,8 @@ pub enum Doing {
     Key(KeyChange),
     /// Adds a notebook to the workspace.
     AddNotebook(Box<NotebookRow>),
+    /// Makes a workspace; recorded in the log of the instance.
+    AddWorkspace(Box<NewTenant>),
     /// Gives the instance another master key; recorded in its log. No node may be alive.
     ReplaceMaster(Rewrapped),
     /// Saves the settings of the workspace; the version before this one must be the current one.
@@ -33,7 +35,7 @@ impl Doing {
     pub(crate) fn goes_with(&self, stream: StreamId) -> bool {
         match (self, stream) {
             (Self::StartWaiting(run), StreamId::Run(started)) => *run == started,
-            (Self::Admit(_) | Self::ReplaceMaster(_), stream) => stream == StreamId::System,
+            (Self::Admit(_) | Self::AddWorkspace(_) | Self::ReplaceMaster(_), stream) => stream == StreamId::System,
             (Self::Key(_) | Self::AddNotebook(_) | Self::SaveWorkspace(_), stream) => {
                 matches!(stream, StreamId::Workspace(_))
             }
@@ -53,6 +55,7 @@ impl Doing {
             | Self::RemoveRule(_)
             | Self::StartWaiting(_)
             | Self::Admit(_)
+            | Self::AddWorkspace(_)
             | Self::ReplaceMaster(_)
             | Self::Key(KeyChange::Remove(_)) => true,
         }

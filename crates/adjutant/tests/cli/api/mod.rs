@@ -21,3 +21,4 @@ mod overload;
 mod runs;
 mod traces;
 mod walk;
+mod workspaces;

@@ -1,0 +1,33 @@
+//! Workspaces: making them is recorded, and so is what they are made of.
+
+use serde_json::{Value, json};
+
+use super::client::{Client, Server};
+use crate::house::House;
+
+/// The one-line entries of the audit that a search finds.
+fn found(client: &Client, words: &str) -> Vec<Value> {
+    client.get(&format!("/api/v1/audit?q={words}")).expect(200)["data"].as_array().unwrap().clone()
+}
+
+#[test]
+fn making_a_workspace_or_a_notebook_is_recorded_with_who_did_it_and_a_refused_one_is_not() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    let made = owner.post("/api/v1/workspaces", json!({"name": "Lab"})).expect(201);
+    owner.post("/api/v1/workspaces", json!({"name": "Lab"})).refuses(409, "conflict");
+    let entries = found(&owner, "kind:workspace_made&workspace_id=home");
+    let [entry] = entries.as_slice() else { panic!("{entries:?}") };
+    assert_eq!((&entry["summary"], &entry["by"]), (&json!("Lab (lab)"), &json!("admin")), "{entry}");
+    assert_eq!(entry["detail"]["detail"]["workspace"], made["id"]);
+    let books = owner.get("/api/v1/workspaces/lab/notebooks").expect(200);
+    assert_eq!(entry["detail"]["detail"]["notebook"], books["data"][0]["id"], "it begins with a notebook: {books}");
+
+    let path = "/api/v1/workspaces/lab/notebooks";
+    let book = owner.post(path, json!({"slug": "plans"})).expect(201);
+    owner.post(path, json!({"slug": "plans"})).refuses(422, "validation_failed");
+    let entries = found(&owner, "kind:setting_changed+plans&workspace_id=lab");
+    let entries: Vec<_> = entries.iter().filter(|entry| entry["detail"]["detail"]["notebook"] == book["id"]).collect();
+    assert_eq!(entries.len(), 1, "{entries:?}");
+    assert_eq!(owner.get("/api/v1/audit/verify").expect(200)["is_whole"], true);
+}
