@@ -3,9 +3,10 @@
 use std::os::unix::fs::PermissionsExt;
 
 use adjutant_engine::tools::Confinement;
-use adjutant_engine::{Engine, EngineError, Home};
+use adjutant_engine::{Engine, EngineError, FOREVER, Home};
 
 use crate::agent_file::Problem;
+use crate::cli::words::size;
 use crate::config::{Config, Database, KeySource};
 
 /// How a thing is.
@@ -84,6 +85,13 @@ pub(crate) async fn inside(
         row("sealing at rest", State::Off, "encrypt = false: what agents read and say is stored as plain text")
     });
     checks.push(row("sandbox", State::Off, "no tool runs code or commands in this version"));
+    for tenant in engine.store().workspaces().await? {
+        let sizes = engine.sizes(tenant.id).await?;
+        let bytes = size(sizes.event_bytes + sizes.content_bytes + sizes.audit_bytes);
+        let kept = tenant.keep_runs.as_deref().unwrap_or(FOREVER);
+        let detail = format!("{} runs · {} erased · {bytes} · runs are kept: {kept}", sizes.runs, sizes.erased);
+        checks.push(row(&format!("workspace {}", tenant.slug), State::Ok, detail));
+    }
     notebooks(engine, home, &mut checks).await?;
     agents(engine, home, problems, &mut checks).await?;
     checks.push(match engine.model(&config.default_model.value) {

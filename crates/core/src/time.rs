@@ -28,6 +28,13 @@ impl Time {
         Self(self.0.saturating_add(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)))
     }
 
+    /// The moment this long before.
+    #[must_use]
+    pub fn before(self, duration: Duration) -> Self {
+        let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_sub(millis))
+    }
+
     /// How long after `earlier` this is; zero when it is not after.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {

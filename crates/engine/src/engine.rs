@@ -68,6 +68,8 @@ struct Inner {
     audit: tokio::sync::Mutex<()>,
     /// Whether somebody may wait for a chat to be free.
     waiting: AtomicBool,
+    /// How long something is kept was changed.
+    kept_otherwise: Notify,
     meter: Meter,
     /// The day before which every day is known to be closed.
     closed: Mutex<String>,
@@ -114,6 +116,7 @@ impl Engine {
             definitions: Mutex::default(),
             audit: tokio::sync::Mutex::default(),
             waiting: AtomicBool::new(true),
+            kept_otherwise: Notify::new(),
             closed: Mutex::default(),
         })))
     }
@@ -145,6 +148,11 @@ impl Engine {
     #[must_use]
     pub fn node(&self) -> NodeId {
         self.0.node
+    }
+
+    /// Told when how long something is kept was changed here.
+    pub(crate) fn kept_otherwise(&self) -> &Notify {
+        &self.0.kept_otherwise
     }
 
     /// Whether somebody may wait for a chat to be free.

@@ -1,7 +1,7 @@
 //! A run as a file: every event with its hashes and every block it refers to, one JSON document a line. Such a file can be
 //! verified anywhere, without the database.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::io::BufRead;
 
 use adjutant_core::content::Hash;
@@ -94,7 +94,7 @@ impl Engine {
     /// Writes a run as a file, line by line.
     ///
     /// # Errors
-    /// When there is no such run, or it cannot be read.
+    /// When there is no such run, it cannot be read, or what was said in it was erased.
     pub async fn export_run(&self, workspace: WorkspaceId, run: RunId) -> Result<Vec<String>, EngineError> {
         let head = self.run_row(workspace, run).await?.head;
         let stream = StreamId::Run(run);
@@ -104,6 +104,9 @@ impl Engine {
         loop {
             let entries = self.store().events(workspace, stream, after, PAGE).await?;
             let last = entries.len() < PAGE as usize;
+            if entries.iter().any(|entry| entry.body.is_none()) {
+                return Err(EngineError::Erased { run });
+            }
             for entry in entries {
                 after = entry.seq;
                 wanted.extend(referred(&entry));
@@ -184,47 +187,93 @@ pub(crate) fn referred(entry: &Entry) -> Vec<Hash> {
 /// # Errors
 /// Says which line or event does not fit.
 pub fn verify_export(reader: impl BufRead) -> Result<Verified, ExportProblem> {
-    let mut start: Option<(StreamId, Head, u64)> = None;
-    let (mut head, mut erased, mut blocks) = (Head::START, 0, HashMap::new());
+    let mut checking: Option<RunCheck> = None;
     for (index, text) in reader.lines().enumerate() {
-        let malformed = |why: String| ExportProblem::Malformed { line: index + 1, why };
-        match (serde_json::from_str(&text?).map_err(|bad| malformed(bad.to_string()))?, start) {
-            (Line::Run { format, stream, head, blocks, .. }, None) if format == FORMAT => {
-                start = Some((stream, head, blocks))
+        let (text, at) = (text?, index + 1);
+        match &mut checking {
+            None => checking = Some(RunCheck::begin(at, &text)?),
+            Some(checking) => checking.take(at, &text)?,
+        }
+    }
+    let checking = checking.ok_or_else(|| malformed(1, "the file is empty"))?;
+    checking.finish()
+}
+
+fn malformed(line: usize, why: impl ToString) -> ExportProblem {
+    ExportProblem::Malformed { line, why: why.to_string() }
+}
+
+/// The lines of one run, checked as they come.
+#[derive(Debug)]
+pub(crate) struct RunCheck {
+    stream: StreamId,
+    expected: Head,
+    count: u64,
+    head: Head,
+    erased: u64,
+    blocks: BTreeSet<Hash>,
+    wanted: BTreeSet<Hash>,
+}
+
+impl RunCheck {
+    /// The first line of a run.
+    pub(crate) fn begin(at: usize, text: &str) -> Result<Self, ExportProblem> {
+        match serde_json::from_str(text).map_err(|bad| malformed(at, bad))? {
+            Line::Run { format, stream, head, blocks, .. } if format == FORMAT => Ok(Self {
+                stream,
+                expected: head,
+                count: blocks,
+                head: Head::START,
+                erased: 0,
+                blocks: BTreeSet::new(),
+                wanted: BTreeSet::new(),
+            }),
+            Line::Run { format, .. } => {
+                Err(malformed(at, format!("it has the form `{format}`, which this version does not know")))
             }
-            (Line::Run { format, .. }, None) => {
-                return Err(malformed(format!("it has the form `{format}`, which this version does not know")));
+            Line::Event { .. } | Line::Block { .. } => Err(malformed(at, "the beginning is missing")),
+        }
+    }
+
+    /// A line after the first.
+    pub(crate) fn take(&mut self, at: usize, text: &str) -> Result<(), ExportProblem> {
+        match serde_json::from_str(text).map_err(|bad| malformed(at, bad))? {
+            Line::Run { .. } => return Err(malformed(at, "a second beginning")),
+            Line::Event { seq, kind, time, body_hash, hash, body } => {
+                self.erased += u64::from(body.is_none());
+                let body = body.map(String::into_bytes);
+                let entry = Entry { stream: self.stream, seq, kind, time, body_hash, body, hash };
+                self.head = entry.follows(self.head).map_err(|broken| ExportProblem::Broken(broken.to_string()))?;
+                self.wanted.extend(referred(&entry));
             }
-            (Line::Run { .. }, Some(_)) => return Err(malformed("a second beginning".to_owned())),
-            (Line::Event { seq, kind, time, body_hash, hash, body }, Some((stream, _, _))) => {
-                erased += u64::from(body.is_none());
-                let entry = Entry { stream, seq, kind, time, body_hash, body: body.map(String::into_bytes), hash };
-                head = entry.follows(head).map_err(|broken| ExportProblem::Broken(broken.to_string()))?;
-            }
-            (Line::Block { hash, content }, Some(_)) => {
+            Line::Block { hash, content } => {
                 if Hash::of(content.bytes()) != hash {
                     return Err(ExportProblem::Broken(format!("the content {hash} was changed")));
                 }
-                blocks.insert(hash, content.bytes().len());
-            }
-            (Line::Event { .. } | Line::Block { .. }, None) => {
-                return Err(malformed("the beginning is missing".to_owned()));
+                self.blocks.insert(hash);
             }
         }
+        Ok(())
     }
-    let (stream, expected, count) =
-        start.ok_or_else(|| ExportProblem::Malformed { line: 1, why: "the file is empty".to_owned() })?;
-    if head != expected {
-        return Err(ExportProblem::Broken(format!(
-            "it ends at event {}, but its first line says {}",
-            head.seq, expected.seq
-        )));
+
+    /// After the last line.
+    pub(crate) fn finish(self) -> Result<Verified, ExportProblem> {
+        let Self { stream, expected, count, head, erased, blocks, wanted } = self;
+        if head != expected {
+            return Err(ExportProblem::Broken(format!(
+                "it ends at event {}, but its first line says {}",
+                head.seq, expected.seq
+            )));
+        }
+        if blocks.len() as u64 != count {
+            return Err(ExportProblem::Broken(format!(
+                "it holds {} contents, but its first line says {count}",
+                blocks.len()
+            )));
+        }
+        if let Some(hash) = wanted.iter().find(|hash| !blocks.contains(*hash)).filter(|_| erased == 0) {
+            return Err(ExportProblem::Broken(format!("the content {hash} is missing")));
+        }
+        Ok(Verified { stream, head, events: head.seq, erased, blocks: count })
     }
-    if blocks.len() as u64 != count {
-        return Err(ExportProblem::Broken(format!(
-            "it holds {} contents, but its first line says {count}",
-            blocks.len()
-        )));
-    }
-    Ok(Verified { stream, head, events: head.seq, erased, blocks: count })
 }

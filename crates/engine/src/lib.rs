@@ -2,6 +2,7 @@
 //! HTTP nor SQL.
 
 mod agent;
+mod archive;
 mod asking;
 mod audit;
 mod backtest;
@@ -40,6 +41,7 @@ pub use adjutant_store as store;
 pub use adjutant_tools as tools;
 pub use adjutant_tools::net::provider_client;
 pub use agent::{Agent, AgentBuilder, Approver, Observer};
+pub use archive::{Archive, ArchiveVerified, is_archive, verify_archive};
 pub use audit::{
     AuditEntry, AuditLog, AuditPage, AuditProblem, AuditRecorded, AuditVerified, LogsOf, PageOf, Redaction, RunBodies,
     is_whole_export, verify_whole_export,
@@ -58,12 +60,13 @@ pub use meter::{BUCKETS_MS, Meter, Numbers, Times, ToolNumbers};
 pub use projection::{Card, RunSummary};
 pub use replay::{Divergence, Replay};
 pub use service::{
-    ActionReport, BudgetReport, Caller, Can, Choice, ChosenBy, EffectivePrompt, EraseReport, EraseWhat, Forecast, Fork,
-    GroupBy, Halt, HaltOf, Heard, Home, ImportChat, ImportedRun, Interval, Invited, KeyOwner, KeyTest, Meant,
-    Membership, ModelCallReport, NewKey, NewLink, NewRule, NoteAuthor, NoteChange, NoteHistory, NotePlace, NotesFound,
-    Password, ReachReport, Repriced, Resync, ResyncChange, Resynced, Right, Rights, Role, RunRef, RunReport, SavedNote,
-    Secret, SeenMessage, SeenPart, SeenRequest, SeenSizes, SignIn, Spent, StartRun, TokenAsk, UndoMode, UndoOutcome,
-    UndoReport, UndoneFile, UnknownWord, UsageLine, Via, WhenBusy, Wish, WorkspaceChange, attachment_name, templates,
+    ActionReport, BudgetReport, Caller, Can, Choice, ChosenBy, EffectivePrompt, EraseReport, EraseWhat, ErasedPart,
+    FOREVER, Forecast, Fork, GroupBy, Halt, HaltOf, Heard, Home, ImportChat, ImportedRun, Interval, Invited, KeyOwner,
+    KeyTest, Meant, Membership, ModelCallReport, NewKey, NewLink, NewRule, NoteAuthor, NoteChange, NoteHistory,
+    NotePlace, NotesFound, Password, ReachReport, Repriced, Resync, ResyncChange, Resynced, Right, Rights, Role,
+    RunRef, RunReport, SavedNote, Secret, SeenMessage, SeenPart, SeenRequest, SeenSizes, SignIn, Spent, StartRun,
+    TokenAsk, UndoMode, UndoOutcome, UndoReport, UndoneFile, UnknownWord, UsageLine, Via, WhenBusy, Wish,
+    WorkspaceChange, attachment_name, is_erased, kept_for, templates,
 };
 pub use spoken::Piece;
 pub use trace::{Collector, RequestTrace, Tracing, trace_of};

@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 use crate::driver::{Exit, drive};
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::service::retention::forget;
 use crate::{feed, live};
 
 /// Behind every wake-up there is a look at the clock: a lost notice costs this long at the most.
@@ -71,6 +72,7 @@ async fn work(engine: Engine, mut stopped: watch::Receiver<bool>) {
     // They end with this task, however it ends: a node that renews its lease and drives nothing would hold its runs for ever.
     let mut helpers = attendants(&engine);
     helpers.spawn(close_days(engine.clone()));
+    helpers.spawn(forget(engine.clone()));
     let mut changes = engine.store().changes();
     let places = Arc::new(Semaphore::new(limits::RUNS_PER_NODE));
     let freed = Arc::new(Notify::new());

@@ -120,7 +120,7 @@ impl Store {
     }
 }
 
-const fn title_place(id: &str) -> Place<'_> {
+pub(crate) const fn title_place(id: &str) -> Place<'_> {
     Place::Column { table: "chats", column: "title", id }
 }
 

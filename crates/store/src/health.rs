@@ -4,6 +4,7 @@ use adjutant_core::time::Time;
 
 use crate::db::Dialect;
 use crate::migrate::KNOWN;
+use crate::queue::now;
 use crate::value::{Column, args};
 use crate::{Sql, Store, StoreError};
 
@@ -61,6 +62,16 @@ impl Store {
         };
         let schema = schema.parse().unwrap_or(KNOWN);
         Ok(Health { backend, version, schema, journal, bytes, sealed: sql.keys.is_on() })
+    }
+
+    /// What time it is by the database's clock.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn clock(&self) -> Result<Time, StoreError> {
+        let sql = sql!(self, memory => memory.clock());
+        let row = sql.db.read_one(format!("SELECT {}", now(sql.db.dialect())), vec![]).await?;
+        row.ok_or(StoreError::NotFound)?.take()
     }
 
     /// How many runs are in each status that is not an end, and how many inbox items wait: for the operator's numbers.

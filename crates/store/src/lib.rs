@@ -60,6 +60,7 @@ mod purses;
 mod queue;
 mod rates;
 mod replies;
+mod retention;
 pub mod row;
 mod rules;
 mod runs;

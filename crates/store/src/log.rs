@@ -7,8 +7,10 @@ use adjutant_core::content::Hash;
 use adjutant_core::id::WorkspaceId;
 use adjutant_core::run::chain::{Entry, Head, StreamId};
 
-use crate::db::Dialect;
+use crate::db::{Dialect, Tx};
+use crate::fault;
 use crate::prepare::prepare;
+use crate::queue::now;
 use crate::row::{Append, Block};
 use crate::seal::{Place, Scope};
 use crate::set::Kind::{Bytes, Text};
@@ -35,7 +37,7 @@ const ERASE_BLOCKS: &str = "DELETE FROM blocks WHERE workspace = $1 AND hash IN 
 /// Counted where it is erased, so that nobody who remembers what was said can miss it.
 const COUNT_ERASURE: &str = "UPDATE workspaces SET erasures = erasures + 1 WHERE id = $1";
 const ERASE_REFS: &str = "DELETE FROM block_refs WHERE workspace = $1 AND stream = $2";
-const ERASE_SUMMARY: &str = "UPDATE runs SET summary = NULL WHERE workspace = $1 AND id = $2";
+const ERASE_SUMMARY: &str = "UPDATE runs SET summary = NULL, bytes = 0, erased_at = ";
 const ERASE_PATHS: [&str; 2] = [
     "UPDATE audit SET target = NULL WHERE workspace = $1 AND run = $2",
     "UPDATE calls SET target = NULL WHERE workspace = $1 AND run = $2",
@@ -128,22 +130,46 @@ impl Store {
         let sql = sql!(self, memory => memory.erase_bodies(workspace, stream));
         let scope = Scope::of(workspace, stream).ok_or(StoreError::NotFound)?;
         let mut tx = sql.db.begin().await?;
-        if tx.dialect() == Dialect::Postgres {
-            // An append that finds a block here must not lose it to us before its reference is written.
-            tx.run("LOCK TABLE block_refs IN EXCLUSIVE MODE", vec![]).await?;
-        }
-        let erased = tx.run(ERASE_BODIES, args![scope, stream]).await?;
-        tx.run(COUNT_ERASURE, args![workspace]).await?;
-        tx.run(ERASE_BLOCKS, args![scope, stream]).await?;
-        tx.run(ERASE_REFS, args![scope, stream]).await?;
-        if let StreamId::Run(run) = stream {
-            tx.run(ERASE_SUMMARY, args![workspace, run]).await?;
-            tx.run(ERASE_CARDS, args![workspace, run]).await?;
-            for text in ERASE_PATHS {
-                tx.run(text, args![workspace, run]).await?;
-            }
-        }
+        let erased = erase(&mut tx, workspace, scope, stream, None).await?;
         tx.commit().await?;
+        fault::point("erase.after");
         Ok(erased)
     }
+}
+
+/// Forgets what was said in a stream, and does one thing more of the kind.
+pub(crate) async fn erase(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    scope: Scope,
+    stream: StreamId,
+    also: Option<(&'static str, Args)>,
+) -> Result<u64, StoreError> {
+    if tx.dialect() == Dialect::Postgres {
+        // An append that finds a block here must not lose it to us before its reference is written.
+        tx.run("LOCK TABLE block_refs IN EXCLUSIVE MODE", vec![]).await?;
+    }
+    if tx.dialect() == Dialect::Sqlite {
+        // What is freed is overwritten: a file keeps what its unused pages hold.
+        tx.rows("PRAGMA secure_delete = ON", vec![]).await?;
+    }
+    let erased = tx.run(ERASE_BODIES, args![scope, stream]).await?;
+    tx.run(COUNT_ERASURE, args![workspace]).await?;
+    tx.run(ERASE_BLOCKS, args![scope, stream]).await?;
+    tx.run(ERASE_REFS, args![scope, stream]).await?;
+    if let StreamId::Run(run) = stream {
+        let text = format!("{ERASE_SUMMARY}{} WHERE workspace = $1 AND id = $2", now(tx.dialect()));
+        tx.run(text, args![workspace, run]).await?;
+        tx.run(ERASE_CARDS, args![workspace, run]).await?;
+        for text in ERASE_PATHS {
+            tx.run(text, args![workspace, run]).await?;
+        }
+    }
+    if let Some((text, args)) = also {
+        tx.run(text, args).await?;
+    }
+    if tx.dialect() == Dialect::Sqlite {
+        tx.rows("PRAGMA secure_delete = OFF", vec![]).await?;
+    }
+    Ok(erased)
 }

@@ -121,6 +121,7 @@ pub(crate) fn prepare(append: Append, scope: Scope, sealer: &Sealer) -> Result<P
         bytes += body.as_ref().map_or(0, Vec::len);
         events.push(args![&place, &log, entry.seq, entry.kind, entry.time, entry.body_hash, body, entry.hash]);
     }
+    let added = bytes as u64;
     let mut refs = Vec::with_capacity(append.blocks.len());
     let mut blocks = Vec::with_capacity(append.blocks.len());
     for block in &append.blocks {
@@ -140,7 +141,7 @@ pub(crate) fn prepare(append: Append, scope: Scope, sealer: &Sealer) -> Result<P
     let audit = append.audit.iter().map(|row| audit_args(scope, row)).collect();
     let marks: BTreeSet<_> = append.marks.iter().collect();
     let marks = marks.iter().map(|row| args![&place, row.notebook, &row.path, row.hash]).collect();
-    let keys = Keys { place, log, stream, expected, head };
+    let keys = Keys { place, log, stream, expected, head, added };
     let guard = guard(&keys, append.writer, append.run, sealer)?;
     let writer = append.writer;
     Ok(Prepared {
@@ -175,10 +176,12 @@ struct Keys {
     stream: StreamId,
     expected: Head,
     head: Head,
+    /// Bytes of the bodies, as they are stored.
+    added: u64,
 }
 
 fn guard(keys: &Keys, writer: Writer, change: Option<RunChange>, sealer: &Sealer) -> Result<Guard, StoreError> {
-    let Keys { place, log, stream, expected, head } = keys;
+    let Keys { place, log, stream, expected, head, added } = keys;
     let (StreamId::Run(run), Some(change)) = (*stream, change) else {
         let row = args![place, log, head.seq, head.hash, expected.seq, expected.hash];
         return Ok(if expected.seq == 0 { Guard::NewStream(row) } else { Guard::OldStream(row) });
@@ -188,14 +191,14 @@ fn guard(keys: &Keys, writer: Writer, change: Option<RunChange>, sealer: &Sealer
             let advance = tip.advance.then(|| args![place, row.chat, log, tip.expected]);
             let supersede = tip.supersedes.map(|first| args![place, row.chat, first, log]);
             let fresh = RunRow { head: *head, owner: None, epoch: 0, superseded_by: None, ..*row };
-            Guard::Start { run, chat: fresh.chat, row: run_args(&fresh, sealer)?, tip: advance, supersede }
+            Guard::Start { run, chat: fresh.chat, row: run_args(&fresh, *added, sealer)?, tip: advance, supersede }
         }
         RunChange::Update { state, release } => {
             let (owner, epoch) = match writer {
                 Writer::Owner { node, epoch } => (Some(node), epoch),
                 Writer::Command => (None, 0),
             };
-            let mut row = args![place, log, expected.seq, expected.hash, owner, epoch, head.seq, head.hash];
+            let mut row = args![place, log, expected.seq, expected.hash, owner, epoch, head.seq, head.hash, *added];
             row.extend(state_args(log, &state, sealer)?);
             Guard::Update { run, row, release }
         }
@@ -203,7 +206,7 @@ fn guard(keys: &Keys, writer: Writer, change: Option<RunChange>, sealer: &Sealer
 }
 
 /// All columns of a run, in the order of the table.
-pub(crate) fn run_args(row: &RunRow, sealer: &Sealer) -> Result<Args, StoreError> {
+pub(crate) fn run_args(row: &RunRow, bytes: u64, sealer: &Sealer) -> Result<Args, StoreError> {
     let mut columns = args![
         row.workspace,
         row.id,
@@ -222,6 +225,7 @@ pub(crate) fn run_args(row: &RunRow, sealer: &Sealer) -> Result<Args, StoreError
         row.head.hash,
         row.owner,
         row.epoch,
+        bytes,
     ];
     columns.extend(state_args(&row.id.to_string(), &row.state, sealer)?);
     Ok(columns)

@@ -24,6 +24,7 @@ pub use crate::keys::Rewrapped;
 pub use crate::people::{LoginRow, MemberRow, MembershipRow};
 pub use crate::provider_keys::{KeyChange, OpenKey};
 pub use crate::replies::Reply;
+pub use crate::retention::{OldPlace, OldRuns, Sizes};
 pub use crate::tenants::NewTenant;
 pub use crate::waiting::WaitingRow;
 pub use audit::{AuditFilter, AuditPlace, AuditRow};

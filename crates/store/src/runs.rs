@@ -23,6 +23,9 @@ const CALLS_OF_RUN: &str = "SELECT c.call, c.tool, c.target, c.verdict, c.attemp
      LEFT JOIN results r ON r.workspace = c.workspace AND r.run = c.run AND r.call = c.call \
      WHERE c.workspace = $1 AND c.run = $2 ORDER BY c.proposed_at, c.call";
 
+const COUNT_BYTES: &str = "UPDATE runs SET bytes = (SELECT coalesce(sum(length(body)), 0) FROM events \
+     WHERE events.workspace = $1 AND events.stream = $2) WHERE workspace = $1 AND id = $2";
+
 /// What a sealed text reads as once it is erased.
 pub(crate) const ERASED: &str = "{}";
 
@@ -106,7 +109,7 @@ impl Store {
     ) -> Result<(), StoreError> {
         let sql = sql!(self, memory => memory.rebuild_run(row, approvals, calls, model_calls));
         let sealer = sql.sealer(Scope::Workspace(row.workspace)).await?;
-        let run = run_args(&row, &sealer)?;
+        let run = run_args(&row, 0, &sealer)?;
         let approvals = approvals.iter().map(|row| approval_args(row, &sealer)).collect::<Result<Vec<_>, _>>()?;
         let results: Vec<Args> = calls.iter().filter_map(result_args).collect();
         let calls: Vec<Args> = calls.iter().map(call_args).collect();
@@ -117,6 +120,7 @@ impl Store {
                 .await?;
         }
         tx.run_set(&REBUILD, &[&run]).await?;
+        tx.run(COUNT_BYTES, args![row.workspace, row.id]).await?;
         tx.run_set(&APPROVALS, &approvals.iter().collect::<Vec<_>>()).await?;
         tx.run_set(&CALLS, &calls.iter().collect::<Vec<_>>()).await?;
         tx.run_set(&RESULTS, &results.iter().collect::<Vec<_>>()).await?;

@@ -20,7 +20,7 @@ const STATE: [(&str, Kind); 12] = [
     ("summary", Bytes),
 ];
 
-const RUN: [(&str, Kind); 17] = [
+const RUN: [(&str, Kind); 18] = [
     ("workspace", Text),
     ("id", Text),
     ("chat", Text),
@@ -38,6 +38,7 @@ const RUN: [(&str, Kind); 17] = [
     ("head_hash", Bytes),
     ("owner", Text),
     ("epoch", Int),
+    ("bytes", Int),
 ];
 
 pub(crate) static MOVE_TIP: LazyLock<SetSql> = LazyLock::new(|| {
@@ -57,7 +58,7 @@ pub(crate) static REBUILD: LazyLock<SetSql> = LazyLock::new(|| {
     let columns = [&RUN[..], &STATE[..]].concat();
     let set: Vec<_> = columns
         .iter()
-        .filter(|(name, _)| !["workspace", "id", "owner", "epoch"].contains(name))
+        .filter(|(name, _)| !["workspace", "id", "owner", "epoch", "bytes"].contains(name))
         .map(|(name, _)| format!("\"{name}\" = excluded.\"{name}\""))
         .collect();
     let conflict = format!("ON CONFLICT (workspace, id) DO UPDATE SET {}", set.join(", "));
@@ -89,10 +90,12 @@ fn update_sql(release: &str) -> SetSql {
         ("by_epoch", Int),
         ("head_seq", Int),
         ("head_hash", Bytes),
+        ("added", Int),
     ];
     let columns = [&guard[..], &STATE[..]].concat();
     let state = STATE.map(|(name, _)| format!("{name} = v.{name}")).join(", ");
-    let set = format!("SET {release}head_seq = v.head_seq, head_hash = v.head_hash, {state}");
+    let set =
+        format!("SET {release}head_seq = v.head_seq, head_hash = v.head_hash, bytes = runs.bytes + v.added, {state}");
     let guard = "runs.workspace = v.workspace AND runs.id = v.run AND runs.head_seq = v.expected_seq \
                  AND runs.head_hash = v.expected_hash \
                  AND (v.by_node IS NULL OR (runs.owner = v.by_node AND runs.epoch = v.by_epoch))";

@@ -10,7 +10,8 @@ use crate::seal::Scope;
 use crate::value::{Args, Row, args};
 use crate::{Sql, Store, StoreError};
 
-const WORKSPACE: &str = "SELECT id, slug, name, time_zone, created_at, version, content_filter FROM workspaces";
+const WORKSPACE: &str =
+    "SELECT id, slug, name, time_zone, created_at, version, content_filter, keep_runs FROM workspaces";
 const USER: &str = "SELECT id, name, created_at FROM users";
 const NOTEBOOK: &str = "SELECT workspace, id, slug, linked, created_at FROM notebooks WHERE workspace = $1";
 
@@ -160,10 +161,10 @@ pub(crate) async fn add_tenant(tx: &mut Tx, new: &NewTenant) -> Result<(), Store
 }
 
 async fn insert_workspace(tx: &mut Tx, row: &WorkspaceRow, key: &FreshKey) -> Result<(), StoreError> {
-    let text = "INSERT INTO workspaces (id, slug, name, time_zone, created_at, version, content_filter) \
-                VALUES ($1, $2, $3, $4, $5, $6, $7)";
-    let WorkspaceRow { id, slug, name, time_zone, created_at, version, content_filter } = row;
-    tx.run(text, args![*id, slug, name, time_zone, *created_at, *version, content_filter]).await?;
+    let text = "INSERT INTO workspaces (id, slug, name, time_zone, created_at, version, content_filter, keep_runs) \
+                VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+    let WorkspaceRow { id, slug, name, time_zone, created_at, version, content_filter, keep_runs } = row;
+    tx.run(text, args![*id, slug, name, time_zone, *created_at, *version, content_filter, keep_runs]).await?;
     put_fresh(tx, Scope::Workspace(row.id), key).await
 }
 
@@ -186,15 +187,17 @@ fn read_workspace(mut row: Row) -> Result<WorkspaceRow, StoreError> {
         created_at: row.take()?,
         version: row.take()?,
         content_filter: row.take()?,
+        keep_runs: row.take()?,
     })
 }
 
 /// Saves the settings of a workspace in the transaction that records it.
 pub(crate) async fn save_workspace(tx: &mut Tx, row: &WorkspaceRow) -> Result<(), StoreError> {
-    let text = "UPDATE workspaces SET name = $2, time_zone = $3, content_filter = $4, version = $5 \
-                WHERE id = $1 AND version = $6";
+    let text = "UPDATE workspaces SET name = $2, time_zone = $3, content_filter = $4, keep_runs = $5, version = $6 \
+                WHERE id = $1 AND version = $7";
     let expected = row.version.saturating_sub(1);
-    let args = args![row.id, &row.name, &row.time_zone, &row.content_filter, row.version, expected];
+    let WorkspaceRow { name, time_zone, content_filter, keep_runs, .. } = row;
+    let args = args![row.id, name, time_zone, content_filter, keep_runs, row.version, expected];
     match tx.run(text, args).await? {
         0 => Err(StoreError::Stale { fenced: false }),
         _ => Ok(()),

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::Context;
 use super::progress::Line;
-use super::words::count;
+use super::words::{count, size};
 use crate::backup::{self, About};
 use crate::failure::{Exit, Failure};
 
@@ -108,12 +108,4 @@ fn outside(about: &About) -> Vec<String> {
         lines.push(format!("! {keys} not in it: after restoring, add them again with adjutant keys add"));
     }
     lines
-}
-
-fn size(bytes: u64) -> String {
-    match bytes {
-        0..1024 => format!("{bytes} B"),
-        1024..1_048_576 => format!("{} KiB", bytes / 1024),
-        _ => format!("{} MiB", bytes / 1_048_576),
-    }
 }

@@ -28,6 +28,7 @@ mod place;
 mod progress;
 mod prompt;
 mod remote;
+mod retention;
 mod rules;
 mod run;
 mod runs;
@@ -38,7 +39,7 @@ mod steps;
 mod terminal;
 mod usage;
 mod version;
-mod words;
+pub(crate) mod words;
 
 use std::path::PathBuf;
 

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::Context;
 use super::notebooks;
 use super::remote::Remote;
+use super::retention;
 use super::rules::span;
 use super::terminal::{one_line, table};
 use super::words::{ago, until};
@@ -94,8 +95,15 @@ pub(super) enum Ws {
         /// What texts may hold, for all its agents: a file with a JSON array of entries, or - for standard input
         #[arg(long, value_name = "FILE")]
         content_filter: Option<PathBuf>,
+        /// How long what was said in runs that have ended is kept, such as 90d, after which it is erased for good; or forever
+        #[arg(long, value_name = "SPAN")]
+        keep_runs: Option<String>,
     },
-    /// Show what is set for a workspace
+    /// Forget what was said in runs that ended before a day; that they happened stays on record
+    Erase(retention::Erase),
+    /// Write runs that ended before a day to a file that verifies anywhere, and forget what was said in them
+    Archive(retention::Archive),
+    /// Show what is set for a workspace, and how much it holds
     Show {
         /// Its id or short name
         workspace: String,
@@ -227,17 +235,22 @@ pub(super) async fn ws(context: &Context, command: Ws) -> Result<Exit, Failure> 
             let made = remote.post(&["workspaces"], &json!({"name": name})).await?;
             context.print(&made, || vec![format!("✔ made: {}  ({})", word(&made, "slug"), word(&made, "id"))]);
         }
-        Ws::Set { workspace, name, time_zone, content_filter } => {
+        Ws::Erase(args) => return retention::erase(context, &remote, args).await,
+        Ws::Archive(args) => return retention::archive(context, &remote, args).await,
+        Ws::Set { workspace, name, time_zone, content_filter, keep_runs } => {
             let mut body = serde_json::Map::new();
             body.extend(name.map(|name| ("name".to_owned(), json!(name))));
             body.extend(time_zone.map(|zone| ("time_zone".to_owned(), json!(zone))));
             let filter = content_filter.as_deref().map(entries).transpose()?;
             body.extend(filter.map(|entries| ("content_filter".to_owned(), entries)));
+            body.extend(keep_runs.map(|span| ("keep_runs".to_owned(), json!(span))));
             let row = remote.patch(&["workspaces", &workspace], &Value::Object(body)).await?;
             context.print(&row, || settings(&row));
         }
         Ws::Show { workspace } => {
-            let row = remote.get(&["workspaces", &workspace], &[]).await?;
+            let mut row = remote.get(&["workspaces", &workspace], &[]).await?;
+            // Only admins are told.
+            row["size"] = remote.get(&["workspaces", &workspace, "size"], &[]).await.unwrap_or_default();
             context.print(&row, || settings(&row));
         }
         Ws::Members { workspace } => {
@@ -267,7 +280,9 @@ fn settings(row: &Value) -> Vec<String> {
         format!("workspace       {}  ({})", word(row, "slug"), word(row, "id")),
         format!("name            {}", word(row, "name")),
         format!("time zone       {}", word(row, "time_zone")),
+        format!("keeps runs      {}", word(row, "keep_runs")),
     ];
+    lines.extend(retention::sizes(&row["size"]));
     let entries = row["content_filter"].as_array().map(Vec::as_slice).unwrap_or_default();
     let first = if entries.is_empty() { "nothing for all agents" } else { "" };
     lines.push(format!("content filter  {first}").trim_end().to_owned());

@@ -42,6 +42,15 @@ pub(crate) fn until(moment: &str) -> String {
     moment.parse::<Time>().map(|at| format!("in {}", span(at.since(now)))).unwrap_or_default()
 }
 
+/// Bytes in the unit a person would use.
+pub(crate) fn size(bytes: u64) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} B"),
+        1024..1_048_576 => format!("{} KiB", bytes / 1024),
+        _ => format!("{} MiB", bytes / 1_048_576),
+    }
+}
+
 /// A number with the word for it.
 pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
     if number == 1 { format!("1 {one}") } else { format!("{number} {many}") }

@@ -55,7 +55,7 @@ async fn about(State(server): State<Server>, signed: Signed) -> Result<Json<Abou
     let mut found = diagnosis::outside(config);
     found.extend(diagnosis::inside(config, &server.engine, server.home, &server.about.agent_problems).await?);
     // Names of providers, notebooks and agents are not everybody's business either.
-    let named = ["provider ", "notebook ", "agents", "agent file", "data directory"];
+    let named = ["provider ", "workspace ", "notebook ", "agents", "agent file", "data directory"];
     let seen = |check: &diagnosis::Check| owner || !named.iter().any(|name| check.name.starts_with(name));
     let status = if found.iter().any(|check| check.state == Health::Problem) { "problem" } else { "ok" };
     let checks = found.into_iter().filter(seen);

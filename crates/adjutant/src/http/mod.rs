@@ -33,6 +33,7 @@ mod people;
 mod problem;
 mod provider_keys;
 mod reach;
+mod retention;
 mod rules;
 mod runs;
 mod seen;
@@ -117,6 +118,7 @@ fn closed() -> OpenApiRouter<Server> {
         .merge(runs::router())
         .merge(steer::router())
         .merge(approvals::router())
+        .merge(retention::router())
         .merge(rules::router())
         .merge(tools::router())
         .merge(events::router())

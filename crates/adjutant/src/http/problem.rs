@@ -208,7 +208,8 @@ impl From<EngineError> for Problem {
                     .hint("the operator finds the reason with: adjutant audit verify")
             }
             EngineError::Erased { run } => {
-                Self::new(Kind::Expired, format!("What happened in {run} was erased. Its chain still verifies."))
+                Self::new(Kind::Erased, format!("What happened in {run} was erased. Its chain still verifies."))
+                    .hint("an archive, if one was taken before, holds it")
             }
             EngineError::Notebook { name, why } => {
                 tracing::warn!(notebook = name, why, "a notebook cannot be opened");

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use adjutant_core::id::{ChatId, RunId};
 use adjutant_core::run::status::Status;
-use adjutant_engine::EngineError;
+use adjutant_engine::{EngineError, is_erased};
 use axum::body::{Body, Bytes};
 use axum::http::header::{self, HeaderName, HeaderValue};
 use axum::http::{HeaderMap, StatusCode};
@@ -161,6 +161,10 @@ impl Reader {
         let row = server.engine.run_row(access.workspace, run).await?;
         if Status::parse(&row.state.status).is_some_and(Status::is_end) && after >= row.head.seq {
             return Ok(None);
+        }
+        if is_erased(&row) {
+            // Whoever comes back for it would come back for ever.
+            return Err(EngineError::Erased { run }.into());
         }
         let shared = (!access.may_see(row.initiator, false)).then_some(row.chat);
         let receiver = server.lines.join(&server.engine, access.workspace, run, row.head.seq);

@@ -5,7 +5,7 @@ use adjutant_core::guard::filter::FilterEntry;
 use adjutant_core::guard::policy::slug_of;
 use adjutant_core::id::UserId;
 use adjutant_engine::store::row::{MemberRow, NotebookRow, WorkspaceRow};
-use adjutant_engine::{NewLink, Right, Role, UnknownWord, WorkspaceChange, workspace_filter};
+use adjutant_engine::{FOREVER, NewLink, Right, Role, UnknownWord, WorkspaceChange, workspace_filter};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
@@ -49,6 +49,13 @@ struct Workspace {
     /// What texts may hold, for all its agents; counted after what each filters itself.
     #[schema(value_type = Vec<ContentFilter>)]
     content_filter: Vec<FilterEntry>,
+    /// How long what was said in runs that have ended is kept: `forever`, or a span such as `90d`.
+    keep_runs: String,
+}
+
+/// How long a workspace keeps what was said, in words.
+pub(super) fn keep_runs(row: &WorkspaceRow) -> String {
+    row.keep_runs.clone().unwrap_or_else(|| FOREVER.to_owned())
 }
 
 fn shown(row: &WorkspaceRow, role: Role) -> Result<Workspace, Problem> {
@@ -60,6 +67,7 @@ fn shown(row: &WorkspaceRow, role: Role) -> Result<Workspace, Problem> {
         created_at: row.created_at.into(),
         role: role.word(),
         content_filter: workspace_filter(row)?,
+        keep_runs: keep_runs(row),
     })
 }
 
@@ -126,6 +134,9 @@ struct WorkspaceSettings {
     /// What texts may hold, for all its agents.
     #[schema(value_type = Option<Vec<ContentFilter>>)]
     content_filter: Option<Vec<FilterEntry>>,
+    /// How long what was said in runs that have ended is kept: a span such as `90d`, after which it is erased for good, or
+    /// `forever`.
+    keep_runs: Option<String>,
 }
 
 /// Sets something for a whole workspace. It counts from the next step of every run on. For admins.
@@ -137,7 +148,8 @@ async fn change(
     Body(body): Body<WorkspaceSettings>,
 ) -> Result<Json<Workspace>, Problem> {
     let access = signed.workspace(&name, Role::Admin, Right::Admin)?;
-    let change = WorkspaceChange { name: body.name, time_zone: body.time_zone, content_filter: body.content_filter };
+    let WorkspaceSettings { name, time_zone, content_filter, keep_runs } = body;
+    let change = WorkspaceChange { name, time_zone, content_filter, keep_runs };
     let row = server.engine.change_workspace(access.workspace, access.user, change).await?;
     server.forget_callers();
     Ok(Json(shown(&row, access.role)?))

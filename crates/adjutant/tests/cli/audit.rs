@@ -139,6 +139,24 @@ fn every_log_in_one_file_is_verified_anywhere() {
 }
 
 #[test]
+fn what_was_erased_is_not_left_in_the_unused_pages_of_a_file() {
+    let house = House::new();
+    house.configure("encrypt = false\n");
+    let said = "quokka ".repeat(2000);
+    let done = house.adjutant(&["run", "guide", &said, "--approve", "fail"]);
+    assert_eq!(done.code, Some(0), "{done}");
+    let held = || {
+        let files = std::fs::read_dir(house.data()).unwrap().map(|entry| entry.unwrap().path());
+        let files = files.filter(|path| path.is_file()).map(|path| std::fs::read(path).unwrap());
+        files.filter(|bytes| bytes.windows(6).any(|window| window == b"quokka")).count()
+    };
+    assert!(held() > 0, "nothing is sealed here");
+    let erased = house.adjutant(&["audit", "erase", "--before", "0m", "--yes"]);
+    assert_eq!(erased.code, Some(0), "{erased}");
+    assert_eq!(held(), 0);
+}
+
+#[test]
 fn what_was_said_is_forgotten_and_the_rest_stays() {
     let house = House::new();
     let (run, _) = tidied(&house);

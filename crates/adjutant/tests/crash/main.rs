@@ -7,6 +7,7 @@
 
 mod bell;
 mod checks;
+mod erasing;
 mod house;
 mod matrix;
 mod moving;

@@ -52,6 +52,8 @@ deeds! {
     EraseBegun "erase_begun";
     /// What became of that.
     EraseEnded "erase_ended";
+    /// Runs were written to a file, to be kept elsewhere.
+    RunsArchived "runs_archived";
     /// A chat was taken away, with what was said in it.
     ChatDeleted "chat_deleted";
     /// The audit was written to a file.

@@ -54,7 +54,7 @@ impl Engine {
                         format!("{run} has not ended ({}); cancel it first. Nothing was erased", row.state.status);
                     return Err(EngineError::Invalid(why));
                 }
-                report.runs.extend(is_readable(&row).then_some(run));
+                report.runs.extend((!is_erased(&row)).then_some(run));
                 return Ok(report);
             }
             EraseWhat::Before(before) => Some(before),
@@ -72,7 +72,7 @@ impl Engine {
             for row in rows {
                 filter.before = Some(row.id);
                 match row.state.ended_at {
-                    Some(ended) if is_old(ended) && is_readable(&row) => report.runs.push(row.id),
+                    Some(ended) if is_old(ended) && !is_erased(&row) => report.runs.push(row.id),
                     None if is_old(row.created_at) => report.open.push(row.id),
                     Some(_) | None => {}
                 }
@@ -103,15 +103,53 @@ impl Engine {
             EraseWhat::Run(run) => (run.to_string(), Some(run)),
             EraseWhat::Chat(chat) => (format!("the chat {chat}"), None),
         };
-        let act = |deed| Act { run, ..Act::new(deed, Some(Actor::User(user)), summary.clone()) };
-        let log = AuditLog::Workspace(workspace);
-        let begun = self.audit(log, act(Deed::EraseBegun).with("runs", report.runs.len())).await?;
-        for run in &report.runs {
-            report.bodies += self.store().erase_bodies(workspace, StreamId::Run(*run)).await?;
-        }
-        let ended = act(Deed::EraseEnded).with("begun", begun.seq).with("runs", report.runs.len());
-        self.audit(log, ended.with("bodies", report.bodies)).await?;
+        let by = Actor::User(user);
+        let which = match what {
+            EraseWhat::Before(_) => Which::Settled,
+            EraseWhat::Run(_) | EraseWhat::Chat(_) => Which::Ended,
+        };
+        (_, report.bodies) = self.erase_recorded(workspace, by, (summary, run), &report.runs, which).await?;
         Ok(report)
+    }
+}
+
+/// Which of the runs that are named are erased.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Which {
+    /// All: whoever named them knows that they have ended.
+    Ended,
+    /// Those that have ended and about which nobody is asked, looked at once more.
+    Settled,
+}
+
+impl Engine {
+    /// Erases runs between two records of it. Says of how many, and how many bodies.
+    pub(super) async fn erase_recorded(
+        &self,
+        workspace: WorkspaceId,
+        by: Actor,
+        (summary, run): (String, Option<RunId>),
+        runs: &[RunId],
+        which: Which,
+    ) -> Result<(u64, u64), EngineError> {
+        if runs.is_empty() {
+            return Ok((0, 0));
+        }
+        let act = |deed| Act { run, ..Act::new(deed, Some(by.clone()), summary.clone()) };
+        let log = AuditLog::Workspace(workspace);
+        let begun = self.audit(log, act(Deed::EraseBegun).with("runs", runs.len())).await?;
+        let (mut erased, mut bodies) = (0_u64, 0);
+        for run in runs {
+            let gone = match which {
+                Which::Ended => Some(self.store().erase_bodies(workspace, StreamId::Run(*run)).await?),
+                Which::Settled => self.store().erase_run(workspace, *run).await?,
+            };
+            erased += u64::from(gone.is_some());
+            bodies += gone.unwrap_or(0);
+        }
+        let ended = act(Deed::EraseEnded).with("begun", begun.seq).with("runs", erased);
+        self.audit(log, ended.with("bodies", bodies)).await?;
+        Ok((erased, bodies))
     }
 }
 
@@ -146,6 +184,8 @@ impl Engine {
     }
 }
 
-fn is_readable(row: &RunRow) -> bool {
-    row.state.summary != ERASED
+/// Whether what was said in a run was erased.
+#[must_use]
+pub fn is_erased(row: &RunRow) -> bool {
+    row.state.summary == ERASED
 }

@@ -2,7 +2,7 @@
 
 use adjutant_core::audit::{Act, Deed};
 use adjutant_core::guard::filter::{self, FilterEntry};
-use adjutant_core::guard::policy::is_slug;
+use adjutant_core::guard::policy::{is_slug, parse_seconds};
 use adjutant_core::id::{UserId, WorkspaceId};
 use adjutant_core::run::event::Actor;
 use adjutant_store::StoreError;
@@ -13,6 +13,8 @@ use crate::current::workspace_filter;
 use crate::engine::Engine;
 use crate::error::EngineError;
 
+/// How long something is kept of which nothing else is said.
+pub const FOREVER: &str = "forever";
 /// Characters of a name.
 const LONGEST_NAME: usize = 100;
 
@@ -25,6 +27,8 @@ pub struct WorkspaceChange {
     pub time_zone: Option<String>,
     /// What texts may hold, for all its agents, after what each filters itself.
     pub content_filter: Option<Vec<FilterEntry>>,
+    /// How long what was said in runs that have ended is kept, such as `90d`, or `forever`.
+    pub keep_runs: Option<String>,
 }
 
 impl Engine {
@@ -88,6 +92,9 @@ impl Engine {
         let act = act.with("content_filter", row.content_filter.clone());
         let done = Done { doing: Some(Doing::SaveWorkspace(Box::new(row.clone()))), ..Done::default() };
         self.audit_done(AuditLog::Workspace(workspace), act, done).await?;
+        if row.keep_runs != before.keep_runs {
+            self.kept_otherwise().notify_one();
+        }
         Ok(row)
     }
 }
@@ -116,6 +123,13 @@ impl WorkspaceChange {
             }
             row.content_filter = serde_json::to_string(entries).map_err(|bad| EngineError::Invalid(bad.to_string()))?;
         }
+        if let Some(kept) = &self.keep_runs {
+            if kept != FOREVER && parse_seconds(kept).is_none_or(|seconds| seconds == 0) {
+                let why = format!("`{kept}` is no span of time for which runs are kept, such as 90d, or {FOREVER}");
+                return Err(EngineError::Invalid(why));
+            }
+            row.keep_runs = Some(kept.clone()).filter(|kept| kept != FOREVER);
+        }
         Ok(row)
     }
 
@@ -131,6 +145,10 @@ impl WorkspaceChange {
         if workspace_filter(before).ok() != Some(workspace_filter(after)?) {
             let entries = self.content_filter.as_ref().map_or(0, Vec::len);
             words.push(format!("its content filter has {entries} {}", if entries == 1 { "entry" } else { "entries" }));
+        }
+        if before.keep_runs != after.keep_runs {
+            let kept = after.keep_runs.as_deref().unwrap_or(FOREVER);
+            words.push(format!("what was said in runs that have ended is kept: {kept}"));
         }
         Ok(words)
     }

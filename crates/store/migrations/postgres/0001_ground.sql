@@ -27,6 +27,8 @@ CREATE TABLE workspaces (
     version BIGINT NOT NULL DEFAULT 1,
     -- What texts may hold, for all agents of the workspace: a JSON array.
     content_filter TEXT COLLATE "C" NOT NULL DEFAULT '[]',
+    -- How long what was said in runs that have ended is kept, such as 90d; none is for ever.
+    keep_runs TEXT,
     -- How often something was erased here: what is remembered elsewhere holds only while it stays the same.
     erasures BIGINT NOT NULL DEFAULT 0
 );
@@ -252,6 +254,10 @@ CREATE TABLE runs (
     tokens_cached BIGINT NOT NULL,
     tokens_reasoning BIGINT NOT NULL,
     cost BIGINT NOT NULL,
+    -- Bytes of the bodies of its events, as they are stored.
+    bytes BIGINT NOT NULL DEFAULT 0,
+    -- When what was said in it was erased.
+    erased_at BIGINT,
     summary BYTEA,
     PRIMARY KEY (workspace, id)
 ) WITH (fillfactor = 80);
@@ -267,6 +273,9 @@ CREATE INDEX runs_status ON runs (workspace, status, id);
 CREATE INDEX runs_due ON runs (due, id) WHERE owner IS NULL AND due IS NOT NULL;
 -- Serves: giving back what a node owned when it leaves or dies.
 CREATE INDEX runs_owner ON runs (owner) WHERE owner IS NOT NULL;
+
+-- Serves: the runs that are old enough to be erased, in the order they ended.
+CREATE INDEX runs_kept ON runs (workspace, ended_at, id) WHERE ended_at IS NOT NULL AND erased_at IS NULL;
 
 -- Projection: the inbox.
 CREATE TABLE approvals (
@@ -338,6 +347,12 @@ CREATE INDEX audit_run ON audit (workspace, run, time);
 CREATE TABLE nodes (
     id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     expires BIGINT NOT NULL
+);
+
+-- Work that one node at a time has charge of, for as long as it is alive.
+CREATE TABLE chores (
+    name TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    node TEXT NOT NULL
 );
 
 -- What agents keep for themselves.

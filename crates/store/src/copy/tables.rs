@@ -67,8 +67,8 @@ pub(super) const TABLES: &[Table] = &[
     table("file_marks", &["workspace", "notebook", "path", "hash"]),
 ];
 
-/// In no copy: who is alive just now, and the search index, which is made again from the files.
-pub(super) const LEFT_OUT: &[&str] = &["nodes", "files", "files_text"];
+/// In no copy: who is alive just now and does what, and the search index, which is made again from the files.
+pub(super) const LEFT_OUT: &[&str] = &["nodes", "chores", "files", "files_text"];
 
 /// The tables of a copy.
 pub(super) fn of(copy: CopyFor) -> impl Iterator<Item = &'static Table> {

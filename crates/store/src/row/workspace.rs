@@ -20,6 +20,8 @@ pub struct WorkspaceRow {
     pub version: u64,
     /// What texts may hold, for all its agents: a JSON array.
     pub content_filter: String,
+    /// How long what was said in runs that have ended is kept, such as `90d`; none is for ever.
+    pub keep_runs: Option<String>,
 }
 
 impl WorkspaceRow {
@@ -28,7 +30,7 @@ impl WorkspaceRow {
     pub fn new(id: WorkspaceId, slug: impl Into<String>, name: impl Into<String>, created_at: Time) -> Self {
         let (slug, name) = (slug.into(), name.into());
         let (time_zone, content_filter) = ("UTC".to_owned(), "[]".to_owned());
-        Self { id, slug, name, time_zone, created_at, version: 1, content_filter }
+        Self { id, slug, name, time_zone, created_at, version: 1, content_filter, keep_runs: None }
     }
 }
 

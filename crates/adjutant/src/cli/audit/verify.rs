@@ -8,7 +8,8 @@ use adjutant_core::id::RunId;
 use adjutant_core::run::chain::StreamId;
 use adjutant_engine::store::row::RunFilter;
 use adjutant_engine::{
-    AuditProblem, AuditVerified, EngineError, ExportProblem, is_whole_export, verify_export, verify_whole_export,
+    ArchiveVerified, AuditProblem, AuditVerified, EngineError, ExportProblem, is_archive, is_whole_export,
+    verify_archive, verify_export, verify_whole_export,
 };
 use serde_json::{Value, json};
 
@@ -26,7 +27,7 @@ const PAGE: u32 = 256;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// A file that `runs export` or `audit export --whole` wrote
+    /// A file that `runs export`, `ws archive` or `audit export --whole` wrote
     pub(super) file: Option<PathBuf>,
     /// The public key that must have signed the days, as an earlier check of the database said it
     #[arg(long, value_name = "HEX", requires = "file")]
@@ -39,7 +40,14 @@ pub(super) fn file(context: &Context, path: &Path, key: Option<String>) -> Resul
     };
     let file = File::open(path).map_err(|error| unreadable(&error))?;
     let mut reader = BufReader::new(file);
-    if is_whole(&mut reader).map_err(|error| unreadable(&error))? {
+    let first = first_line(&mut reader).map_err(|error| unreadable(&error))?;
+    if is_archive(&first) {
+        return match verify_archive(reader) {
+            Ok(verified) => Ok(archive_told(context, path, &verified)),
+            Err(problem) => Err(not_what_was_exported(path, &problem)),
+        };
+    }
+    if is_whole_export(&first) {
         return match verify_whole_export(reader, key) {
             Ok(verified) => Ok(told(context, &json!({"file": path}), &verified)),
             Err(problem) => Err(not_what_was_exported(path, &problem)),
@@ -74,13 +82,23 @@ fn not_what_was_exported(path: &Path, problem: &ExportProblem) -> Failure {
     Failure::new(Exit::Broken, "chain_broken", message).hint("export it again from its database, or trust it no more")
 }
 
-/// Whether a file holds every log; its first line says so.
-fn is_whole(reader: &mut BufReader<File>) -> Result<bool, std::io::Error> {
+/// The first line of a file, which says what it holds.
+fn first_line(reader: &mut BufReader<File>) -> Result<String, std::io::Error> {
     let mut first = String::new();
     // A line that is no text is for the check of its form to name.
     let _ = reader.by_ref().take(FIRST_LINE).read_line(&mut first);
     reader.seek(SeekFrom::Start(0))?;
-    Ok(is_whole_export(&first))
+    Ok(first)
+}
+
+fn archive_told(context: &Context, path: &Path, verified: &ArchiveVerified) -> Exit {
+    context.print(&json!({"file": path, "valid": true, "verified": verified}), || {
+        let runs = count(verified.runs.len(), "run", "runs");
+        let (events, contents) = (verified.events, verified.blocks);
+        let line = format!("✔ {}: {runs}, {events} events and {contents} contents are whole", verified.workspace);
+        vec![context.terminal.out.good(&line)]
+    });
+    Exit::Done
 }
 
 /// What a check of many runs found.

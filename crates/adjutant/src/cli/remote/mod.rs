@@ -153,6 +153,21 @@ impl Remote {
         answer.text().await.map_err(|error| self.unreachable(&error))
     }
 
+    /// Takes in something long, piece by piece.
+    pub(super) async fn save(
+        &self,
+        path: &[&str],
+        query: &[(&str, &str)],
+        take: &mut (dyn FnMut(&[u8]) -> Result<(), Failure> + Send),
+    ) -> Result<(), Failure> {
+        let answer = self.request(Method::GET, path, query)?.send().await;
+        let mut answer = self.good(answer.map_err(|error| self.unreachable(&error))?).await?;
+        while let Some(piece) = answer.chunk().await.map_err(|error| self.unreachable(&error))? {
+            take(&piece)?;
+        }
+        Ok(())
+    }
+
     /// A document as what it stands for here.
     pub(super) fn read<T: DeserializeOwned>(&self, document: Value) -> Result<T, Failure> {
         serde_json::from_value(document).map_err(|bad| {

@@ -20,6 +20,7 @@ pub(in crate::http) enum Kind {
     InFlight,
     OutcomeUnknown,
     Expired,
+    Erased,
     StaleVersion,
     TooLarge,
     UnsupportedMediaType,
@@ -35,7 +36,7 @@ pub(in crate::http) enum Kind {
 }
 
 impl Kind {
-    pub(in crate::http) const ALL: [Self; 27] = [
+    pub(in crate::http) const ALL: [Self; 28] = [
         Self::Malformed,
         Self::Unauthenticated,
         Self::BudgetExhausted,
@@ -51,6 +52,7 @@ impl Kind {
         Self::InFlight,
         Self::OutcomeUnknown,
         Self::Expired,
+        Self::Erased,
         Self::StaleVersion,
         Self::TooLarge,
         Self::UnsupportedMediaType,
@@ -85,6 +87,7 @@ impl Kind {
                 ("outcome_unknown", 409, "Whether the request with this Idempotency-Key was carried out is not known.")
             }
             Self::Expired => ("expired", 410, "It was there and is over."),
+            Self::Erased => ("erased", 410, "What was said there was erased."),
             Self::StaleVersion => ("stale_version", 412, "It has changed since you read it."),
             Self::TooLarge => ("too_large", 413, "The request is larger than is accepted here."),
             Self::UnsupportedMediaType => ("unsupported_media_type", 415, "The body has to be application/json."),

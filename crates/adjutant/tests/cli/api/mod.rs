@@ -18,6 +18,7 @@ mod inbox;
 mod money;
 mod once;
 mod overload;
+mod retention;
 mod runs;
 mod traces;
 mod walk;

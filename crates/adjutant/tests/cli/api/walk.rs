@@ -62,6 +62,7 @@ impl Things {
         assert!(!path.contains('{'), "{path} has a part that the walk does not know");
         match path.rsplit('/').next() {
             Some("search") => format!("{path}?q=file"),
+            Some("archive") => format!("{path}?before=1d"),
             Some("import") => format!("{path}?agent_id={}", self.agent),
             Some(_) | None => path,
         }
@@ -89,6 +90,7 @@ impl Things {
             ("put", "/workspaces/{workspace}/members/{user}") => json!({"role": "read"}),
             ("post", "/workspaces/{workspace}/invites") => json!({"role": "admin"}),
             ("post", "/workspaces/{workspace}/notebooks") => json!({"slug": "walked"}),
+            ("post", "/workspaces/{workspace}/erase") => json!({"before": "1d"}),
             ("patch", "/users/{user}") => json!({"is_active": false}),
             ("post", "/rules") => json!({"tool": "read_file", "decision": "deny"}),
             (
@@ -204,8 +206,11 @@ const OWNERS: [(&str, &str); 8] = [
 ];
 
 /// What only an admin of the workspace may do.
-const ADMINS: [(&str, &str); 33] = [
+const ADMINS: [(&str, &str); 36] = [
     ("patch", "/workspaces/{workspace}"),
+    ("get", "/workspaces/{workspace}/size"),
+    ("get", "/workspaces/{workspace}/archive"),
+    ("post", "/workspaces/{workspace}/erase"),
     ("get", "/workspaces/{workspace}/members/{user}/budget"),
     ("post", "/provider-keys"),
     ("delete", "/provider-keys/{key}"),
