@@ -81,8 +81,13 @@ impl Line {
 impl Feed {
     fn listen(&self, run: RunId) -> Arc<Line> {
         let line = Arc::new(Line::default());
-        lock(&self.listeners).entry(run).or_default().push(Arc::downgrade(&line));
-        self.relay.followed();
+        let mut listeners = lock(&self.listeners);
+        let lines = listeners.entry(run).or_default();
+        // Whoever follows it here already was told its beginning.
+        if lines.is_empty() {
+            self.relay.want(run);
+        }
+        lines.push(Arc::downgrade(&line));
         line
     }
 
@@ -107,8 +112,12 @@ impl Feed {
 
     /// Another node says what its model said, for whoever listens here.
     pub(crate) fn hear(&self, run: RunId, piece: &Piece) {
-        lock(&self.spoken).entry(run).or_default().take_in(piece);
-        self.tell(run, || Signal::Piece(piece.clone()));
+        if lock(&self.spoken).entry(run).or_default().take_in(piece) {
+            self.tell(run, || Signal::Piece(piece.clone()));
+        } else {
+            // A piece without what comes before it says nothing: all of it is asked for again.
+            self.relay.want(run);
+        }
     }
 
     /// What is being said in a run and is not in its log yet.
@@ -116,9 +125,14 @@ impl Feed {
         lock(&self.spoken).get(&run).map(Spoken::so_far).unwrap_or_default()
     }
 
-    /// The same, of a model that is asked here.
-    pub(crate) fn said_here(&self, run: RunId) -> Vec<Piece> {
-        lock(&self.spoken).get(&run).filter(|spoken| spoken.own).map(Spoken::so_far).unwrap_or_default()
+    /// Another node asks for all that is being said in a run, if its model is asked here, and for what comes.
+    pub(crate) fn tell_all(&self, run: RunId, by: String) {
+        // Under the lock under which pieces are told: what is said next goes on from there.
+        let spoken = lock(&self.spoken);
+        self.relay.watch(run);
+        if let Some(spoken) = spoken.get(&run).filter(|spoken| spoken.own) {
+            self.relay.begin(run, by, &spoken.so_far());
+        }
     }
 
     /// A call of the model is over, or begins afresh.

@@ -1,13 +1,13 @@
 //! Live pieces between nodes: whoever follows a run that another node drives asks for them, and only then they are sent, many
 //! together. They may be lost: the durable event replaces them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Mutex;
 use std::time::Duration;
 
 use adjutant_core::id::{RunId, WorkspaceId};
 use adjutant_core::message::Delta;
-use adjutant_store::Live;
+use adjutant_store::{Listen, Live};
 use tokio::sync::Notify;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
@@ -26,6 +26,9 @@ const SETTLE: Duration = Duration::from_millis(50);
 /// Bytes of text in one note.
 const NOTE: usize = 2_000;
 
+/// How long all of an answer is on its way before it is asked for again.
+const WHOLE: Duration = Duration::from_secs(1);
+
 /// One stretch of an answer: the turn, whether it is reasoning, where it begins, and the text.
 type Said = (u32, bool, usize, String);
 
@@ -33,15 +36,37 @@ type Said = (u32, bool, usize, String);
 #[derive(Default)]
 pub(crate) struct Relay {
     watched: Mutex<HashMap<RunId, Instant>>,
+    /// All of an answer, for those who asked; before what is for everybody, which goes on from there.
+    whole: Mutex<BTreeMap<(RunId, String), Vec<Said>>>,
     outgoing: Mutex<BTreeMap<RunId, Vec<Said>>>,
     said: Notify,
+    /// Runs of which the beginning was not heard here.
+    wanted: Mutex<HashSet<RunId>>,
     followed: Notify,
 }
 
 impl Relay {
-    /// Somebody began to follow a run.
-    pub(crate) fn followed(&self) {
-        self.followed.notify_one();
+    /// Somebody began to follow a run, or something of it was missed.
+    pub(crate) fn want(&self, run: RunId) {
+        if lock(&self.wanted).insert(run) {
+            self.followed.notify_one();
+        }
+    }
+
+    /// Another node asks for what was said so far in a run, and for what comes.
+    pub(crate) fn begin(&self, run: RunId, by: String, so_far: &[Piece]) {
+        let said: Vec<_> = so_far.iter().map(stretch).collect();
+        if !said.is_empty() {
+            lock(&self.whole).insert((run, by), said);
+            self.said.notify_one();
+        }
+    }
+
+    pub(crate) fn watch(&self, run: RunId) {
+        let mut watched = lock(&self.watched);
+        let now = Instant::now();
+        watched.retain(|_, until| *until >= now);
+        watched.insert(run, now + WATCHED);
     }
 
     /// A piece of a run that is driven here. Costs a look at an almost always empty map.
@@ -54,21 +79,25 @@ impl Relay {
     }
 
     fn put(&self, run: RunId, piece: &Piece) {
-        let (thinking, text) = match &piece.delta {
-            Delta::Text(text) => (false, text),
-            Delta::Thinking(text) => (true, text),
-        };
+        let (turn, thinking, at, text) = stretch(piece);
         let mut outgoing = lock(&self.outgoing);
         let said = outgoing.entry(run).or_default();
         let goes_on = |(turn, form, at, said): &&mut Said| {
             (*turn, *form) == (piece.turn, thinking) && said.len() < NOTE / 2 && *at + units(said) == piece.at
         };
         match said.last_mut().filter(goes_on) {
-            Some(last) => last.3.push_str(text),
-            None => said.push((piece.turn, thinking, piece.at, text.clone())),
+            Some(last) => last.3.push_str(&text),
+            None => said.push((turn, thinking, at, text)),
         }
         drop(outgoing);
         self.said.notify_one();
+    }
+}
+
+fn stretch(piece: &Piece) -> Said {
+    match &piece.delta {
+        Delta::Text(text) => (piece.turn, false, piece.at, text.clone()),
+        Delta::Thinking(text) => (piece.turn, true, piece.at, text.clone()),
     }
 }
 
@@ -81,17 +110,8 @@ async fn hear(engine: &Engine) {
     let mut notes = engine.store().live();
     loop {
         match notes.recv().await {
-            Ok(Live::Watched(run)) => {
-                let mut watched = lock(&engine.feed().relay.watched);
-                let now = Instant::now();
-                watched.retain(|_, until| *until >= now);
-                let is_new = watched.insert(run, now + WATCHED).is_none();
-                drop(watched);
-                if is_new {
-                    let relay = &engine.feed().relay;
-                    engine.feed().said_here(run).iter().for_each(|piece| relay.put(run, piece));
-                }
-            }
+            Ok(Live::Watched(run)) => engine.feed().relay.watch(run),
+            Ok(Live::Wanted { run, by }) => engine.feed().tell_all(run, by),
             Ok(Live::Said { workspace, run, sealed }) if engine.feed().is_followed(run) => {
                 // What does not open or cannot be read is only live: the log has the whole.
                 let Ok(bytes) = engine.store().open_note(workspace, run, sealed).await else { continue };
@@ -111,9 +131,11 @@ async fn send(engine: &Engine) {
     loop {
         relay.said.notified().await;
         tokio::time::sleep(GATHER).await;
+        let whole = std::mem::take(&mut *lock(&relay.whole));
         let outgoing = std::mem::take(&mut *lock(&relay.outgoing));
         homes.retain(|run, _| outgoing.contains_key(run));
-        for (run, said) in outgoing {
+        let whole = whole.into_iter().map(|((run, by), said)| (run, Some(by), said));
+        for (run, to, said) in whole.chain(outgoing.into_iter().map(|(run, said)| (run, None, said))) {
             if let std::collections::hash_map::Entry::Vacant(home) = homes.entry(run) {
                 match engine.store().find_run(run).await {
                     Ok(Some(workspace)) => drop(home.insert(workspace)),
@@ -123,7 +145,7 @@ async fn send(engine: &Engine) {
             let Some(workspace) = homes.get(&run) else { continue };
             for said in said.into_iter().flat_map(cut) {
                 let Ok(bytes) = serde_json::to_vec(&said) else { continue };
-                if let Err(error) = engine.store().say(*workspace, run, &bytes).await {
+                if let Err(error) = engine.store().say(*workspace, run, &bytes, to.as_deref()).await {
                     tracing::debug!(%run, %error, "live pieces did not reach the other nodes");
                 }
             }
@@ -149,22 +171,41 @@ fn cut((turn, thinking, mut at, text): Said) -> Vec<Said> {
 }
 
 async fn ask(engine: &Engine) {
+    let relay = &engine.feed().relay;
     let mut asked: HashMap<RunId, Instant> = HashMap::new();
+    let mut begun: HashMap<RunId, Instant> = HashMap::new();
     loop {
         // Somebody new, or time to ask again.
-        if tokio::time::timeout(ASK_AGAIN, engine.feed().relay.followed.notified()).await.is_ok() {
+        let pause = if begun.is_empty() { ASK_AGAIN } else { WHOLE };
+        if tokio::time::timeout(pause, relay.followed.notified()).await.is_ok() {
             tokio::time::sleep(SETTLE).await;
         }
         let now = Instant::now();
         let runs: Vec<_> = engine.feed().followed().into_iter().filter(|run| !engine.claims().drives(*run)).collect();
+        begun.retain(|_, at| *at + WHOLE > now);
+        let whole = {
+            let mut wanted = lock(&relay.wanted);
+            wanted.retain(|run| runs.contains(run));
+            // What was just asked for is on its way; if it does not come, it is asked for again.
+            let whole: Vec<_> = wanted.iter().copied().filter(|run| !begun.contains_key(run)).collect();
+            wanted.retain(|run| begun.contains_key(run));
+            whole
+        };
         asked.retain(|run, at| runs.contains(run) && *at + ASK_AGAIN > now);
-        let new: Vec<_> = runs.into_iter().filter(|run| !asked.contains_key(run)).collect();
-        if new.is_empty() {
-            continue;
-        }
-        match engine.store().watch(&new).await {
-            Ok(()) => asked.extend(new.into_iter().map(|run| (run, now))),
-            Err(error) => tracing::debug!(%error, "other nodes were not asked for live pieces"),
+        let onwards: Vec<_> = runs.into_iter().filter(|run| !asked.contains_key(run) && !whole.contains(run)).collect();
+        for (runs, listen) in [(whole, Listen::FromTheStart), (onwards, Listen::Onwards)] {
+            if runs.is_empty() {
+                continue;
+            }
+            match engine.store().watch(&runs, listen).await {
+                Ok(()) => {
+                    asked.extend(runs.iter().map(|run| (*run, now)));
+                    if listen == Listen::FromTheStart {
+                        begun.extend(runs.iter().map(|run| (*run, now)));
+                    }
+                }
+                Err(error) => tracing::debug!(%error, "other nodes were not asked for live pieces"),
+            }
         }
     }
 }

@@ -19,6 +19,16 @@ pub(crate) fn units(text: &str) -> usize {
     text.chars().map(char::len_utf16).sum()
 }
 
+/// What is left of a text after so many units.
+fn beyond(text: &str, mut known: usize) -> &str {
+    let mut rest = text.chars();
+    while known > 0 {
+        let Some(letter) = rest.next() else { break };
+        known = known.saturating_sub(letter.len_utf16());
+    }
+    rest.as_str()
+}
+
 /// The turn that a run is in, as far as it was heard.
 #[derive(Debug, Default)]
 pub(crate) struct Spoken {
@@ -50,18 +60,17 @@ impl Spoken {
         Piece { turn, at, delta }
     }
 
-    /// A piece that has its place already. False when something before it is missing.
+    /// A piece that has its place already. False when something before it is missing, and it was not taken in.
     pub(crate) fn take_in(&mut self, piece: &Piece) -> bool {
         self.turn_to(piece.turn);
         let (part, text) = self.part(&piece.delta);
         if piece.at == 0 {
             *part = Part::default();
         }
-        let follows = piece.at == part.units;
-        if follows {
-            part.push(text);
-        }
-        follows
+        // It may begin with what was heard already: whoever asked for the whole is told both.
+        let Some(known) = part.units.checked_sub(piece.at) else { return false };
+        part.push(beyond(text, known));
+        true
     }
 
     /// All of it.
@@ -121,8 +130,11 @@ mod tests {
         let mut heard = Spoken::default();
         assert!(!heard.take_in(&second), "its beginning was not heard");
         assert!(told.iter().all(|piece| heard.take_in(piece)), "the whole is heard afresh");
-        assert!(!heard.take_in(&second), "it is in the whole already");
+        assert!(heard.take_in(&second), "it is in the whole already");
+        assert_eq!(heard.so_far(), spoken.so_far());
         let third = spoken.place(2, text("!"));
+        let both = Piece { delta: text("there!"), ..second };
+        assert!(heard.take_in(&both), "it begins with what was heard");
         assert!(heard.take_in(&third));
         assert_eq!(heard.so_far(), spoken.so_far());
     }

@@ -79,7 +79,7 @@ pub use branch::Link;
 pub use copy::{Batch, Copied, CopyFor, Snapshot, Target, copy};
 pub use error::{Source, StoreError};
 pub use health::{Health, Tallies};
-pub use live::Live;
+pub use live::{Listen, Live};
 #[cfg(feature = "sim")]
 pub use memory::{Fault, FaultPoint, Gate, MemoryConfig, Witness};
 pub use seal::{MasterKey, Sealing};

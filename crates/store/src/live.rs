@@ -19,8 +19,15 @@ const RUNS: usize = 128;
 /// A note of another node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Live {
-    /// Somebody there follows a run.
+    /// Somebody there still follows a run.
     Watched(RunId),
+    /// Somebody there began to follow a run, or missed something: what is being said is wanted from its beginning.
+    Wanted {
+        /// The run.
+        run: RunId,
+        /// Who asks, for [`Store::say`].
+        by: String,
+    },
     /// Something is being said in a run that is driven there; sealed.
     Said {
         /// The tenant.
@@ -30,6 +37,15 @@ pub enum Live {
         /// What, for [`Store::open_note`].
         sealed: Vec<u8>,
     },
+}
+
+/// How much of what is being said is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listen {
+    /// What comes.
+    Onwards,
+    /// All of it.
+    FromTheStart,
 }
 
 impl Store {
@@ -49,20 +65,30 @@ impl Store {
     ///
     /// # Errors
     /// Those of the database.
-    pub async fn watch(&self, runs: &[RunId]) -> Result<(), StoreError> {
+    pub async fn watch(&self, runs: &[RunId], listen: Listen) -> Result<(), StoreError> {
         let sql = sql!(self, memory => Ok(()));
+        let word = match listen {
+            Listen::Onwards => "w",
+            Listen::FromTheStart => "b",
+        };
         for some in runs.chunks(RUNS) {
             let names: Vec<_> = some.iter().map(ToString::to_string).collect();
-            note(sql, &format!("{} w {}", sql.me, names.join(" "))).await?;
+            note(sql, &format!("{} {word} {}", sql.me, names.join(" "))).await?;
         }
         Ok(())
     }
 
-    /// Tells other nodes what is being said in a run.
+    /// Tells other nodes, or one that asked, what is being said in a run.
     ///
     /// # Errors
     /// Those of the database; [`StoreError::Conflict`] when it does not fit into one note.
-    pub async fn say(&self, workspace: WorkspaceId, run: RunId, what: &[u8]) -> Result<(), StoreError> {
+    pub async fn say(
+        &self,
+        workspace: WorkspaceId,
+        run: RunId,
+        what: &[u8],
+        to: Option<&str>,
+    ) -> Result<(), StoreError> {
         let sql = sql!(self, memory => Ok(()));
         if what.len() > FITS {
             return Err(StoreError::Conflict("it is too long for a note".to_owned()));
@@ -70,7 +96,8 @@ impl Store {
         let id = run.to_string();
         let sealed = sql.sealer(Scope::Workspace(workspace)).await?.seal(place(&id), what)?;
         let digits: String = sealed.iter().map(|byte| format!("{byte:02x}")).collect();
-        note(sql, &format!("{} s {workspace} {run} {digits}", sql.me)).await
+        let to = to.map(|to| format!(" {to}")).unwrap_or_default();
+        note(sql, &format!("{} s {workspace} {run} {digits}{to}", sql.me)).await
     }
 
     /// What another node said.
@@ -97,9 +124,7 @@ async fn note(sql: &Sql, payload: &str) -> Result<(), StoreError> {
 /// Hands on what another node wrote. What cannot be read is from a newer one, and nobody misses it.
 pub(crate) fn hand_on(payload: &str, me: &str, live: &broadcast::Sender<Live>) {
     let mut words = payload.split(' ');
-    if words.next() == Some(me) {
-        return;
-    }
+    let Some(by) = words.next().filter(|by| *by != me) else { return };
     // Nobody listening is no error.
     match words.next() {
         Some("w") => {
@@ -107,10 +132,16 @@ pub(crate) fn hand_on(payload: &str, me: &str, live: &broadcast::Sender<Live>) {
                 let _ = live.send(Live::Watched(run));
             }
         }
+        Some("b") => {
+            for run in words.filter_map(|word| word.parse().ok()) {
+                let _ = live.send(Live::Wanted { run, by: by.to_owned() });
+            }
+        }
         Some("s") => {
             let mut said = || {
                 let (workspace, run) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-                Some(Live::Said { workspace, run, sealed: bytes(words.next()?)? })
+                let said = Live::Said { workspace, run, sealed: bytes(words.next()?)? };
+                words.next().is_none_or(|to| to == me).then_some(said)
             };
             if let Some(said) = said() {
                 let _ = live.send(said);
@@ -136,12 +167,23 @@ mod tests {
         let (sender, mut heard) = broadcast::channel(8);
         let run = RunId::new(Time::from_millis(1), [0; 10]);
         let workspace = WorkspaceId::new(Time::from_millis(2), [0; 10]);
-        for payload in [format!("me w {run}"), format!("me s {workspace} {run} 00ff"), "me x newer".to_owned()] {
+        let said = format!("me s {workspace} {run}");
+        let payloads = [
+            format!("me w {run}"),
+            format!("me b {run}"),
+            format!("{said} 00ff"),
+            format!("{said} 01 another"),
+            format!("{said} 02 third"),
+            "me x newer".to_owned(),
+        ];
+        for payload in payloads {
             hand_on(&payload, "me", &sender);
             hand_on(&payload, "another", &sender);
         }
         assert_eq!(heard.try_recv(), Ok(Live::Watched(run)));
+        assert_eq!(heard.try_recv(), Ok(Live::Wanted { run, by: "me".to_owned() }));
         assert_eq!(heard.try_recv(), Ok(Live::Said { workspace, run, sealed: vec![0, 255] }));
+        assert_eq!(heard.try_recv(), Ok(Live::Said { workspace, run, sealed: vec![1] }));
         assert!(heard.try_recv().is_err());
     }
 }

@@ -84,6 +84,43 @@ fn an_answer_that_one_node_is_given_is_seen_piece_by_piece_at_the_other() {
     up_to(&mut watching, "interaction_complete");
 }
 
+/// What a reader has heard of an answer, put together by where each piece belongs, until it is this long.
+fn heard(stream: &mut crate::client::Stream, letters: usize) -> String {
+    let mut heard = String::new();
+    while heard.len() < letters {
+        let piece = up_to(stream, "answer_delta").pop().unwrap();
+        let at = usize::try_from(piece.data["at"].as_u64().unwrap()).unwrap();
+        assert!(at <= heard.len(), "what comes before {at} is missing: {piece:?}");
+        heard.truncate(at);
+        heard.push_str(&text(&piece.data["delta"]));
+    }
+    heard
+}
+
+#[test]
+fn whoever_comes_late_at_any_node_hears_an_answer_from_its_beginning() {
+    let Some(cluster) = Cluster::new() else { return };
+    let answer: String = (0..4000).map(|number| format!("{number:04} ")).collect();
+    let one = cluster.node(&format!("- {{ chunk: 10, pace_ms: 50, text: \"{answer}\" }}\n"));
+    let run = cluster.start(&one, "talk");
+    let (two, three) = (cluster.node(ASKS), cluster.node(ASKS));
+    let mut first = two.follow(&run);
+    let said = heard(&mut first, 300);
+    assert!(answer.starts_with(&said), "{said}");
+    // The second node is told already; the third begins later.
+    let mut late = three.follow(&run);
+    let said = heard(&mut late, 600);
+    assert!(answer.starts_with(&said), "{said}");
+    let said = heard(&mut two.follow(&run), 600);
+    assert!(answer.starts_with(&said), "a second reader at a node that listens: {said}");
+    // Nobody follows it at the third any more, and then somebody does again.
+    drop(late);
+    let said = heard(&mut three.follow(&run), 900);
+    assert!(answer.starts_with(&said), "{said}");
+    two.owner().post(&format!("/api/v1/runs/{run}/cancel"), json!({})).expect(200);
+    up_to(&mut first, "interaction_complete");
+}
+
 #[test]
 fn a_node_whose_notifications_were_cut_reads_again_what_it_missed() {
     let Some(cluster) = Cluster::new() else { return };
