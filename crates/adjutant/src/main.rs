@@ -10,6 +10,7 @@ mod failure;
 mod fault;
 mod http;
 mod instance;
+mod log_queue;
 mod suggest;
 mod wire;
 
@@ -38,5 +39,6 @@ fn main() -> ExitCode {
         cli::report(&failure, json);
         failure.exit
     });
+    log_queue::finish();
     ExitCode::from(exit as u8)
 }

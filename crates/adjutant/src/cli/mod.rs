@@ -52,6 +52,7 @@ use self::terminal::Terminal;
 use crate::config::{Config, Environment, Flags};
 use crate::failure::{Exit, Failure};
 use crate::instance::Instance;
+use crate::log_queue;
 
 /// AI agents that act only on your authority: within your orders, with your consent, on the record.
 #[derive(Debug, Parser)]
@@ -288,10 +289,15 @@ fn start_log(context: &Context, voice: Voice) -> Result<(), Failure> {
     let filter = tracing_subscriber::EnvFilter::try_new(&wanted)
         .map_err(|error| Failure::usage(format!("The log level `{wanted}` is not one: {error}.")))?;
     let coloured = context.terminal.err == terminal::Style::Coloured;
+    if voice == Voice::Serves {
+        log_queue::start();
+        // The usual words about it would be written by the thread that stopped, which must not wait for a reader.
+        std::panic::set_hook(Box::new(|stopped| tracing::error!("{stopped}")));
+    }
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_ansi(coloured)
-        .with_writer(|| CleanLog(std::io::stderr()));
+        .with_writer(|| CleanLog(log_queue::Writer));
     // A second start in one process would only happen in a test, and there the first one serves.
     let _ = subscriber.try_init();
     Ok(())

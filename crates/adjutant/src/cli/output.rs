@@ -5,6 +5,8 @@ use std::io::Write;
 
 use serde_json::Value;
 
+use crate::log_queue::Writer;
+
 /// A line for whoever reads the result.
 pub(crate) fn say(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
@@ -23,11 +25,10 @@ pub(crate) fn document(value: &Value) {
 
 /// A line for the person at the terminal.
 pub(crate) fn tell(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
+    let _ = Writer.write_all(format!("{line}\n").as_bytes());
 }
 
 /// A piece of a line for the person at the terminal, at once.
 pub(crate) fn tell_piece(piece: &str) {
-    let mut err = std::io::stderr();
-    let _ = err.write_all(piece.as_bytes()).and_then(|()| err.flush());
+    let _ = Writer.write_all(piece.as_bytes());
 }

@@ -15,6 +15,7 @@ use axum::response::{IntoResponse, Response};
 use super::door;
 use super::problem::Problem;
 use super::server::Server;
+use crate::log_queue;
 
 /// Counters of this process.
 #[derive(Default)]
@@ -65,7 +66,9 @@ impl Metrics {
         }
         let streams = self.streams.0.load(Ordering::Relaxed);
         writeln!(text, "# HELP adjutant_sse_clients Open streams.\n# TYPE adjutant_sse_clients gauge")?;
-        writeln!(text, "adjutant_sse_clients {streams}")
+        writeln!(text, "adjutant_sse_clients {streams}")?;
+        head(text, "adjutant_log_lines_lost_total", "counter", "Log lines that nobody read in time.")?;
+        writeln!(text, "adjutant_log_lines_lost_total {}", log_queue::lost())
     }
 }
 

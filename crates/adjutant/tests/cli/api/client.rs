@@ -16,7 +16,7 @@ pub(crate) const OWNER: &str = "adj_the-owner-of-a-house-for-tests";
 /// A running server.
 pub(crate) struct Server {
     child: Child,
-    /// What it says to the person who started it. Read as it comes: a server whose words nobody takes stands still.
+    /// What it says to the person who started it, read as it comes: what nobody takes is left out.
     said: mpsc::Receiver<String>,
     pub(crate) house: House,
     pub(crate) address: String,

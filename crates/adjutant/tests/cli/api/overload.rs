@@ -1,9 +1,12 @@
 //! A server that is full: it says so at once, says when to come back, and does nothing of what it refused.
 
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
 use serde_json::json;
 
-use super::client::{OWNER, Server};
-use crate::house::{House, text};
+use super::client::{Client, OWNER, Server};
+use crate::house::{House, signal, text};
 
 const SLOW: &str = "- delay_ms: 600000\n  text: too late\n";
 
@@ -41,4 +44,24 @@ fn a_request_that_waits_for_a_run_takes_no_turn_from_others() {
     owner.get("/api/v1/me").expect(200);
     owner.post(&format!("{path}/cancel"), json!({})).expect(200);
     assert_eq!(waiting.join().unwrap()["status"], "CANCELLED");
+}
+
+#[test]
+fn a_server_whose_log_nobody_reads_goes_on_counts_what_it_leaves_out_and_stops_when_told() {
+    let house = House::new();
+    let mut command = house.command(&["serve", "--listen", "127.0.0.1:0", "--no-open"]);
+    command.env("ADJUTANT_LOG", "trace").env("ADJUTANT_BOOTSTRAP_TOKEN", OWNER);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let client = Client::at(line.trim().strip_prefix("adjutant ready on http://").unwrap());
+    let lost = || {
+        let numbers = client.get("/metrics").text;
+        let found = numbers.lines().find_map(|line| line.strip_prefix("adjutant_log_lines_lost_total "));
+        found.unwrap_or_else(|| panic!("{numbers}")).parse::<u64>().unwrap()
+    };
+    // Nothing takes anything out of the pipe, and every answer makes more lines.
+    while lost() == 0 {}
+    signal("TERM", child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }
