@@ -57,16 +57,16 @@ impl Store {
         }
         // A node whose lease has run out may still answer; until it does, nobody counts on it.
         let text = format!(
-            "SELECT request, EXISTS (SELECT 1 FROM nodes WHERE nodes.id = replies.node AND nodes.expires > {now}), reply \
+            "SELECT request, reply, (SELECT count(*) FROM nodes WHERE nodes.id = replies.node AND nodes.expires > {now}) \
              FROM replies WHERE person = $1 AND key = $2",
             now = queue::now(tx.dialect())
         );
         let row = tx.row(text, args![user, key]).await?;
         tx.commit().await?;
         let mut row = row.ok_or(StoreError::NotFound)?;
-        let (request, alive, reply): (Hash, bool, Option<Vec<u8>>) = (row.take()?, row.take()?, row.take()?);
+        let (request, reply, alive): (Hash, Option<Vec<u8>>, u64) = (row.take()?, row.take()?, row.take()?);
         let Some(reply) = reply else {
-            return Ok(if alive { Reply::Taken { request } } else { Reply::Lost { request } });
+            return Ok(if alive > 0 { Reply::Taken { request } } else { Reply::Lost { request } });
         };
         let reply = sql.sealer(Scope::System).await?.open(place(&id(user, key)), reply)?;
         Ok(Reply::Answered { request, reply })
