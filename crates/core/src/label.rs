@@ -41,6 +41,15 @@ impl Labels {
     }
 }
 
+/// A text with the labels of whatever wrote it, for what is kept longer than a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Labelled {
+    /// The text.
+    pub text: String,
+    /// What had been seen by whoever wrote it.
+    pub labels: Labels,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use adjutant_core::id::{AgentId, NotebookId, WorkspaceId};
+use adjutant_core::label::{Labelled, Labels};
 use adjutant_core::time::Time;
 use adjutant_store::{Store, StoreError, row};
 use adjutant_tools::{HandleError, Hit, IndexHandle, IndexedFile, KvHandle, Notebook, Stamp};
@@ -31,31 +32,33 @@ fn handle_error(error: StoreError) -> HandleError {
     }
 }
 
-/// The keys of one agent.
+/// The keys of one agent, for a run that has seen what `labels` say.
 pub(crate) struct AgentKeys {
     pub(crate) store: Store,
     pub(crate) workspace: WorkspaceId,
     pub(crate) agent: AgentId,
+    pub(crate) labels: Labels,
 }
 
 #[async_trait]
 impl KvHandle for AgentKeys {
-    async fn get(&self, key: &str) -> Result<Option<String>, HandleError> {
+    async fn get(&self, key: &str) -> Result<Option<Labelled>, HandleError> {
         self.store.kv_get(self.workspace, self.agent, key).await.map_err(handle_error)
     }
 
     async fn set(&self, key: &str, value: &str) -> Result<(), HandleError> {
-        self.store.kv_set(self.workspace, self.agent, key, value).await.map_err(handle_error)
+        let value = Labelled { text: value.to_owned(), labels: self.labels };
+        self.store.kv_set(self.workspace, self.agent, key, &value).await.map_err(handle_error)
     }
 
     async fn delete(&self, key: &str) -> Result<bool, HandleError> {
         self.store.kv_delete(self.workspace, self.agent, key).await.map_err(handle_error)
     }
 
-    async fn list(&self, prefix: &str, limit: usize) -> Result<Vec<String>, HandleError> {
+    async fn list(&self, prefix: &str, limit: usize) -> Result<Vec<(String, Labels)>, HandleError> {
         let limit = u32::try_from(limit).unwrap_or(u32::MAX);
         let pairs = self.store.kv_list(self.workspace, self.agent, prefix, limit).await.map_err(handle_error)?;
-        Ok(pairs.into_iter().map(|(key, _)| key).collect())
+        Ok(pairs.into_iter().map(|(key, value)| (key, value.labels)).collect())
     }
 }
 
@@ -102,9 +105,9 @@ impl IndexHandle for NotebookIndex {
     }
 }
 
-/// The keys of an agent as a tool sees them.
-pub(crate) fn keys(store: &Store, workspace: WorkspaceId, agent: AgentId) -> Arc<dyn KvHandle> {
-    Arc::new(AgentKeys { store: store.clone(), workspace, agent })
+/// The keys of an agent as a tool sees them in a run that has seen what `labels` say.
+pub(crate) fn keys(store: &Store, workspace: WorkspaceId, agent: AgentId, labels: Labels) -> Arc<dyn KvHandle> {
+    Arc::new(AgentKeys { store: store.clone(), workspace, agent, labels })
 }
 
 /// The index of a notebook as a tool sees it.

@@ -167,7 +167,7 @@ impl Driver {
             scope: Arc::clone(&agent.scope),
             outside: Arc::clone(&agent.outside),
             connector: self.engine.connector(),
-            kv: handles::keys(self.engine.store(), workspace, agent.id),
+            kv: handles::keys(self.engine.store(), workspace, agent.id, self.state().labels),
             index: handles::index(self.engine.store(), workspace, notebook_id),
             catalog: self.engine.catalog(agent),
             now: self.now(),

@@ -3,31 +3,34 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use adjutant_core::label::{Labelled, Labels};
 use async_trait::async_trait;
 
 use crate::world::{HandleError, Hit, IndexHandle, IndexedFile, KvHandle, Stamp};
 
-/// Keys that live as long as this value.
+/// Keys that live as long as this value. What is put here is labelled as the first field says.
 #[derive(Debug, Default)]
-pub struct MemoryKv(Mutex<BTreeMap<String, String>>);
+pub struct MemoryKv(pub Labels, Mutex<BTreeMap<String, Labelled>>);
 
 #[async_trait]
 impl KvHandle for MemoryKv {
-    async fn get(&self, key: &str) -> Result<Option<String>, HandleError> {
-        Ok(held(&self.0).get(key).cloned())
+    async fn get(&self, key: &str) -> Result<Option<Labelled>, HandleError> {
+        Ok(held(&self.1).get(key).cloned())
     }
 
     async fn set(&self, key: &str, value: &str) -> Result<(), HandleError> {
-        held(&self.0).insert(key.to_owned(), value.to_owned());
+        held(&self.1).insert(key.to_owned(), Labelled { text: value.to_owned(), labels: self.0 });
         Ok(())
     }
 
     async fn delete(&self, key: &str) -> Result<bool, HandleError> {
-        Ok(held(&self.0).remove(key).is_some())
+        Ok(held(&self.1).remove(key).is_some())
     }
 
-    async fn list(&self, prefix: &str, limit: usize) -> Result<Vec<String>, HandleError> {
-        Ok(held(&self.0).keys().filter(|key| key.starts_with(prefix)).take(limit).cloned().collect())
+    async fn list(&self, prefix: &str, limit: usize) -> Result<Vec<(String, Labels)>, HandleError> {
+        let keys = held(&self.1);
+        let found = keys.iter().filter(|(key, _)| key.starts_with(prefix)).take(limit);
+        Ok(found.map(|(key, kept)| (key.clone(), kept.labels)).collect())
     }
 }
 

@@ -9,6 +9,7 @@ use adjutant_core::guard::judge::{Outside, is_shown};
 use adjutant_core::guard::meta;
 use adjutant_core::guard::policy::AgentConfig;
 use adjutant_core::guard::scope::Scope;
+use adjutant_core::label::{Labelled, Labels};
 use adjutant_core::time::Time;
 use adjutant_core::tool::ToolSpec;
 use async_trait::async_trait;
@@ -82,17 +83,17 @@ pub enum HandleError {
     Failed(String),
 }
 
-/// The durable keys of one agent.
+/// The durable keys of one agent. Whatever is put there keeps the labels of the run that puts it, and gives them back.
 #[async_trait]
 pub trait KvHandle: Send + Sync {
     /// The value under a key.
-    async fn get(&self, key: &str) -> Result<Option<String>, HandleError>;
+    async fn get(&self, key: &str) -> Result<Option<Labelled>, HandleError>;
     /// Puts a value under a key, in place of an older one.
     async fn set(&self, key: &str, value: &str) -> Result<(), HandleError>;
     /// Removes a key; says whether it was there.
     async fn delete(&self, key: &str) -> Result<bool, HandleError>;
-    /// The keys that begin with a prefix, in order, at most `limit`.
-    async fn list(&self, prefix: &str, limit: usize) -> Result<Vec<String>, HandleError>;
+    /// The keys that begin with a prefix, in order, at most `limit`, each with the labels of what is under it.
+    async fn list(&self, prefix: &str, limit: usize) -> Result<Vec<(String, Labels)>, HandleError>;
 }
 
 /// By what a file is known to be unchanged without reading it.

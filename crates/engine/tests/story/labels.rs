@@ -6,6 +6,7 @@ use std::time::Duration;
 use adjutant_core::guard::permit::Permit;
 use adjutant_core::guard::policy::{AgentSpec, Autonomy};
 use adjutant_core::label::Labels;
+use adjutant_core::run::event::Decision;
 use adjutant_core::run::status::Status;
 use adjutant_core::tool::{Category, Effect, Level, Recovery, ToolDefinition, ToolOutcome, ToolSpec};
 use adjutant_engine::tools::{Tool, World};
@@ -68,7 +69,11 @@ const SCRIPT: &str = r#"
 "#;
 
 fn agent(stage: &Stage) -> AgentBuilder {
-    stage.agent(SCRIPT).tool(Download::new()).configure(|spec: &mut AgentSpec| {
+    speaking(stage, SCRIPT)
+}
+
+fn speaking(stage: &Stage, script: &str) -> AgentBuilder {
+    stage.agent(script).tool(Download::new()).configure(|spec: &mut AgentSpec| {
         spec.autonomy = Some(Autonomy::Full);
         spec.can_access_integrations = Some(true);
     })
@@ -147,4 +152,39 @@ async fn a_trusted_run_marks_nothing() {
     let agent = stage.agent(script).autonomy(Autonomy::Full).build().await.unwrap();
     assert!(!labels_after(&agent, "write").await.untrusted);
     assert_eq!(labels_after(&agent, "read").await, Labels::PRIVATE);
+}
+
+#[tokio::test]
+async fn what_an_untrusted_run_remembered_makes_whoever_recalls_it_untrusted() {
+    let script = r#"
+- when: { turn: 3 }
+  text: done
+- when: { user: spoil, turn: 1 }
+  calls: [{ name: download }]
+- when: { user: spoil }
+  calls: [{ name: kv_set, arguments: { key: page, value: from outside } }]
+- when: { turn: 2 }
+  text: done
+- when: { user: keep }
+  calls: [{ name: kv_set, arguments: { key: own, value: mine } }]
+- when: { user: own }
+  calls: [{ name: kv_get, arguments: { key: own } }]
+- when: { user: replace }
+  calls: [{ name: kv_set, arguments: { key: page, value: mine } }]
+- when: { user: list own }
+  calls: [{ name: kv_list, arguments: { prefix: own } }]
+- when: { user: names }
+  calls: [{ name: kv_list }]
+- calls: [{ name: kv_get, arguments: { key: page } }]
+"#;
+    let stage = Stage::new(&[]);
+    let agent = speaking(&stage, script).on_approval(|_| Decision::Approve).build().await.unwrap();
+    assert_eq!(labels_after(&agent, "keep").await, Labels::NONE);
+    assert!(labels_after(&agent, "spoil").await.untrusted);
+    let both = Labels::PRIVATE.join(Labels::UNTRUSTED);
+    assert_eq!(labels_after(&agent, "recall").await, both, "a person's yes to keeping it does not make it trusted");
+    assert_eq!(labels_after(&agent, "names").await, both, "its name, too, came from outside");
+    assert_eq!(labels_after(&agent, "own").await, Labels::PRIVATE, "other keys are what they were");
+    assert_eq!(labels_after(&agent, "replace").await, Labels::NONE);
+    assert_eq!(labels_after(&agent, "recall").await, Labels::PRIVATE, "what replaces it is as trusted as who wrote it");
 }

@@ -355,12 +355,14 @@ CREATE TABLE chores (
     node TEXT NOT NULL
 );
 
--- What agents keep for themselves.
+-- What agents keep for themselves, with what the run had seen that wrote it.
 CREATE TABLE kv (
     workspace TEXT COLLATE "C" NOT NULL,
     agent TEXT COLLATE "C" NOT NULL,
     key TEXT COLLATE "C" NOT NULL,
     value BYTEA NOT NULL,
+    private BIGINT NOT NULL,
+    untrusted BIGINT NOT NULL,
     PRIMARY KEY (workspace, agent, key)
 );
 

@@ -355,12 +355,14 @@ CREATE TABLE chores (
     node TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- What agents keep for themselves.
+-- What agents keep for themselves, with what the run had seen that wrote it.
 CREATE TABLE kv (
     workspace TEXT NOT NULL,
     agent TEXT NOT NULL,
     key TEXT NOT NULL,
     value BLOB NOT NULL,
+    private INTEGER NOT NULL,
+    untrusted INTEGER NOT NULL,
     PRIMARY KEY (workspace, agent, key)
 ) STRICT;
 

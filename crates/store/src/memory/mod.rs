@@ -20,6 +20,7 @@ use adjutant_core::budget::Purses;
 use adjutant_core::content::Hash;
 use adjutant_core::guard::rate::Kept;
 use adjutant_core::id::{AgentId, ApprovalId, CallId, ChatId, NodeId, NotebookId, RuleId, RunId, UserId, WorkspaceId};
+use adjutant_core::label::Labelled;
 use adjutant_core::run::chain::{Entry, Head, StreamId};
 use adjutant_core::time::Time;
 use tokio::sync::broadcast;
@@ -71,7 +72,7 @@ struct State {
     results: BTreeMap<(RunId, CallId), CallEnd>,
     audit: BTreeMap<(Scope, (Time, String, u64)), AuditRow>,
     nodes: BTreeMap<NodeId, Time>,
-    kv: BTreeMap<(WorkspaceId, AgentId, String), String>,
+    kv: BTreeMap<(WorkspaceId, AgentId, String), Labelled>,
     rates: Kept,
     purses: Purses,
     model_calls: BTreeMap<(RunId, u32, u32), ModelCallRow>,

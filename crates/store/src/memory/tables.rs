@@ -1,6 +1,7 @@
 //! The plain tables in memory: tenants, chats, agents, values, marks.
 
 use adjutant_core::id::{AgentId, ChatId, NotebookId, RunId, WorkspaceId};
+use adjutant_core::label::Labelled;
 
 use super::{Memory, State};
 use crate::row::{AgentRow, ChatFilter, ChatRow, Doing, MarkRow, NotebookRow, UserRow, WorkspaceRow};
@@ -257,11 +258,11 @@ impl Memory {
         workspace: WorkspaceId,
         agent: AgentId,
         key: &str,
-        value: &str,
+        value: &Labelled,
     ) -> Result<(), StoreError> {
         let mut state = self.state();
         state.assert_workspace(workspace)?;
-        state.kv.insert((workspace, agent, key.to_owned()), value.to_owned());
+        state.kv.insert((workspace, agent, key.to_owned()), value.clone());
         Ok(())
     }
 
@@ -270,7 +271,7 @@ impl Memory {
         workspace: WorkspaceId,
         agent: AgentId,
         key: &str,
-    ) -> Result<Option<String>, StoreError> {
+    ) -> Result<Option<Labelled>, StoreError> {
         Ok(self.state().kv.get(&(workspace, agent, key.to_owned())).cloned())
     }
 
@@ -284,7 +285,7 @@ impl Memory {
         agent: AgentId,
         prefix: &str,
         limit: u32,
-    ) -> Result<Vec<(String, String)>, StoreError> {
+    ) -> Result<Vec<(String, Labelled)>, StoreError> {
         let state = self.state();
         let from = state.kv.range((workspace, agent, prefix.to_owned())..);
         let mine = from.take_while(|(key, _)| (key.0, key.1) == (workspace, agent) && key.2.starts_with(prefix));

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use adjutant_core::content::Hash;
 use adjutant_core::id::{AgentId, ApprovalId, CallId, ChatId, NodeId, NotebookId, RuleId, RunId, UserId, WorkspaceId};
+use adjutant_core::label::{Labelled, Labels};
 use adjutant_core::money::{MicroUsd, TokenUsage};
 use adjutant_core::run::chain::{Entry, Head, StreamId};
 use adjutant_core::time::Time;
@@ -16,6 +17,11 @@ use adjutant_store::{Store, StoreError};
 /// A moment in the stories.
 pub(crate) fn at(millis: i64) -> Time {
     Time::from_millis(1_700_000_000_000 + millis)
+}
+
+/// A value that a run wrote that had seen nothing.
+pub(crate) fn plain(text: &str) -> Labelled {
+    Labelled { text: text.into(), labels: Labels::NONE }
 }
 
 /// Ids that differ and sort in the order they were made.

@@ -1,6 +1,7 @@
 //! The plain tables: tenants, chats, values, marks.
 
 use adjutant_core::content::Hash;
+use adjutant_core::label::{Labelled, Labels};
 use adjutant_store::StoreError;
 use adjutant_store::row::{
     ChatFilter, ChatRow, Doing, MarkRow, NotebookRow, RunChange, RunState, UserRow, WaitingRow, WorkspaceRow,
@@ -127,12 +128,13 @@ stories! {
         let home = Home::new(&world.store).await;
         let (store, ws, me, other) = (&world.store, home.workspace, home.agent, agent_id());
         for (key, value) in [("a", "1"), ("a%", "2"), ("a%b", "3"), ("ab", "4"), ("a_", "5"), ("é", "6"), ("éa", "7")] {
-            store.kv_set(ws, me, key, value).await.unwrap();
+            store.kv_set(ws, me, key, &plain(value)).await.unwrap();
         }
-        store.kv_set(ws, me, "a", "changed").await.unwrap();
-        store.kv_set(ws, other, "a", "the other's").await.unwrap();
-        assert_eq!(store.kv_get(ws, me, "a").await.unwrap().as_deref(), Some("changed"));
-        assert_eq!(store.kv_get(ws, other, "a").await.unwrap().as_deref(), Some("the other's"));
+        let spoilt = Labelled { text: "changed".into(), labels: Labels::UNTRUSTED.join(Labels::PRIVATE) };
+        store.kv_set(ws, me, "a", &spoilt).await.unwrap();
+        store.kv_set(ws, other, "a", &plain("the other's")).await.unwrap();
+        assert_eq!(store.kv_get(ws, me, "a").await.unwrap(), Some(spoilt.clone()));
+        assert_eq!(store.kv_get(ws, other, "a").await.unwrap(), Some(plain("the other's")));
         assert_eq!(store.kv_get(ws, me, "A").await.unwrap(), None);
 
         let keys = async |prefix: &str, limit| {
@@ -144,12 +146,13 @@ stories! {
         assert_eq!(keys("é", 9).await, ["é", "éa"]);
         assert_eq!(keys("", 3).await, ["a", "a%", "a%b"]);
         assert_eq!(keys("zzz", 9).await, [""; 0]);
-        assert_eq!(store.kv_list(ws, me, "é", 1).await.unwrap(), [("é".to_owned(), "6".to_owned())]);
+        assert_eq!(store.kv_list(ws, me, "é", 1).await.unwrap(), [("é".to_owned(), plain("6"))]);
+        assert_eq!(store.kv_list(ws, me, "a", 1).await.unwrap(), [("a".to_owned(), spoilt)], "a value keeps its labels");
 
         assert!(store.kv_delete(ws, me, "a").await.unwrap());
         assert!(!store.kv_delete(ws, me, "a").await.unwrap());
         assert_eq!(store.kv_get(ws, me, "a").await.unwrap(), None);
-        assert!(store.kv_set(workspace_id(), me, "a", "1").await.is_err(), "no such workspace");
+        assert!(store.kv_set(workspace_id(), me, "a", &plain("1")).await.is_err(), "no such workspace");
     }
 
     async fn the_first_value_of_the_instance_stays_when_two_set_it(world: &World) {

@@ -1,7 +1,8 @@
 //! `kv_get`: the value under a key.
 
 use adjutant_core::guard::permit::Permit;
-use adjutant_core::tool::{ToolOutcome, ToolSpec};
+use adjutant_core::label::Labelled;
+use adjutant_core::tool::{Done, ToolOutcome, ToolSpec};
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -28,11 +29,13 @@ impl KvGet {
         Self(reading(definition::<Arguments>("kv_get", "Get the value you stored under a key with kv_set.")))
     }
 
-    async fn get(&self, permit: &Permit, world: &World) -> Result<String, ToolOutcome> {
+    async fn get(&self, permit: &Permit, world: &World) -> Result<Done, ToolOutcome> {
         let arguments: Arguments = parse(&self.0, permitted(&self.0, permit)?)?;
         check_key(&self.0, &arguments.key)?;
         match world.kv.get(&arguments.key).await.map_err(|error| failed(&error))? {
-            Some(value) => Ok(capped(value, self.0.output_cap)),
+            Some(Labelled { text, labels }) => {
+                Ok(Done { output: capped(text, self.0.output_cap), labels, ..Done::default() })
+            }
             None => Err(ToolOutcome::failed(format!("There is nothing under the key `{}`.", arguments.key))),
         }
     }
@@ -46,7 +49,7 @@ impl Tool for KvGet {
 
     async fn run(&self, permit: Permit, world: &World) -> ToolOutcome {
         match self.get(&permit, world).await {
-            Ok(output) => ToolOutcome::output(output),
+            Ok(done) => ToolOutcome::Done(done),
             Err(outcome) => outcome,
         }
     }

@@ -1,7 +1,8 @@
 //! `kv_list`: the keys that begin with a prefix.
 
 use adjutant_core::guard::permit::Permit;
-use adjutant_core::tool::{ToolOutcome, ToolSpec};
+use adjutant_core::label::Labels;
+use adjutant_core::tool::{Done, ToolOutcome, ToolSpec};
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -30,20 +31,24 @@ impl KvList {
         Self(reading(definition::<Arguments>("kv_list", "List the keys you stored with kv_set, one per line.")))
     }
 
-    async fn list(&self, permit: &Permit, world: &World) -> Result<String, ToolOutcome> {
+    async fn list(&self, permit: &Permit, world: &World) -> Result<Done, ToolOutcome> {
         let arguments: Arguments = parse(&self.0, permitted(&self.0, permit)?)?;
         if !arguments.prefix.is_empty() {
             check_key(&self.0, &arguments.prefix)?;
         }
-        let mut keys = world.kv.list(&arguments.prefix, KV_LIST + 1).await.map_err(|error| failed(&error))?;
-        if keys.is_empty() {
-            return Ok("(no keys)".to_owned());
+        let mut found = world.kv.list(&arguments.prefix, KV_LIST + 1).await.map_err(|error| failed(&error))?;
+        if found.is_empty() {
+            return Ok(Done { output: "(no keys)".to_owned(), ..Done::default() });
         }
-        if keys.len() > KV_LIST {
-            keys.truncate(KV_LIST);
+        let more = found.len() > KV_LIST;
+        found.truncate(KV_LIST);
+        // A name, too, was chosen by whoever wrote the value.
+        let labels = found.iter().fold(Labels::NONE, |labels, (_, own)| labels.join(*own));
+        let mut keys: Vec<_> = found.into_iter().map(|(key, _)| key).collect();
+        if more {
             keys.push(format!("… more than {KV_LIST} keys; a longer prefix shows fewer"));
         }
-        Ok(capped(keys.join("\n"), self.0.output_cap))
+        Ok(Done { output: capped(keys.join("\n"), self.0.output_cap), labels, ..Done::default() })
     }
 }
 
@@ -55,7 +60,7 @@ impl Tool for KvList {
 
     async fn run(&self, permit: Permit, world: &World) -> ToolOutcome {
         match self.list(&permit, world).await {
-            Ok(output) => ToolOutcome::output(output),
+            Ok(done) => ToolOutcome::Done(done),
             Err(outcome) => outcome,
         }
     }
