@@ -70,6 +70,8 @@ impl Driver {
     }
 
     async fn request(&mut self, turn: u32, attempt: u32) -> Result<Option<ModelRequest>, EngineError> {
+        // A key that was brought since the last turn is looked for from this one on.
+        self.log.hold(self.engine.held(Some(self.log.workspace)).await?);
         let base = self.base().await?;
         let tools = self.definitions().await?;
         let (mut request, dropped) = match transcript::request(self.state(), &base, &tools) {

@@ -79,7 +79,8 @@ pub(crate) async fn drive(engine: &Engine, claim: Claim) -> Result<Exit, EngineE
 
 async fn go_through(engine: &Engine, claim: Claim, life: Life) -> Result<Went, EngineError> {
     let driving = engine.driving(claim.run);
-    let log = RunLog::load(engine.store(), engine.env(), claim.workspace, claim.run).await?;
+    let mut log = RunLog::load(engine.store(), engine.env(), claim.workspace, claim.run).await?;
+    log.hold(engine.held(Some(claim.workspace)).await?);
     let writer = Writer::Owner { node: engine.node(), epoch: claim.epoch };
     let mut driver = Driver {
         engine: engine.clone(),

@@ -23,6 +23,7 @@ use crate::env::Env;
 use crate::error::EngineError;
 use crate::feed::Feed;
 use crate::handles::OpenNotebook;
+use crate::held::HeldKeys;
 use crate::lease::Lease;
 use crate::meter::Meter;
 
@@ -61,6 +62,7 @@ struct Inner {
     claims: Claims,
     open: Mutex<HashMap<(WorkspaceId, NotebookId), OpenNotebook>>,
     bases: Bases,
+    held: HeldKeys,
     /// Agents that were read, with the names they were read under.
     agents: Mutex<HashMap<(WorkspaceId, AgentId), Known>>,
     /// Tools that runs show their models, by the hash of what is recorded.
@@ -112,6 +114,7 @@ impl Engine {
             claims: Claims::default(),
             open: Mutex::default(),
             bases: Bases::default(),
+            held: HeldKeys::default(),
             agents: Mutex::default(),
             definitions: Mutex::default(),
             audit: tokio::sync::Mutex::default(),
@@ -190,6 +193,10 @@ impl Engine {
 
     pub(crate) fn bases(&self) -> &Bases {
         &self.0.bases
+    }
+
+    pub(crate) fn held_keys(&self) -> &HeldKeys {
+        &self.0.held
     }
 
     pub(crate) fn feed(&self) -> &Feed {

@@ -28,7 +28,9 @@ impl Engine {
         agent: &CurrentAgent,
         message: &str,
     ) -> Result<(String, Option<ContentFiltered>), EngineError> {
-        let found = agent.filter.apply(FilterPoint::Prompt, message);
+        let held = self.held(Some(workspace)).await?;
+        let message = held.clean(message);
+        let found = agent.filter.apply(FilterPoint::Prompt, &message);
         if let Some(entry) = found.blocked {
             let about = format!("a message to {}, by entry {entry} of its content filter", agent.config.slug);
             let act = Act::new(Deed::MessageBlocked, Some(Actor::User(user)), about).agent(agent.id);

@@ -18,6 +18,7 @@ mod export;
 mod feed;
 mod filtering;
 mod handles;
+mod held;
 mod lease;
 mod live;
 mod log;

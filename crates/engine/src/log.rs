@@ -3,10 +3,12 @@
 mod contents;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 use adjutant_core::budget::{Overspent, Spend};
 use adjutant_core::content::Hash;
 use adjutant_core::guard::rate::{Taking, UsedUp};
+use adjutant_core::guard::redact::Held;
 use adjutant_core::id::{CallId, NotebookId, RunId, WorkspaceId};
 use adjutant_core::run::chain::{Entry, Head, StreamId};
 use adjutant_core::run::event::{Class, Event};
@@ -76,6 +78,8 @@ pub(crate) struct RunLog {
     blocks: HashMap<Hash, Vec<u8>>,
     /// What was kept and is durable: it is not written again.
     kept: HashSet<Hash>,
+    /// The credentials that nothing here may hold.
+    held: Arc<Held>,
     /// Contents of files to mark with the next append.
     marks: BTreeSet<MarkRow>,
     /// What found no room in its rate, by its call; none stands for the model call.
@@ -116,6 +120,7 @@ impl RunLog {
             pending: Vec::new(),
             blocks: HashMap::new(),
             kept: HashSet::new(),
+            held: Arc::default(),
             marks: BTreeSet::new(),
             limited: BTreeMap::new(),
             overspent: None,
@@ -161,6 +166,11 @@ impl RunLog {
         }
     }
 
+    /// Takes these credentials out of whatever is pushed from now on.
+    pub(crate) fn hold(&mut self, held: Arc<Held>) {
+        self.held = held;
+    }
+
     /// Adds an event to what will be written next.
     pub(crate) fn push(&mut self, event: impl Into<Event>) -> Result<(), EngineError> {
         let at = self.env.now();
@@ -191,6 +201,7 @@ impl RunLog {
     }
 
     fn push_at(&mut self, event: Event, at: Time) -> Result<(), EngineError> {
+        let event = event.without(&self.held);
         let seq = self.head.seq + self.pending.len() as u64 + 1;
         let (spends, model_call) = spending::of_event(&self.state, &event, at);
         self.state.apply(&event, seq, at).map_err(|bad| EngineError::impossible(self.run, &bad))?;
@@ -320,6 +331,7 @@ impl RunLog {
         let mut fresh = Self::load(&self.store, &self.env, self.workspace, self.run).await?;
         fresh.blocks = std::mem::take(&mut self.blocks);
         fresh.marks = std::mem::take(&mut self.marks);
+        fresh.held = Arc::clone(&self.held);
         for Pending { event, at, .. } in std::mem::take(&mut self.pending) {
             if event.class() == Class::Fact {
                 fresh.push_if_it_fits(event, at)?;

@@ -260,6 +260,12 @@ impl ModelSource for Models {
         self.with_key(provider, ApiKey::for_its_address(SecretString::from("any"))).ok()?.host()
     }
 
+    fn credentials(&self, show: &mut dyn FnMut(&str)) {
+        for config in self.remotes.values() {
+            config.credential.show(show);
+        }
+    }
+
     fn cheapest(&self, provider: &str) -> Option<String> {
         let kind = Catalog::kind_of(self.config_of(provider)?.vendor.kind).to_owned();
         let catalog = self.catalog();

@@ -59,6 +59,11 @@ pub trait ModelSource: Send + Sync {
         None
     }
 
+    /// Shows the secrets that the operator's providers are called with, so that they can be kept out of what is recorded.
+    fn credentials(&self, show: &mut dyn FnMut(&str)) {
+        let _ = show;
+    }
+
     /// The cheapest model of a provider that is known.
     fn cheapest(&self, provider: &str) -> Option<String> {
         let _ = provider;

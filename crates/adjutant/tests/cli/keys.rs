@@ -144,6 +144,19 @@ fn a_key_that_was_kept_is_used_and_found_nowhere() {
 }
 
 #[test]
+fn the_operators_key_too_is_taken_out_of_what_is_recorded() {
+    let (house, _heard) = house();
+    let config = house.path().join(".config/adjutant/config.toml");
+    let lab = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(house.path().join("script.yaml"), "- text: Noted.\n").unwrap();
+    house.configure(&format!("{lab}\n[providers.test]\nkind = \"scripted\"\nscript = \"../../script.yaml\"\n"));
+    let mut command = house.command(&["run", &format!("never say {CANARY}"), "--model", "test/script", "--json"]);
+    let done = Done::of(command.env("LAB_KEY", CANARY));
+    assert_eq!(done.code, Some(0), "{done}");
+    assert!(done.out.contains("never say [REDACTED:credential]") && !done.out.contains(CANARY), "{done}");
+}
+
+#[test]
 fn a_key_kept_at_the_server_is_in_no_answer_metric_or_log_of_it() {
     let (house, heard) = house();
     let server = Server::start(house);

@@ -3,10 +3,13 @@
 
 pub mod filter;
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::content::Hash;
+use crate::guard::redact::Held;
 use crate::id::{AgentId, RunId};
 use crate::run::chain::{Head, StreamId};
 use crate::run::event::{Actor, BadEvent, salted};
@@ -94,6 +97,16 @@ deeds! {
     FileMoved "file_moved";
     /// A change of a file that was recorded was not made after all.
     FileKept "file_kept";
+    /// The secrets in what an agent asks were shown to somebody who may decide it.
+    SecretsRevealed "secrets_revealed";
+    /// A copy of the instance is about to be written to a file.
+    BackupMade "backup_made";
+    /// The instance was put back from such a file.
+    BackupRestored "backup_restored";
+    /// The instance was moved here from another database.
+    DatabaseMoved "database_moved";
+    /// The tables beside the logs are about to be made again from the logs.
+    TablesRebuilt "tables_rebuilt";
 }
 
 /// Something that somebody did to the instance or a workspace: who, what, and to what.
@@ -245,12 +258,25 @@ impl AuditEvent {
     /// # Errors
     /// When it cannot be written as JSON.
     pub fn encode(&self, salt: [u8; 16]) -> Result<Vec<u8>, serde_json::Error> {
-        let json = match self {
+        Ok(salted(&self.json()?, salt))
+    }
+
+    fn json(&self) -> Result<String, serde_json::Error> {
+        match self {
             Self::Act(act) => serde_json::to_string(act),
             Self::Heads(heads) => serde_json::to_string(heads),
             Self::Day(day) => serde_json::to_string(day),
-        }?;
-        Ok(salted(&json, salt))
+        }
+    }
+
+    /// The entry without the credentials that are held here, as far as it can be read again.
+    #[must_use]
+    pub fn without(&self, held: &Held) -> Cow<'_, Self> {
+        let clean = self.json().ok().and_then(|json| held.clean_json(&json));
+        match clean.map(|body| Self::decode(self.kind(), &body)) {
+            Some(Ok(clean)) => Cow::Owned(clean),
+            Some(Err(_)) | None => Cow::Borrowed(self),
+        }
     }
 
     /// Reads a stored entry.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use adjutant_core::audit::AuditEvent;
-use adjutant_core::guard::redact::{Mode, redact};
+use adjutant_core::guard::redact::{Form, Mode, redact, redact_value};
 use adjutant_core::id::{AgentId, RunId};
 use adjutant_core::run::chain::{Entry, StreamId};
 use adjutant_core::run::event::Event;
@@ -102,7 +102,7 @@ impl AuditEntry {
             entry.path = entry.path.map(|path| redact(&path, Mode::Standard).into_owned());
             // A day holds hashes and a public key, nothing that anybody said.
             if entry.kind != "day_closed" {
-                cover(&mut entry.detail, None);
+                redact_value(&mut entry.detail, Mode::Standard, Form::Kind);
             }
         }
         entry
@@ -122,29 +122,6 @@ fn occurs(value: &Value, text: &str) -> bool {
         Value::Array(list) => list.iter().any(|value| occurs(value, text)),
         Value::Object(map) => map.values().any(|value| occurs(value, text)),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
-    }
-}
-
-/// Redacts every string; the name it stands under may be what gives it away.
-fn cover(value: &mut Value, name: Option<&str>) {
-    match value {
-        Value::String(text) => {
-            let alone = redact(text, Mode::Standard).into_owned();
-            let named = name.map(|name| format!("{name}={alone}"));
-            let covered = named.as_deref().map(|named| redact(named, Mode::Standard));
-            let prefix = name.map(|name| format!("{name}=")).unwrap_or_default();
-            *text = match covered.as_deref().and_then(|covered| covered.strip_prefix(&prefix)) {
-                Some(covered) => covered.to_owned(),
-                None => alone,
-            };
-        }
-        Value::Array(list) => list.iter_mut().for_each(|value| cover(value, name)),
-        Value::Object(map) => {
-            for (key, value) in map.iter_mut() {
-                cover(value, Some(key));
-            }
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

@@ -14,10 +14,10 @@ pub(crate) use search::{cursor_of, read_cursor};
 pub use verify::{AuditProblem, AuditVerified};
 pub use whole::{RunBodies, is_whole_export, verify_whole_export};
 
-use adjutant_core::audit::{Act, AuditEvent};
-use adjutant_core::id::WorkspaceId;
+use adjutant_core::audit::{Act, AuditEvent, Deed};
+use adjutant_core::id::{UserId, WorkspaceId};
 use adjutant_core::run::chain::{Entry, Head, StreamId};
-use adjutant_core::run::event::BadEvent;
+use adjutant_core::run::event::{Actor, BadEvent};
 use adjutant_core::time::Time;
 use adjutant_store::StoreError;
 use adjutant_store::row::{Append, Block, Doing, RuleRow, Writer};
@@ -109,6 +109,15 @@ impl Engine {
         self.append_audit(log, &AuditEvent::Act(act), Done { blocks, ..Done::default() }).await
     }
 
+    /// Records that a copy of everything is about to be written to a file.
+    ///
+    /// # Errors
+    /// As [`Self::audit`].
+    pub async fn record_backup(&self, by: UserId, file: &str) -> Result<(), EngineError> {
+        let act = Act::new(Deed::BackupMade, Some(Actor::User(by)), format!("to {file}")).with("file", file);
+        self.audit(AuditLog::Instance, act).await.map(drop)
+    }
+
     /// Everything in an audit log.
     ///
     /// # Errors
@@ -137,6 +146,12 @@ impl Engine {
         done: Done,
     ) -> Result<Head, EngineError> {
         let stream = log.stream();
+        let workspace = match log {
+            AuditLog::Workspace(workspace) => Some(workspace),
+            AuditLog::Instance => None,
+        };
+        let held = self.held(workspace).await?;
+        let event = &*event.without(&held);
         // One at a time here, so that only other nodes can be faster.
         let _turn = self.audit_turn().await;
         for _ in 0..RACES {

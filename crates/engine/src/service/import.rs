@@ -115,9 +115,10 @@ impl Engine {
             };
             let started = plan.started(asked, now, zone.clone());
             let events = self.ended(started, agent, said).await?;
-            self.record_start(&plan, now, &events).await?;
+            let seq = events.len() as u64;
+            self.record_start(&plan, now, events).await?;
             chat.tip = Some(run);
-            base = Some(Base { run, seq: events.len() as u64 });
+            base = Some(Base { run, seq });
         }
         Ok(())
     }

@@ -104,11 +104,13 @@ impl Engine {
         &self,
         plan: &Plan<'_>,
         now: Time,
-        events: &[Event],
+        events: Vec<Event>,
     ) -> Result<RunId, EngineError> {
         let run = plan.run;
+        let held = self.held(Some(plan.workspace)).await?;
+        let events: Vec<_> = events.into_iter().map(|event| event.without(&held)).collect();
         let (mut state, mut head, mut entries) = (State::default(), Head::START, Vec::new());
-        for event in events {
+        for event in &events {
             let body = event.encode(self.env().random()).map_err(|bad| EngineError::Invalid(bad.to_string()))?;
             let entry = Entry::next(StreamId::Run(run), head, event.kind(), now, body);
             head = entry.head();
@@ -147,7 +149,7 @@ impl Engine {
             approvals: Vec::new(),
             calls: Vec::new(),
             rules: Vec::new(),
-            audit: run_rows(&state, (1..).zip(events).map(|(seq, event)| (seq, now, event))),
+            audit: run_rows(&state, (1..).zip(&events).map(|(seq, event)| (seq, now, event))),
             marks: Vec::new(),
             takings: Vec::new(),
             model_calls: Vec::new(),

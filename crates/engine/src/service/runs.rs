@@ -47,6 +47,7 @@ impl Engine {
             if log.state.start.is_none() {
                 return Err(EngineError::not_found("run", run));
             }
+            log.hold(self.held(Some(workspace)).await?);
             let events = accept(&log.state, command, self.env().now())?;
             if events.is_empty() {
                 return Ok(log.state);

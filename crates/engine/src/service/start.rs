@@ -332,6 +332,6 @@ impl Engine {
         let started = Event::RunStarted(plan.started(asked, now, zone));
         let events: Vec<Event> =
             std::iter::once(started).chain(plan.filtered.iter().cloned().map(Event::from)).collect();
-        self.record_start(&plan, now, &events).await
+        self.record_start(&plan, now, events).await
     }
 }

@@ -104,7 +104,7 @@ impl Engine {
         let (id, created_at, person) = (self.env().id::<RunId>(), self.env().now(), ask.user);
         let kept = Kept {
             agent: ask.agent,
-            message: ask.message,
+            message: self.held(Some(workspace)).await?.clean(&ask.message).into_owned(),
             attachments: ask.attachments,
             model: ask.model,
             max_cost: ask.max_cost,

@@ -6,7 +6,7 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
-use super::google::{Account, TokenSource};
+use super::google::{self, Account, TokenSource};
 use super::sigv4;
 use crate::ModelError;
 use crate::vendor::Vendor;
@@ -73,6 +73,21 @@ pub enum Credential {
     Aws(AwsKey),
     /// The text of a service-account or application-default file, for which tokens are asked.
     Google(SecretString),
+}
+
+impl Credential {
+    /// Shows what is secret about it.
+    pub(crate) fn show(&self, show: &mut dyn FnMut(&str)) {
+        match self {
+            Self::None => {}
+            Self::Key(key) => show(key.secret.expose_secret()),
+            Self::Aws(key) => {
+                show(key.secret.expose_secret());
+                key.session.iter().for_each(|session| show(session.expose_secret()));
+            }
+            Self::Google(file) => google::secrets(file.expose_secret(), show),
+        }
+    }
 }
 
 /// A credential that fits its provider.

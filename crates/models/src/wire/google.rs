@@ -55,6 +55,13 @@ struct File {
     refresh_token: Option<String>,
 }
 
+/// Shows the secrets in the text of an account's file.
+pub(super) fn secrets(text: &str, show: &mut dyn FnMut(&str)) {
+    let Ok(file) = serde_json::from_str::<File>(text) else { return };
+    let secrets = [file.private_key, file.client_secret, file.refresh_token];
+    secrets.iter().flatten().for_each(|secret| show(secret));
+}
+
 impl Account {
     /// Reads the text of an account's file.
     pub(super) fn read(text: &str) -> Result<Self, String> {

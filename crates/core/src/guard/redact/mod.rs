@@ -4,6 +4,7 @@
 
 mod assigned;
 mod header;
+mod held;
 mod name;
 mod number;
 mod pem;
@@ -15,6 +16,9 @@ mod web;
 use std::borrow::Cow;
 use std::ops::Range;
 
+use serde_json::Value;
+
+pub use held::{Held, TooMuch};
 use view::View;
 
 /// What stands before the kind where a secret was. A text that begins like this is never a secret itself (S1).
@@ -44,16 +48,31 @@ pub struct Found {
     pub kind: &'static str,
 }
 
+/// What stands where a secret was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Its kind: `[REDACTED:password]`.
+    Kind,
+    /// Its kind and how many characters it has, for somebody who decides about it: `[REDACTED:password:12]`.
+    Sized,
+}
+
 /// The text without its secrets.
 #[must_use]
 pub fn redact(text: &str, mode: Mode) -> Cow<'_, str> {
+    redact_as(text, mode, Form::Kind)
+}
+
+/// The same, with this in place of a secret.
+#[must_use]
+pub fn redact_as(text: &str, mode: Mode, form: Form) -> Cow<'_, str> {
     let mut clean = Cow::Borrowed(text);
     for _ in 0..ROUNDS {
         let found = find(&clean, mode);
         if found.is_empty() {
             break;
         }
-        clean = Cow::Owned(replaced(&clean, &found));
+        clean = Cow::Owned(replaced(&clean, &found, form));
     }
     clean
 }
@@ -103,13 +122,45 @@ fn merged(mut found: Vec<Found>) -> Vec<Found> {
     merged
 }
 
-fn replaced(text: &str, found: &[Found]) -> String {
+/// Redacts every string of a value; the name it stands under may be what gives it away.
+pub fn redact_value(value: &mut Value, mode: Mode, form: Form) {
+    redact_named(value, None, &|text| redact_as(text, mode, form).into_owned());
+}
+
+fn redact_named(value: &mut Value, name: Option<&str>, clean: &dyn Fn(&str) -> String) {
+    match value {
+        Value::String(text) => {
+            let alone = clean(text);
+            let prefix = name.map(|name| format!("{name}=")).unwrap_or_default();
+            let covered = clean(&format!("{prefix}{alone}"));
+            *text = covered.strip_prefix(&prefix).map_or(alone, str::to_owned);
+        }
+        Value::Array(list) => list.iter_mut().for_each(|value| redact_named(value, name, clean)),
+        Value::Object(map) => map.iter_mut().for_each(|(key, value)| redact_named(value, Some(key), clean)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Whether a text holds what [`Form::Sized`] puts in place of a secret: it was copied from where it was hidden.
+#[must_use]
+pub fn was_hidden(text: &str) -> bool {
+    text.split(MARK).skip(1).any(|rest| {
+        let mark = rest.split_once(']').and_then(|(mark, _)| mark.split_once(':'));
+        mark.is_some_and(|(_, size)| !size.is_empty() && size.bytes().all(|byte| byte.is_ascii_digit()))
+    })
+}
+
+fn replaced(text: &str, found: &[Found], form: Form) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut at = 0;
     for secret in found {
         clean.push_str(text.get(at..secret.range.start).unwrap_or_default());
         clean.push_str(MARK);
         clean.push_str(secret.kind);
+        if form == Form::Sized {
+            let hidden = text.get(secret.range.clone()).unwrap_or_default();
+            clean.push_str(&format!(":{}", hidden.chars().count()));
+        }
         clean.push(']');
         at = secret.range.end;
     }

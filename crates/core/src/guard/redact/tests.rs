@@ -46,6 +46,24 @@ fn s1_the_value_is_replaced_and_its_surroundings_stay() {
 }
 
 #[test]
+fn for_somebody_who_decides_the_length_is_said_too() {
+    let text = "a password=hunter2é b";
+    let sized = redact_as(text, Mode::Standard, Form::Sized);
+    assert_eq!(sized, "a password=[REDACTED:password:8] b");
+    assert_eq!(redact_as(&sized, Mode::Standard, Form::Sized), sized);
+    assert_eq!(redact(&sized, Mode::Standard), sized);
+    assert!(was_hidden(&sized) && was_hidden("[REDACTED:x] [REDACTED:password:8]"));
+    for plain in ["[REDACTED:password]", "[REDACTED:password:]", "REDACTED:password:8]", "[REDACTED:password:8", "a:8]"]
+    {
+        assert!(!was_hidden(plain), "{plain}");
+    }
+    let mut value = serde_json::json!({"auth": {"password": "hunter2"}, "list": ["plain", text], "n": 1});
+    redact_value(&mut value, Mode::Standard, Form::Sized);
+    let hidden = "[REDACTED:password:7]";
+    assert_eq!(value, serde_json::json!({"auth": {"password": hidden}, "list": ["plain", sized], "n": 1}));
+}
+
+#[test]
 fn s1_applying_it_twice_changes_nothing_more() {
     for text in [
         "password=[REDACTED:password]",

@@ -16,7 +16,10 @@ pub use filter::ContentFiltered;
 pub use model::{ModelAnswered, ModelFailed, ModelRequested, Said, Thought, ThoughtForm};
 pub use start::{Attachment, Base, Effects, RunLimits, RunStarted};
 
+use std::borrow::Cow;
+
 use crate::content::{Content, Hash};
+use crate::guard::redact::Held;
 
 /// What an event is, which decides what becomes of it when an append loses a race.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -207,6 +210,57 @@ impl Event {
             blocks.extend(body.resources.iter().filter_map(|made| made.before));
         }
         blocks
+    }
+
+    /// The event without the credentials that are held here. One of them that is also a word of the log's own, such as an
+    /// id, is only taken out of texts: what cannot be read again would be no event.
+    #[must_use]
+    pub fn without(mut self, held: &Held) -> Self {
+        for content in self.contents_mut() {
+            if let Some(Cow::Owned(clean)) = content.loaded().map(|text| held.clean(text)) {
+                *content = Content::new(clean);
+            }
+        }
+        let clean = self.json().ok().and_then(|json| held.clean_json(&json));
+        let Some(Ok(mut clean)) = clean.map(|body| Self::decode(self.kind(), &body)) else { return self };
+        for (new, old) in clean.contents_mut().into_iter().zip(self.contents()) {
+            if let Some(text) = old.loaded() {
+                new.fill(text);
+            }
+        }
+        clean
+    }
+
+    fn contents_mut(&mut self) -> Vec<&mut Content> {
+        match self {
+            Self::RunStarted(body) => {
+                let attached = body.attachments.iter_mut().map(|attached| &mut attached.content);
+                let composed = [&mut body.system_prompt, &mut body.tools];
+                body.user_message.iter_mut().chain(composed).chain(attached).collect()
+            }
+            Self::Thought(body) => vec![&mut body.text],
+            Self::Said(body) => vec![&mut body.text],
+            Self::CallProposed(body) => vec![&mut body.arguments],
+            Self::ApprovalAsked(body) => std::iter::once(&mut body.arguments).chain(&mut body.diff).collect(),
+            Self::ApprovalDecided(body) => body.arguments.iter_mut().collect(),
+            Self::CallStarted(body) => vec![&mut body.arguments],
+            Self::CallEnded(body) => vec![&mut body.output],
+            Self::InDoubtResolved(body) => body.result.iter_mut().collect(),
+            Self::RunEnded(body) => vec![&mut body.result],
+            Self::ModelRequested(_)
+            | Self::ModelAnswered(_)
+            | Self::ModelFailed(_)
+            | Self::CallJudged(_)
+            | Self::CallInDoubt(_)
+            | Self::LabelsRaised(_)
+            | Self::ContentFiltered(_)
+            | Self::BudgetAlerted(_)
+            | Self::Paused(_)
+            | Self::Resumed(_)
+            | Self::CancelAsked(_)
+            | Self::Cancelled(_)
+            | Self::Errored(_) => Vec::new(),
+        }
     }
 
     /// The texts of the event that may live in blocks.
