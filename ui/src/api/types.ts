@@ -107,6 +107,8 @@ export interface Approval {
   context_summary?: string | null
   /** What a yes adds, where money is asked for. */
   raise_usd?: number | null
+  /** Secrets in it show their kind and length. */
+  hidden?: boolean
 }
 
 /** Where a yes that lasts would hold. */

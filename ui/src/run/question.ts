@@ -31,6 +31,7 @@ export function approvalOf(question: Question, view: RunView): Approval {
     diff: question.diff,
     labels: question.labels,
     allowed_scopes: question.scopes,
+    hidden: question.isHidden,
     raise_usd: question.raiseUsd,
     ...(question.fingerprint ? { fingerprint: question.fingerprint } : {}),
   }

@@ -43,6 +43,7 @@ export interface Question {
   rule: string | null
   labels: string[]
   scopes: Scope[]
+  isHidden: boolean
   expiresAt: string | null
   /** What a yes adds, where money is asked for. */
   raiseUsd: number | null
@@ -254,6 +255,7 @@ function questionOf(seq: number, data: Data): Question {
     rule: maybe(data, 'rule'),
     labels: list(data, 'labels'),
     scopes: list(data, 'allowed_scopes') as Scope[],
+    isHidden: data['hidden'] === true,
     expiresAt: maybe(data, 'expires_at'),
     raiseUsd: typeof data['raise_microusd'] === 'number' ? data['raise_microusd'] / MICRO : null,
     answer: null,

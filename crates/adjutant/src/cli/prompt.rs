@@ -8,6 +8,7 @@ use super::editor;
 use super::output::{tell, tell_piece};
 use super::terminal::{Terminal, clean};
 use crate::config::Environment;
+use crate::wire::{Secrets, hide, hide_arguments};
 
 /// Lines of a change that are shown at once; a longer one has to be looked at before it can be approved.
 const SHOWN_LINES: usize = 40;
@@ -94,7 +95,7 @@ fn keys(scopes: &[GrantScope]) -> String {
 
 /// Asks about one held call.
 pub(crate) async fn ask(held: &Held, terminal: Terminal, env: &Environment) -> Answer {
-    let change = change(held, terminal);
+    let (whole, change) = (change(held, terminal, Secrets::Shown), change(held, terminal, Secrets::Hidden));
     let mut seen = change.len() <= SHOWN_LINES;
     show(&change, if seen { SHOWN_LINES } else { FIRST_LINES });
     if held.is_untrusted {
@@ -124,7 +125,8 @@ pub(crate) async fn ask(held: &Held, terminal: Terminal, env: &Environment) -> A
                 return Answer::Reject(Some(why.trim().to_owned()).filter(|why| !why.is_empty()));
             }
             Choice::Diff => {
-                show(&change, usize::MAX);
+                // Whoever asks for it sees the secrets in it too.
+                show(&whole, usize::MAX);
                 seen = true;
             }
             Choice::Stop => return Answer::Stop,
@@ -134,10 +136,14 @@ pub(crate) async fn ask(held: &Held, terminal: Terminal, env: &Environment) -> A
 }
 
 /// Everything that would happen: the difference, or the arguments where there is none.
-fn change(held: &Held, terminal: Terminal) -> Vec<String> {
+fn change(held: &Held, terminal: Terminal, secrets: Secrets) -> Vec<String> {
+    let shown = |text: &str, hide: fn(&str) -> String| match secrets {
+        Secrets::Shown => text.to_owned(),
+        Secrets::Hidden => hide(text),
+    };
     match &held.diff {
-        Some(diff) => terminal.err.diff(diff),
-        None => clean(&pretty(&held.arguments)).lines().map(str::to_owned).collect(),
+        Some(diff) => terminal.err.diff(&shown(diff, hide)),
+        None => clean(&pretty(&shown(&held.arguments, hide_arguments))).lines().map(str::to_owned).collect(),
     }
 }
 

@@ -18,7 +18,7 @@ use super::screen::{Format, Screen};
 use super::words::short;
 use crate::failure::{Exit, Failure};
 use crate::instance::Instance;
-use crate::wire::{self, Texts};
+use crate::wire::{self, Secrets, Texts};
 
 /// How often the line that moves does so.
 pub(super) const TICK: Duration = Duration::from_millis(120);
@@ -248,7 +248,8 @@ impl<'a> Session<'a> {
         let workspace = self.instance.home.workspace;
         let texts = Texts::load(&self.instance.engine, workspace, [&asked.clone().into()]).await?;
         let row = self.instance.engine.store().approval(workspace, id).await?;
-        let held = row.map(|row| Held::of(&serde_json::json!(wire::approval(&row, Some(asked), &texts))));
+        let held =
+            row.map(|row| Held::of(&serde_json::json!(wire::approval(&row, Some(asked), &texts, Secrets::Shown))));
         let Some(held) = held else { return Ok(None) };
         let answer = tokio::select! {
             answer = prompt::ask(&held, self.context.terminal, &self.context.env) => answer,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use adjutant_core::budget::RUN_PURSE;
 use adjutant_core::content::Hash;
 use adjutant_core::guard::policy::parse_seconds;
+use adjutant_core::guard::redact::{Mode, redact, was_hidden};
 use adjutant_core::id::{AgentId, ApprovalId, RunId};
 use adjutant_core::run::command::{Command, Decide};
 use adjutant_core::run::event::{Actor, ApprovalAsked, ApprovalKind, Decision, DoubtOutcome, GrantScope};
@@ -27,7 +28,7 @@ use super::openapi::ProblemShape;
 use super::page::{Page, limit, page};
 use super::problem::{Kind, Problem};
 use super::server::Server;
-use crate::wire::{self, Item, Texts};
+use crate::wire::{self, Item, Secrets, Texts};
 
 /// Decisions in one batch.
 const BATCH: usize = 100;
@@ -75,7 +76,7 @@ async fn list(
         rows.extend(server.engine.store().approvals(access.workspace, &filter, most + 1).await?);
     }
     rows.sort_by_key(|row| row.id);
-    Ok(page(rows, most, |row| row.id.to_string(), |row| wire::approval(row, None, &Texts::default())))
+    Ok(page(rows, most, |row| row.id.to_string(), |row| wire::approval(row, None, &Texts::default(), Secrets::Hidden)))
 }
 
 /// An item that the caller may see.
@@ -102,27 +103,66 @@ async fn rules_agent(server: &Server, access: Access, agent: AgentId) -> Result<
     Ok(agent.is_some_and(|agent| agent.owner == Some(access.user)))
 }
 
-async fn shown(server: &Server, access: Access, row: &ApprovalRow, state: &RunState) -> Result<Item, Problem> {
+async fn shown(
+    server: &Server,
+    access: Access,
+    row: &ApprovalRow,
+    state: &RunState,
+    secrets: Secrets,
+) -> Result<Item, Problem> {
     let asked: Option<ApprovalAsked> = state.approvals.get(&row.id).and_then(|approval| approval.asked.clone());
     let texts = match asked.clone() {
         Some(asked) => Texts::load(&server.engine, access.workspace, [&asked.into()]).await?,
         None => Texts::default(),
     };
-    let mut shown = wire::approval(row, asked.as_ref(), &texts);
+    let mut shown = wire::approval(row, asked.as_ref(), &texts, secrets);
     let message = state.start.as_ref().and_then(|start| start.user_message.clone());
     if !rules_agent(server, access, row.agent).await? {
         shown.allowed_scopes.iter_mut().for_each(|scopes| scopes.retain(|scope| *scope != GrantScope::Always));
     }
-    shown.context_summary = message.map(|text| text.text().chars().take(200).collect());
+    let hidden = |text: &str| match secrets {
+        Secrets::Hidden => redact(text, Mode::Standard).into_owned(),
+        Secrets::Shown => text.to_owned(),
+    };
+    shown.context_summary = message.map(|text| hidden(&text.text()).chars().take(200).collect());
     Ok(shown)
 }
 
-/// One item, with what would run and what it would change.
-#[utoipa::path(get, operation_id = "get_approval", path = "/approvals/{approval}", tag = "approvals", params(("approval" = String, Path, description = "Its id")), responses((status = 200, description = "The item", body = Item)))]
-async fn get(State(server): State<Server>, signed: Signed, Path(name): Path<String>) -> Result<Json<Item>, Problem> {
+/// How one item is shown.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct Look {
+    /// Shows the secrets in it, to whoever may decide it. That is recorded.
+    reveal: Option<bool>,
+}
+
+/// One item, with what would run and what it would change. A secret in it shows its kind and its length.
+#[utoipa::path(get, operation_id = "get_approval", path = "/approvals/{approval}", tag = "approvals", params(("approval" = String, Path, description = "Its id"), Look), responses((status = 200, description = "The item", body = Item)))]
+async fn get(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+    Asked(look): Asked<Look>,
+) -> Result<Json<Item>, Problem> {
     let (access, row) = find(&server, &signed, &name).await?;
+    let secrets = if look.reveal == Some(true) {
+        let access = signed.must(access, Role::Write, Right::Decide)?;
+        if !may_decide(&server, access, &row).await? {
+            return Err(Problem::forbidden("Only whoever may decide it may see the secrets in it. Nothing was shown."));
+        }
+        server.engine.record_reveal(access.workspace, access.user, &row).await?;
+        Secrets::Shown
+    } else {
+        Secrets::Hidden
+    };
     let state = server.engine.run_state(access.workspace, row.run).await?;
-    Ok(Json(shown(&server, access, &row, &state).await?))
+    Ok(Json(shown(&server, access, &row, &state, secrets).await?))
+}
+
+/// Whether they may decide: whoever started the run, the owner of the agent, or an admin.
+async fn may_decide(server: &Server, access: Access, row: &ApprovalRow) -> Result<bool, Problem> {
+    let run = server.engine.run_row(access.workspace, row.run).await?;
+    Ok(run.initiator == access.user || rules_agent(server, access, row.agent).await?)
 }
 
 /// A decision: in our form, or as `approved` or `confirmed`, which older clients send.
@@ -185,9 +225,8 @@ async fn decide(
 pub(super) async fn decided(server: &Server, signed: &Signed, name: &str, body: NewDecision) -> Result<Item, Problem> {
     let (access, row) = find(server, signed, name).await?;
     let access = signed.must(access, Role::Write, Right::Decide)?;
-    let run = server.engine.run_row(access.workspace, row.run).await?;
     let rules = rules_agent(server, access, row.agent).await?;
-    if run.initiator != access.user && !rules {
+    if !may_decide(server, access, &row).await? {
         let text = "Only whoever started the run, the owner of the agent, or an admin may decide. Nothing was decided.";
         return Err(Problem::forbidden(text));
     }
@@ -209,13 +248,17 @@ pub(super) async fn decided(server: &Server, signed: &Signed, name: &str, body: 
             Problem::invalid("Nothing was decided.").error("/approval_id", "is another than that of the address")
         );
     }
+    if body.arguments.as_ref().is_some_and(|arguments| was_hidden(&arguments.to_string())) {
+        let text = "The arguments hold the mark of a secret that was hidden. Nothing was decided.";
+        return Err(Problem::invalid(text).error("/arguments", "edit what `?reveal=true` shows"));
+    }
     let command = command(access, &row, &body)?;
     let state = match server.engine.command(access.workspace, row.run, &command).await {
         Ok(state) => state,
         Err(error) => return Err(with_preview(server, access, &row, error.into()).await),
     };
     let row = server.engine.store().approval(access.workspace, row.id).await?.unwrap_or(row);
-    shown(server, access, &row, &state).await
+    shown(server, access, &row, &state, Secrets::Hidden).await
 }
 
 fn command(access: Access, row: &ApprovalRow, body: &NewDecision) -> Result<Command, Problem> {
@@ -267,7 +310,7 @@ async fn with_preview(server: &Server, access: Access, row: &ApprovalRow, proble
     }
     let now = async {
         let state = server.engine.run_state(access.workspace, row.run).await?;
-        shown(server, access, row, &state).await
+        shown(server, access, row, &state, Secrets::Hidden).await
     };
     match now.await {
         Ok(shown) => problem.with("approval", json!(shown)),

@@ -15,6 +15,7 @@ use adjutant_engine::Recorded;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::row::{hide, hide_arguments};
 use super::texts::Texts;
 
 /// One public event, as a line of `--json` and as a server-sent event.
@@ -178,14 +179,18 @@ fn denied(body: &CallJudged) -> Option<Payload> {
 }
 
 fn approval_required(body: &ApprovalAsked, texts: &Texts) -> Payload {
+    let (arguments, diff) = (texts.of(&body.arguments), body.diff.as_ref().map(|diff| texts.of(diff)));
+    let hidden = (hide_arguments(&arguments), hide(&body.summary), diff.as_deref().map(hide));
+    let is_hidden = hidden != (arguments, body.summary.clone(), diff);
+    let (arguments, summary, diff) = hidden;
     let mut data = object(json!({
         "approval_id": body.approval,
         "kind": body.kind,
         "call_id": body.call,
         "action": body.tool,
         "tool_name": body.tool,
-        "tool_input": texts.of(&body.arguments),
-        "summary": body.summary,
+        "tool_input": arguments,
+        "summary": summary,
         "fingerprint": body.fingerprint,
         "risk": body.risk,
         "reason": body.reason,
@@ -195,7 +200,8 @@ fn approval_required(body: &ApprovalAsked, texts: &Texts) -> Payload {
         "allowed_scopes": body.allowed_scopes,
         "expires_at": body.expires_at,
     }));
-    add(&mut data, "diff", body.diff.as_ref().map(|diff| texts.of(diff)));
+    add(&mut data, "diff", diff);
+    add(&mut data, "hidden", is_hidden.then_some(true));
     ("approval_required", data)
 }
 

@@ -1,7 +1,7 @@
 //! Lists: a run, an inbox item and an agent as one row each.
 
 use adjutant_core::guard::policy::AgentConfig;
-use adjutant_core::guard::rule::Match;
+use adjutant_core::guard::redact::{Form, Mode, redact_as, redact_value};
 use adjutant_core::money::{MicroUsd, TokenUsage};
 use adjutant_core::run::event::{ApprovalAsked, GrantScope};
 use adjutant_engine::store::row::{AgentRow, ApprovalRow, RunRow};
@@ -154,14 +154,26 @@ pub(crate) struct Item {
     /// Where a yes would hold that lasts longer than this call.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
-    place: Option<Match>,
+    place: Option<Value>,
+    /// Whether secrets are hidden here, each behind its kind and length; `reveal` shows them to whoever may decide.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    hidden: bool,
+}
+
+/// What becomes of the secrets in what is asked (rule R1). What a decision is bound to is the real thing either way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Secrets {
+    /// Each shows its kind and its length.
+    Hidden,
+    /// They are shown: somebody who may decide asked for them.
+    Shown,
 }
 
 /// An inbox item; with what was asked, where the caller has read it from the run's log.
-pub(crate) fn approval(row: &ApprovalRow, asked: Option<&ApprovalAsked>, texts: &Texts) -> Item {
+pub(crate) fn approval(row: &ApprovalRow, asked: Option<&ApprovalAsked>, texts: &Texts, secrets: Secrets) -> Item {
     let card: Option<Card> = serde_json::from_str(&row.card).ok();
     let word = |pick: fn(&Card) -> &String| card.as_ref().map(pick).cloned();
-    Item {
+    let item = Item {
         id: row.id.to_string(),
         kind: row.kind.clone(),
         run_id: row.run.to_string(),
@@ -186,7 +198,43 @@ pub(crate) fn approval(row: &ApprovalRow, asked: Option<&ApprovalAsked>, texts: 
         labels: asked.map(|asked| labels(asked.labels)),
         allowed_decisions: asked.map(|_| ALLOWED_DECISIONS.to_vec()),
         allowed_scopes: asked.map(|asked| asked.allowed_scopes.clone()),
-        place: asked.and_then(|asked| asked.place.clone()),
+        place: asked.and_then(|asked| asked.place.as_ref()).map(|place| json!(place)),
+        hidden: false,
+    };
+    match secrets {
+        Secrets::Shown => item,
+        Secrets::Hidden => item.hide(),
+    }
+}
+
+impl Item {
+    fn hide(self) -> Self {
+        let (summary, diff) = (self.summary.as_deref().map(hide), self.diff.as_deref().map(hide));
+        let (arguments, place) = (self.arguments.as_ref().map(hide_value), self.place.as_ref().map(hide_value));
+        let same = summary == self.summary && diff == self.diff && arguments == self.arguments && place == self.place;
+        Self { hidden: !same, summary, diff, arguments, place, ..self }
+    }
+}
+
+/// A text without its secrets, each behind its kind and length.
+pub(crate) fn hide(text: &str) -> String {
+    redact_as(text, Mode::Standard, Form::Sized).into_owned()
+}
+
+fn hide_value(value: &Value) -> Value {
+    let mut value = value.clone();
+    redact_value(&mut value, Mode::Standard, Form::Sized);
+    value
+}
+
+/// The text of arguments without their secrets; the same text where there are none.
+pub(crate) fn hide_arguments(text: &str) -> String {
+    match serde_json::from_str::<Value>(text) {
+        Ok(value) => {
+            let hidden = hide_value(&value);
+            if hidden == value { text.to_owned() } else { hidden.to_string() }
+        }
+        Err(_) => hide(text),
     }
 }
 

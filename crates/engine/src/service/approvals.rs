@@ -1,9 +1,11 @@
 //! The inbox as a whole: what is like what, so that many questions of one kind can be answered at once.
 
-use adjutant_core::id::{ApprovalId, WorkspaceId};
-use adjutant_core::run::event::ApprovalAsked;
+use adjutant_core::audit::{Act, Deed};
+use adjutant_core::id::{ApprovalId, UserId, WorkspaceId};
+use adjutant_core::run::event::{Actor, ApprovalAsked};
 use adjutant_store::row::{ApprovalFilter, ApprovalRow};
 
+use crate::audit::AuditLog;
 use crate::engine::Engine;
 use crate::error::EngineError;
 
@@ -54,5 +56,23 @@ impl Engine {
             }
         }
         Ok(alike)
+    }
+
+    /// Records that the secrets in a question are shown to somebody who may answer it.
+    ///
+    /// # Errors
+    /// When it cannot be recorded: then they must not be shown.
+    pub async fn record_reveal(
+        &self,
+        workspace: WorkspaceId,
+        by: UserId,
+        row: &ApprovalRow,
+    ) -> Result<(), EngineError> {
+        let tool = row.tool.as_deref().unwrap_or("a question");
+        let act = Act::new(Deed::SecretsRevealed, Some(Actor::User(by)), format!("in what {tool} asks"))
+            .agent(row.agent)
+            .run(row.run)
+            .with("approval", row.id.to_string());
+        self.audit(AuditLog::Workspace(workspace), act).await.map(drop)
     }
 }

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use adjutant_core::content::Hash;
+use adjutant_core::guard::redact::was_hidden;
 use adjutant_core::id::ApprovalId;
 use adjutant_core::run::command::{Command, Decide};
 use adjutant_core::run::event::{Actor, Decision, DoubtOutcome, GrantScope};
 use serde_json::{Value, json};
 
-use super::show::item;
+use super::show::{item, revealed};
 use crate::cli::output::{document, say, tell};
 use crate::cli::place::Place;
 use crate::cli::remote::Remote;
@@ -235,7 +236,11 @@ pub(super) async fn respond(context: &Context, place: &Place, args: Respond) -> 
 }
 
 pub(super) async fn edit(context: &Context, place: &Place, args: Edit) -> Result<Exit, Failure> {
-    let item = item(place, &args.id).await?;
+    let mut item = item(place, &args.id).await?;
+    if item["hidden"] == true && args.arguments.is_none() && args.file.is_none() {
+        // Whoever changes it in an editor has to see it.
+        item = revealed(place, &args.id).await?;
+    }
     if item["kind"] == "budget"
         && let Some(arguments) = &args.arguments
     {
@@ -262,6 +267,10 @@ pub(super) async fn edit(context: &Context, place: &Place, args: Edit) -> Result
             }
         },
     };
+    if was_hidden(&arguments) {
+        let message = "The arguments hold the mark of a secret that was hidden. Nothing was recorded.";
+        return Err(Failure::usage(message).hint("copy them from adjutant inbox show --reveal"));
+    }
     let order = Order { arguments: Some(arguments), bound: true, ..Order::new(item, Decision::Edit, args.message) };
     record_all(context, place, vec![order]).await
 }

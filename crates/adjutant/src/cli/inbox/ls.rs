@@ -13,7 +13,7 @@ use crate::cli::place::Place;
 use crate::cli::terminal::{Style, cut, one_line, table};
 use crate::cli::words::{short, until};
 use crate::failure::{Exit, Failure};
-use crate::wire::{self, Texts};
+use crate::wire::{self, Secrets, Texts};
 
 /// Characters of a summary in the list.
 const SUMMARY: usize = 60;
@@ -40,7 +40,8 @@ async fn items(place: &Place, status: Option<&str>) -> Result<Value, Failure> {
         Place::Here(instance) => {
             let filter = ApprovalFilter { status: status.map(str::to_owned), ..ApprovalFilter::default() };
             let rows = instance.engine.store().approvals(instance.home.workspace, &filter, LIMIT).await?;
-            let data: Vec<_> = rows.iter().map(|row| wire::approval(row, None, &Texts::default())).collect();
+            let data: Vec<_> =
+                rows.iter().map(|row| wire::approval(row, None, &Texts::default(), Secrets::Hidden)).collect();
             Ok(json!({"data": data, "has_more": rows.len() == LIMIT as usize}))
         }
         Place::There(remote) => {

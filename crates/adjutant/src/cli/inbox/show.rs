@@ -12,39 +12,56 @@ use crate::cli::terminal::{Style, clean, one_line};
 use crate::cli::words::short;
 use crate::failure::{Exit, Failure};
 use crate::instance::Instance;
-use crate::wire::{self, Texts};
+use crate::wire::{self, Secrets, Texts};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The item, or as much of its id as no other has
     id: String,
+    /// Show the secrets in it too; that is recorded
+    #[arg(long)]
+    reveal: bool,
 }
 
 pub(super) async fn execute(context: &Context, place: &Place, args: Args) -> Result<Exit, Failure> {
-    let item = item(place, &args.id).await?;
+    let item = if args.reveal { revealed(place, &args.id).await? } else { item(place, &args.id).await? };
     context.print(&item, || lines(&item, context.terminal.out));
     Ok(Exit::Done)
 }
 
-/// One item in its public form, with what was asked.
+/// One item in its public form, with what was asked. A secret in it shows its kind and its length.
 pub(super) async fn item(place: &Place, name: &str) -> Result<Value, Failure> {
     match place {
         Place::Here(instance) => {
             let row = find::approval(instance, name).await?;
-            shown(instance, &row).await
+            shown(instance, &row, Secrets::Hidden).await
         }
         Place::There(remote) => remote.get(&["approvals", &remote.approval_id(name).await?], &[]).await,
     }
 }
 
-async fn shown(instance: &Instance, row: &ApprovalRow) -> Result<Value, Failure> {
+/// The same with its secrets, which is recorded.
+pub(super) async fn revealed(place: &Place, name: &str) -> Result<Value, Failure> {
+    match place {
+        Place::Here(instance) => {
+            let row = find::approval(instance, name).await?;
+            instance.engine.record_reveal(instance.home.workspace, instance.home.user, &row).await?;
+            shown(instance, &row, Secrets::Shown).await
+        }
+        Place::There(remote) => {
+            remote.get(&["approvals", &remote.approval_id(name).await?], &[("reveal", "true")]).await
+        }
+    }
+}
+
+async fn shown(instance: &Instance, row: &ApprovalRow, secrets: Secrets) -> Result<Value, Failure> {
     let state = instance.engine.run_state(instance.home.workspace, row.run).await?;
     let asked = state.approvals.get(&row.id).and_then(|approval| approval.asked.clone());
     let texts = match asked.clone() {
         Some(asked) => Texts::load(&instance.engine, instance.home.workspace, [&asked.into()]).await?,
         None => Texts::default(),
     };
-    Ok(serde_json::json!(wire::approval(row, asked.as_ref(), &texts)))
+    Ok(serde_json::json!(wire::approval(row, asked.as_ref(), &texts, secrets)))
 }
 
 fn lines(item: &Value, style: Style) -> Vec<String> {
@@ -78,6 +95,10 @@ fn lines(item: &Value, style: Style) -> Vec<String> {
         let lasting =
             format!("a yes for longer (--for run|chat|always) would allow {}{}", word("tool_name"), place.in_words());
         lines.extend([String::new(), style.dim(&one_line(&lasting))]);
+    }
+    if item["hidden"] == true {
+        let told = format!("secrets are hidden; adjutant inbox show {} --reveal shows them", short(&word("id")));
+        lines.extend([String::new(), style.dim(&told)]);
     }
     if waits {
         let id = short(&word("id"));

@@ -23,7 +23,7 @@ use super::super::problem::Problem;
 use super::super::server::Server;
 use super::super::start::Wait;
 use super::{SHOWN, speak, stop};
-use crate::wire::{self, Moment, Texts};
+use crate::wire::{self, Moment, Secrets, Texts};
 
 /// The longest a message waits for its run, in seconds.
 const PATIENCE: u64 = 60;
@@ -95,7 +95,7 @@ struct PendingAction {
 
 impl PendingAction {
     fn of(item: &ApprovalRow) -> Self {
-        let summary = wire::approval(item, None, &Texts::default()).summary;
+        let summary = wire::approval(item, None, &Texts::default(), Secrets::Hidden).summary;
         Self { id: item.id.to_string(), r#type: item.tool.clone(), summary, requires_confirmation: true }
     }
 }

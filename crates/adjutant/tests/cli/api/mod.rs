@@ -20,6 +20,7 @@ mod once;
 mod overload;
 mod retention;
 mod runs;
+mod secrets;
 mod traces;
 mod walk;
 mod workspaces;
