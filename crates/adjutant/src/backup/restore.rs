@@ -5,8 +5,10 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use adjutant_core::audit::{Act, Deed};
+use adjutant_core::run::event::Actor;
 use adjutant_engine::store::{StoreError, Target};
-use adjutant_engine::{AuditVerified, HaltOf};
+use adjutant_engine::{AuditLog, AuditVerified, HaltOf};
 use secrecy::ExposeSecret;
 
 use super::Progress;
@@ -206,6 +208,9 @@ async fn verify(config: &Config, about: &About) -> Result<AuditVerified, Failure
             return Err(Failure::new(Exit::Broken, "chain_broken", message)
                 .hint("use an older backup, from before it was damaged or changed"));
         }
+        let by = Some(Actor::User(instance.home.user));
+        let act = Act::new(Deed::BackupRestored, by, format!("a backup of {}", about.made_at)).with("rows", about.rows);
+        instance.engine.audit(AuditLog::Instance, act).await?;
         let reason = format!("restored from a backup of {}", about.made_at);
         instance.engine.halt(HaltOf::Instance, instance.home.user, reason).await?;
         Ok(verified)

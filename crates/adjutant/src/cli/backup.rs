@@ -1,14 +1,19 @@
 //! `backup` and `restore`: an instance into one file, while it runs, and out of it again.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use adjutant_engine::store::CopyFor;
 use serde_json::json;
 
 use super::Context;
+use super::output::tell;
 use super::progress::Line;
+use super::remote::Remote;
 use super::words::{count, size};
 use crate::backup::{self, About};
+use crate::config::Config;
 use crate::failure::{Exit, Failure};
+use crate::instance::Instance;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct BackupArgs {
@@ -36,6 +41,7 @@ pub(super) fn refuse_url(context: &Context, what: &str) -> Result<(), Failure> {
 pub(super) async fn backup(context: &Context, args: BackupArgs) -> Result<Exit, Failure> {
     refuse_url(context, "backup")?;
     let config = context.config()?;
+    record(context, &config, &args.file).await?;
     let mut line = Line::new(context);
     let written = backup::write(&config, &args.file, &mut |what, done, of| line.show(what, done, of)).await;
     line.end();
@@ -59,6 +65,29 @@ pub(super) async fn backup(context: &Context, args: BackupArgs) -> Result<Exit, 
         lines
     });
     Ok(Exit::Done)
+}
+
+/// Records that a copy is about to be made, at the server that has the data directory, or here. A copy is what helps when
+/// nothing else works any more: one that cannot be recorded is made all the same, and that is said.
+async fn record(context: &Context, config: &Config, file: &Path) -> Result<(), Failure> {
+    backup::snapshot(config, CopyFor::Backup).await?.close().await;
+    let shown = file.display().to_string();
+    let recorded = match Remote::of_data(config).await? {
+        Some(remote) => remote.post(&["audit", "backups"], &json!({"file": shown})).await.map(drop),
+        None => record_here(config, &shown).await,
+    };
+    if let Err(failure) = recorded {
+        let told = format!("! the backup is not in the audit: {}", failure.message);
+        tell(&context.terminal.err.warn(&told));
+    }
+    Ok(())
+}
+
+async fn record_here(config: &Config, file: &str) -> Result<(), Failure> {
+    let instance = Instance::open(config, "backup").await?;
+    let recorded = instance.engine.record_backup(instance.home.user, file).await;
+    instance.close().await;
+    Ok(recorded?)
 }
 
 pub(super) async fn restore(context: &Context, args: RestoreArgs) -> Result<Exit, Failure> {

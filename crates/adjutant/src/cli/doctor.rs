@@ -1,5 +1,7 @@
 //! `doctor`: how this instance is, one row for each thing that can be well or not; and making its tables again.
 
+use adjutant_core::audit::{Act, Deed};
+use adjutant_core::run::event::Actor;
 use adjutant_engine::AuditLog;
 use adjutant_engine::store::row::RunFilter;
 use serde_json::json;
@@ -125,6 +127,9 @@ async fn rebuild(instance: &Instance) -> Result<usize, Failure> {
     let (engine, workspace) = (&instance.engine, instance.home.workspace);
     let mut filter = RunFilter { superseded: true, ..RunFilter::default() };
     let mut rebuilt = 0;
+    let by = Some(Actor::User(instance.home.user));
+    let act = Act::new(Deed::TablesRebuilt, by, "the tables beside the logs are made again from the logs");
+    engine.audit(AuditLog::Instance, act).await?;
     engine.rebuild_audit(AuditLog::Instance).await?;
     engine.rebuild_audit(AuditLog::Workspace(workspace)).await?;
     loop {

@@ -1,7 +1,9 @@
 //! `migrate`: moves an instance from one database to another, with all that it holds, and goes on where it was cut off.
 
-use adjutant_engine::AuditVerified;
+use adjutant_core::audit::{Act, Deed};
+use adjutant_core::run::event::Actor;
 use adjutant_engine::store::{Copied, CopyFor, Target, copy};
+use adjutant_engine::{AuditLog, AuditVerified};
 use secrecy::ExposeSecret;
 use serde_json::json;
 
@@ -36,7 +38,7 @@ pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failu
     line.end();
     let rows = moved?;
     drop(lock);
-    let verified = verify(&to).await?;
+    let verified = verify(&to, rows, kind(&from.database.value)).await?;
     let document = json!({
         "rows": rows, "runs": verified.runs, "events": verified.events, "days": verified.days, "key": verified.key,
     });
@@ -50,6 +52,13 @@ pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failu
         ]
     });
     Ok(Exit::Done)
+}
+
+const fn kind(database: &Database) -> &'static str {
+    match database {
+        Database::Sqlite => "SQLite",
+        Database::Postgres(_) => "PostgreSQL",
+    }
 }
 
 fn place(context: &Context, flag: &str, text: &str) -> Result<Config, Failure> {
@@ -88,10 +97,17 @@ async fn move_rows(from: &Config, to: &Config, line: &mut Line) -> Result<u64, F
     }
 }
 
-/// Opens the new database with the key of the old one and walks every log.
-async fn verify(to: &Config) -> Result<AuditVerified, Failure> {
+/// Opens the new database with the key of the old one, records where it came from, and walks every log.
+async fn verify(to: &Config, rows: u64, from: &str) -> Result<AuditVerified, Failure> {
     let instance = Instance::open(to, "migrate").await?;
-    let verified = instance.engine.verify_all().await;
+    let looked = async {
+        let by = Some(Actor::User(instance.home.user));
+        let moved = format!("from {from} to {}", kind(&to.database.value));
+        let act = Act::new(Deed::DatabaseMoved, by, moved).with("rows", rows);
+        instance.engine.audit(AuditLog::Instance, act).await?;
+        instance.engine.verify_all().await
+    };
+    let verified = looked.await;
     instance.close().await;
     let verified = verified?;
     match verified.problems.first() {

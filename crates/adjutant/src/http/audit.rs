@@ -17,7 +17,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::ask::Asked;
+use super::ask::{Asked, Body as JsonBody};
 use super::door::{Access, Signed};
 use super::page::limit;
 use super::problem::{Kind, Problem};
@@ -28,7 +28,11 @@ use crate::wire;
 const PAGE: usize = 500;
 
 pub(super) fn router() -> OpenApiRouter<Server> {
-    OpenApiRouter::new().routes(routes!(search)).routes(routes!(export)).routes(routes!(verify))
+    OpenApiRouter::new()
+        .routes(routes!(search))
+        .routes(routes!(export))
+        .routes(routes!(verify))
+        .routes(routes!(record_backup))
 }
 
 /// What to look for.
@@ -264,4 +268,27 @@ async fn verify(State(server): State<Server>, signed: Signed) -> Result<Json<Aud
         key: found.key,
         problems: serde_json::to_value(&found.problems).unwrap_or_default(),
     }))
+}
+
+/// A copy that is about to be made.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct NewBackup {
+    /// The file that it is written to, 1 to 4096 characters.
+    file: String,
+}
+
+/// Records that a copy of the instance is about to be written to a file. For the owner of the instance.
+#[utoipa::path(post, path = "/audit/backups", tag = "audit", request_body = NewBackup, responses((status = 204, description = "Recorded")))]
+async fn record_backup(
+    State(server): State<Server>,
+    signed: Signed,
+    JsonBody(body): JsonBody<NewBackup>,
+) -> Result<StatusCode, Problem> {
+    signed.need_owner()?;
+    if !(1..=4096).contains(&body.file.chars().count()) {
+        return Err(Problem::invalid("Nothing was recorded.").error("/file", "has 1 to 4096 characters"));
+    }
+    server.engine.record_backup(signed.caller.user, &body.file).await?;
+    Ok(StatusCode::NO_CONTENT)
 }

@@ -80,6 +80,15 @@ fn an_instance_that_runs_is_copied_whole_and_goes_on_elsewhere() {
         (&before["data"][0]["id"], &before["data"][0]["created_at"])
     );
 
+    for (kind, count) in [("backup_made", 1), ("backup_restored", 1)] {
+        let recorded = new.document(&["audit", "search", &format!("kind:{kind}")]);
+        assert_eq!(recorded["data"].as_array().map(Vec::len), Some(count), "{kind}: {recorded:#}");
+    }
+    // One that nobody serves is recorded too.
+    assert_eq!(house.adjutant(&["backup", house.path().join("second").to_str().unwrap()]).code, Some(0));
+    let recorded = house.document(&["audit", "search", "kind:backup_made"]);
+    assert_eq!(recorded["data"].as_array().map(Vec::len), Some(2), "{recorded:#}");
+
     // Nothing goes on by itself: what was decided after the backup is not in it.
     let held = new.adjutant(&["run", "hello"]);
     assert!(held.code != Some(0) && held.err.contains("restored from a backup"), "{held}");

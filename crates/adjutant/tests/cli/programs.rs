@@ -48,6 +48,8 @@ fn doctor_says_how_everything_is() {
     let rebuilt = house.adjutant(&["doctor", "--rebuild"]);
     assert_eq!(rebuilt.code, Some(0), "{rebuilt}");
     assert!(rebuilt.out.contains("the tables of 1 run were made again"), "{rebuilt}");
+    let recorded = house.document(&["audit", "search", "kind:tables_rebuilt"]);
+    assert_eq!(recorded["data"].as_array().map(Vec::len), Some(1), "{recorded:#}");
     assert_eq!(house.document(&["runs", "ls"])["data"][0]["status"], "WAITING_APPROVAL");
 }
 

@@ -42,6 +42,8 @@ fn a_move_to_postgres_that_is_killed_goes_on_where_it_was() {
         assert_eq!(before.out, after.out);
         let verified = there(&["audit", "verify"]).await;
         assert_eq!(verified.status.code(), Some(0), "{verified}");
+        let recorded = there(&["audit", "search", "kind:database_moved"]).await;
+        assert!(recorded.out.contains("from SQLite to PostgreSQL"), "{recorded}");
         let kept = there(&["run", "keeper", "what do you keep", "--approve", "fail"]).await;
         assert_eq!(kept.out.trim_end(), crate::house::KEPT, "{kept}");
         let again = moved(&house, &to, None).await;

@@ -19,6 +19,7 @@ pub(super) use self::stream::{Heard, Item};
 pub(super) use self::visit::Visit;
 use super::Context;
 use super::find::{self, Edge, Meant};
+use crate::config::Config;
 use crate::failure::{Exit, Failure, LET_GO_ON, where_to_look};
 
 /// How long an ordinary answer may take; waiting for a run takes as long as the server waits.
@@ -51,7 +52,12 @@ impl Remote {
             };
             return Self::new(url, token).map(Some);
         }
-        let Some((url, token)) = beacon(&context.config()?.data.value) else { return Ok(None) };
+        Self::of_data(&context.config()?).await
+    }
+
+    /// The server that has the data directory of a configuration, if there is one.
+    pub(super) async fn of_data(config: &Config) -> Result<Option<Self>, Failure> {
+        let Some((url, token)) = beacon(&config.data.value) else { return Ok(None) };
         let found = Self::new(url, token)?;
         Ok(found.is_there().await.then_some(found))
     }
@@ -134,6 +140,13 @@ impl Remote {
     /// Asks for something to be changed.
     pub(super) async fn patch(&self, path: &[&str], body: &Value) -> Result<Value, Failure> {
         self.ask(Method::PATCH, path, &[], Some(body)).await
+    }
+
+    /// The same, whatever its version is.
+    pub(super) async fn patch_any(&self, path: &[&str], body: &Value) -> Result<Value, Failure> {
+        let request = self.request(Method::PATCH, path, &[])?.timeout(PATIENCE).header("if-match", "*").json(body);
+        let answer = self.good(request.send().await.map_err(|error| self.unreachable(&error))?).await?;
+        answer.json().await.map_err(|error| self.unreachable(&error))
     }
 
     /// A link of the server, as it can be opened from here.

@@ -92,6 +92,7 @@ impl Things {
             ("post", "/workspaces/{workspace}/notebooks") => json!({"slug": "walked"}),
             ("post", "/workspaces/{workspace}/erase") => json!({"before": "1d"}),
             ("patch", "/users/{user}") => json!({"is_active": false}),
+            ("post", "/audit/backups") => json!({"file": "copy"}),
             ("post", "/rules") => json!({"tool": "read_file", "decision": "deny"}),
             (
                 "put",
@@ -194,12 +195,13 @@ const THEIR_OWN: [(&str, &str); 30] = [
 ];
 
 /// What only the owner of the instance may do.
-const OWNERS: [(&str, &str); 8] = [
+const OWNERS: [(&str, &str); 9] = [
     ("get", "/users"),
     ("patch", "/users/{user}"),
     ("post", "/users/{user}/reset"),
     ("post", "/workspaces"),
     ("get", "/audit/verify"),
+    ("post", "/audit/backups"),
     ("get", "/settings"),
     ("post", "/halt"),
     ("delete", "/halt"),
