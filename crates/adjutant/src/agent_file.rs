@@ -14,7 +14,7 @@ use crate::suggest;
 const FILE_BYTES: u64 = 256 * 1024;
 
 /// The fields a file may have: those of an agent, and what they are called elsewhere.
-const FIELDS: [&str; 34] = [
+const FIELDS: [&str; 37] = [
     "name",
     "slug",
     "description",
@@ -22,6 +22,9 @@ const FIELDS: [&str; 34] = [
     "category",
     "keywords",
     "model",
+    "fallback_models",
+    "routing",
+    "budget",
     "temperature",
     "system_prompt",
     "scope",

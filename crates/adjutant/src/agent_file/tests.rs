@@ -67,3 +67,20 @@ fn a_file_that_is_not_one_says_how_it_should_begin() {
     assert_eq!(problems("---\n---\nHello\n"), ["research.md:1: the field `name` is missing"]);
     assert!(problems("---\nname: [\n---\n")[0].contains("cannot be read"));
 }
+
+#[test]
+fn a_file_an_agent_and_the_manual_know_the_same_fields() {
+    let unknown = serde_json::from_value::<AgentSpec>(json!({"no such field": 1})).unwrap_err().to_string();
+    let (_, expected) = unknown.split_once("expected one of").unwrap();
+    let mut spec: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
+    let mut file = FIELDS.to_vec();
+    let manual = include_str!("../../../../docs/agents.md");
+    let table = manual.split_once("| field | ").unwrap().1.split("\n\n").next().unwrap();
+    let names = |line: &'static str| line.split('|').nth(1).unwrap_or_default().split('`').skip(1).step_by(2);
+    let mut told: Vec<&str> = table.lines().flat_map(names).collect();
+    for list in [&mut spec, &mut file, &mut told] {
+        list.sort_unstable();
+    }
+    assert_eq!(file, spec);
+    assert_eq!(told, spec);
+}
