@@ -4,6 +4,7 @@ use adjutant_core::id::{TokenId, UserId, WorkspaceId};
 use adjutant_core::time::Time;
 
 use crate::StoreError;
+use crate::agents;
 use crate::db::Tx;
 use crate::people::PUT_MEMBER;
 use crate::row::TokenRow;
@@ -37,12 +38,15 @@ pub enum Admission {
         /// Since when, if they are new.
         since: Time,
     },
-    /// Takes a person out of a workspace, who must be in it.
+    /// Takes a person out of a workspace, who must be in it. The agents that are theirs there are switched off: nobody is left
+    /// to answer for them.
     NoMember {
         /// The workspace.
         workspace: WorkspaceId,
         /// Who.
         user: UserId,
+        /// When.
+        at: Time,
     },
     /// Adds a token.
     Token(Box<TokenRow>),
@@ -73,9 +77,10 @@ pub(crate) async fn admit(tx: &mut Tx, change: &Admission) -> Result<(), StoreEr
             tx.run(PUT_MEMBER, args![*workspace, *user, role, *since]).await?;
             keep_an_admin(tx, *workspace).await?
         }
-        Admission::NoMember { workspace, user } => {
+        Admission::NoMember { workspace, user, at } => {
             let text = "DELETE FROM members WHERE workspace = $1 AND person = $2";
             let found = tx.run(text, args![*workspace, *user]).await?;
+            agents::pause_all_of(tx, *workspace, *user, *at).await?;
             keep_an_admin(tx, *workspace).await?;
             found
         }

@@ -1,6 +1,7 @@
 //! Agents and all their versions. A version, once saved, never changes.
 
-use adjutant_core::id::{AgentId, WorkspaceId};
+use adjutant_core::id::{AgentId, UserId, WorkspaceId};
+use adjutant_core::time::Time;
 
 use crate::db::Tx;
 use crate::row::AgentRow;
@@ -98,6 +99,24 @@ pub(crate) async fn save(tx: &mut Tx, row: &AgentRow, expected_version: u64) -> 
                 VALUES ($1, $2, $3, $4, $5, $6, $7)";
     let args = args![row.workspace, row.id, version, &row.slug, row.active, &row.spec, row.saved_at];
     tx.run(text, args).await.map(drop)
+}
+
+/// Switches the agents of a person off, each as its next version.
+pub(crate) async fn pause_all_of(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    owner: UserId,
+    at: Time,
+) -> Result<(), StoreError> {
+    let text = "INSERT INTO agent_versions (workspace, agent, version, slug, active, spec, saved_at) \
+                SELECT v.workspace, v.agent, v.version + 1, v.slug, 0, v.spec, CAST($3 AS BIGINT) FROM agents a \
+                JOIN agent_versions v ON v.workspace = a.workspace AND v.agent = a.id AND v.version = a.version \
+                WHERE a.workspace = $1 AND a.owner = $2 AND v.active = 1";
+    tx.run(text, args![workspace, owner, at]).await?;
+    let text = "UPDATE agents SET version = version + 1 WHERE workspace = $1 AND owner = $2 AND EXISTS \
+                (SELECT 1 FROM agent_versions v WHERE v.workspace = agents.workspace AND v.agent = agents.id \
+                AND v.version = agents.version + 1)";
+    tx.run(text, args![workspace, owner]).await.map(drop)
 }
 
 fn read(mut row: Row) -> Result<AgentRow, StoreError> {

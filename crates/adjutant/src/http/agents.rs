@@ -187,9 +187,27 @@ fn owner(access: Access, said: Option<&str>, before: Option<UserId>) -> Result<O
     match said {
         Some("user") => Ok(Some(before.unwrap_or(access.user))),
         Some("workspace") => Ok(None),
-        Some(_) => Err(Problem::invalid("Nothing was saved.").error("/owner", "is neither `user` nor `workspace`")),
+        Some(_) => Err(Problem::invalid("Nothing was saved.").error(
+            "/owner",
+            "is neither `user` nor `workspace`; an agent that is there can be given to a member by their id",
+        )),
         None => Ok(before),
     }
+}
+
+/// Whose a saved agent is from now on. An admin may give it to another member.
+async fn next_owner(
+    server: &Server,
+    access: Access,
+    said: Option<&str>,
+    before: Option<UserId>,
+) -> Result<Option<UserId>, Problem> {
+    let Some(Ok(user)) = said.map(str::parse::<UserId>) else { return owner(access, said, before) };
+    let members = server.engine.store().members(access.workspace).await?;
+    if members.iter().any(|member| member.user == user) {
+        return Ok(Some(user));
+    }
+    Err(Problem::invalid("Nothing was saved.").error("/owner", "is no member of the workspace"))
 }
 
 /// Makes an agent: your own (`owner: user`, the default), or one of the workspace, for admins.
@@ -252,8 +270,8 @@ async fn save(
     (access, row): (Access, AgentRow),
     said: Said,
 ) -> Result<Response, Problem> {
-    let owner = owner(access, said.owner.as_deref(), row.owner)?;
-    if owner.is_none() {
+    let owner = next_owner(server, access, said.owner.as_deref(), row.owner).await?;
+    if owner.is_none() || owner != row.owner {
         signed.must(access, Role::Admin, Right::Admin)?;
     }
     let config = said.spec.complete().map_err(EngineError::InvalidAgent)?;

@@ -73,7 +73,7 @@ database_stories! {
         let bob = person(store, "bob").await;
         let member = |user, role: &str| Admission::Member { workspace: home.workspace, user, role: role.into(), since: at(3) };
         admit(store, member(bob, "read")).await.unwrap();
-        let out = |workspace, user| admit(store, Admission::NoMember { workspace, user });
+        let out = |workspace, user| admit(store, Admission::NoMember { workspace, user, at: at(9) });
         assert!(out(other.workspace, ada).await.is_err());
         assert!(matches!(out(home.workspace, user_id()).await, Err(StoreError::NotFound)));
         for last in [out(home.workspace, ada).await, admit(store, member(ada, "write")).await] {

@@ -4,6 +4,7 @@ mod can;
 mod import;
 mod reach;
 mod templates;
+mod transfer;
 mod validate;
 
 use adjutant_core::guard::policy::AgentConfig;
@@ -46,6 +47,8 @@ enum Command {
         #[arg(long)]
         dry_run: bool,
     },
+    /// Give an agent to another member, or to the workspace
+    Transfer(transfer::Args),
     /// Check agent files; nothing is loaded
     Validate(validate::Args),
     /// Copy agent files into the data directory, after showing what each could touch
@@ -62,6 +65,7 @@ pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failu
         Command::Reach(args) => Looking::Reach(args),
         Command::Templates => Looking::Templates,
         Command::Resync { dry_run } => Looking::Resync { dry_run },
+        Command::Transfer(args) => Looking::Transfer(args),
     };
     let place = Place::find(context, "agents", Work::Looks).await?;
     let exit = match looking {
@@ -71,6 +75,7 @@ pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failu
         Looking::Reach(args) => reach::execute(context, &place, &args).await,
         Looking::Templates => templates::ls(context, &place).await,
         Looking::Resync { dry_run } => templates::resync(context, &place, dry_run).await,
+        Looking::Transfer(args) => transfer::execute(context, &place, &args).await,
     };
     place.close().await;
     exit
@@ -84,6 +89,7 @@ enum Looking {
     Reach(reach::Args),
     Templates,
     Resync { dry_run: bool },
+    Transfer(transfer::Args),
 }
 
 fn config_of(row: &AgentRow) -> Result<AgentConfig, Failure> {

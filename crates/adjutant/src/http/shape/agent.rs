@@ -150,7 +150,7 @@ struct AgentBudget {
 pub(in crate::http) struct AgentBody {
     /// The workspace (id or short name); your only one without it.
     workspace_id: Option<String>,
-    /// `user` (the default) or `workspace`.
+    /// `user` (the default) or `workspace`. An admin gives an agent that is there to another member by their id.
     owner: Option<String>,
     name: Option<String>,
     slug: Option<String>,

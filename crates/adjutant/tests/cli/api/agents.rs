@@ -141,3 +141,38 @@ fn what_an_admin_filters_for_a_workspace_counts_for_its_agents_at_once() {
     owner.patch("/api/v1/workspaces/home", json!({"content_filter": []})).expect(200);
     hello().expect(200);
 }
+
+#[test]
+fn when_somebody_leaves_their_agents_stop_until_an_admin_gives_them_to_somebody() {
+    let server = Server::start(House::new());
+    let (owner, lee) = (server.owner(), server.person("lee", "home", "write"));
+    let kim = server.person("kim", "home", "write");
+    let made = kim.post("/api/v1/agents", json!({"workspace_id": "home", "name": "Kims"})).expect(201);
+    assert_eq!((&made["owner"], &made["is_active"]), (&json!("user"), &json!(true)));
+    let path = "/api/v1/agents/kims";
+    let to_lee = json!({"owner": lee.get("/api/v1/me").expect(200)["user_id"]});
+    kim.with("if-match", "*").patch(path, to_lee.clone()).refuses(403, "forbidden");
+
+    owner.delete("/api/v1/workspaces/home/members/kim").expect(204);
+    let left = owner.get(path).expect(200);
+    assert_eq!((&left["is_active"], &left["version"]), (&json!(false), &json!(2)), "{left:#}");
+    let run = json!({"agent_id": "kims", "input": "hello"});
+    assert!(owner.post("/api/v1/runs", run).status >= 400, "it does not run");
+    let noted = owner.get("/api/v1/audit?q=kind:user_saved").expect(200).to_string();
+    assert!(noted.contains("their agents are off until an admin takes them over: kims"), "{noted}");
+    assert_eq!(owner.get("/api/v1/agents/guide").expect(200)["is_active"], true, "others go on");
+
+    lee.get(path).refuses(404, "not_found");
+    owner.with("if-match", "*").patch(path, json!({"owner": "user_nobody"})).refuses(422, "validation_failed");
+    let given = owner.with("if-match", "*").patch(path, to_lee.clone()).expect(200);
+    assert_eq!(given["owner_id"], to_lee["owner"]);
+    lee.post(&format!("{path}/activate"), json!({})).expect(200);
+    assert_eq!(lee.get(path).expect(200)["is_active"], true);
+
+    let taken = server.house.document(&["agents", "transfer", "kims", "--workspace"]);
+    assert_eq!((&taken["owner"], &taken["owner_id"]), (&json!("workspace"), &json!(null)), "{taken:#}");
+    let back = server.house.document(&["agents", "transfer", "kims", "--to", "lee"]);
+    assert_eq!(back["owner_id"], to_lee["owner"]);
+    let nobody = server.house.adjutant(&["agents", "transfer", "kims", "--to", "kim"]);
+    assert!(nobody.code != Some(0) && nobody.err.contains("no member"), "{nobody}");
+}

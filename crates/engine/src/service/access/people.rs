@@ -104,8 +104,15 @@ impl Engine {
         workspace: WorkspaceId,
         member: &MemberRow,
     ) -> Result<(), EngineError> {
-        let (summary, user) = (format!("{} is out of {workspace}", member.name), member.user);
-        let change = Admission::NoMember { workspace, user };
+        let user = member.user;
+        let agents = self.store().agents(workspace).await?;
+        let paused: Vec<_> = agents.iter().filter(|row| row.owner == Some(user) && row.active).collect();
+        let mut summary = format!("{} is out of {workspace}", member.name);
+        if !paused.is_empty() {
+            let names: Vec<_> = paused.iter().map(|row| row.slug.as_str()).collect();
+            summary += &format!("; their agents are off until an admin takes them over: {}", names.join(", "));
+        }
+        let change = Admission::NoMember { workspace, user, at: self.env().now() };
         self.admit(Deed::UserSaved, by, summary, change).await.map_err(|error| member_error(error, user))
     }
 }
