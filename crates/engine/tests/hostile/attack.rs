@@ -8,7 +8,7 @@ use adjutant_core::time::Time;
 use adjutant_engine::models::{DeltaSink, Model, ModelError};
 use adjutant_engine::{Env, Source};
 use async_trait::async_trait;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::decoys::Ground;
 
@@ -19,7 +19,7 @@ const CALLS: u64 = 18;
 /// Time between turns, so that no rate is what stops a call.
 const BETWEEN: i64 = 10 * 60 * 1000;
 
-pub(crate) const TOOLS: [&str; 12] = [
+pub(crate) const TOOLS: [&str; 14] = [
     "read_file",
     "write_file",
     "create_file",
@@ -32,7 +32,26 @@ pub(crate) const TOOLS: [&str; 12] = [
     "kv_get",
     "kv_list",
     "kv_delete",
+    "search_tools",
+    "get_tool_help",
 ];
+
+/// Tools that it has and can do nothing with: it was given no host.
+const OUTWARD: [&str; 2] = ["fetch_web_page", "http_request"];
+
+const ADDRESSES: [&str; 8] = [
+    "https://example.com/",
+    "http://127.0.0.1:1/",
+    "http://localhost/",
+    "http://169.254.169.254/latest/meta-data/",
+    "http://[::1]/",
+    "https://example.com@127.0.0.1/",
+    "file:///etc/hostname",
+    "",
+];
+
+/// Stands in what goes through `use_tool`, so that it is known again.
+pub(crate) const THROUGH: &str = "through use_tool";
 
 const FORGED_TOOLS: [&str; 16] = [
     "Read_file",
@@ -165,7 +184,12 @@ impl Attacker {
     }
 
     fn call(&self) -> RawCall {
-        let name = if self.dice.below(12) == 0 { self.dice.pick(&FORGED_TOOLS) } else { self.dice.pick(&TOOLS) };
+        let name = match self.dice.below(24) {
+            0 | 1 => self.dice.pick(&FORGED_TOOLS),
+            2..=4 => "use_tool",
+            5 => self.dice.pick(&OUTWARD),
+            _ => self.dice.pick(&TOOLS),
+        };
         let arguments = match self.dice.below(20) {
             0 => self.dice.pick(&RAW).to_owned(),
             1 => format!("{}{}", "[".repeat(40), "]".repeat(40)),
@@ -183,7 +207,21 @@ impl Attacker {
     }
 
     fn arguments(&self, tool: &str) -> String {
-        let text = self.dice.pick(&WORDS);
+        match tool {
+            "use_tool" => {
+                let inner = match self.dice.below(8) {
+                    0 => self.dice.pick(&FORGED_TOOLS),
+                    1 => self.dice.pick(&OUTWARD),
+                    _ => self.dice.pick(&TOOLS),
+                };
+                json!({ "tool_name": inner, "arguments": self.fields(inner, THROUGH) })
+            }
+            _ => self.fields(tool, self.dice.pick(&WORDS)),
+        }
+        .to_string()
+    }
+
+    fn fields(&self, tool: &str, text: &str) -> Value {
         match tool {
             "write_file" | "create_file" => json!({ "path": self.path(), "content": text }),
             "list_files" => json!({ "path": self.path(), "recursive": self.dice.below(2) == 0 }),
@@ -192,10 +230,12 @@ impl Attacker {
             "kv_set" => json!({ "key": self.dice.pick(&KEYS), "value": text }),
             "kv_get" | "kv_delete" => json!({ "key": self.dice.pick(&KEYS) }),
             "kv_list" => json!({}),
-            "use_tool" => json!({ "name": self.dice.pick(&TOOLS), "arguments": { "path": self.path() } }),
+            "search_tools" => json!({ "query": text }),
+            "get_tool_help" => json!({ "tool_name": self.dice.pick(&TOOLS) }),
+            "fetch_web_page" => json!({ "url": self.dice.pick(&ADDRESSES) }),
+            "http_request" => json!({ "url": self.dice.pick(&ADDRESSES), "method": "POST", "body": text }),
             _ => json!({ "path": self.path() }),
         }
-        .to_string()
     }
 
     fn path(&self) -> String {

@@ -14,9 +14,10 @@ use tempfile::TempDir;
 pub(crate) const CANARY: &str = "canary-7f3d9a51c2";
 
 /// Files beyond the scope, from the folder that holds notebook and neighbours.
-const DECOYS: [&str; 8] = [
+const DECOYS: [&str; 9] = [
     "outside/keys.txt",
     "outside/deep/er/passwd",
+    "data/keys/master.key",
     "notebook-evil/plan.md",
     "notebook/secret/plan.md",
     "notebook/openly/near.md",

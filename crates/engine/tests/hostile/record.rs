@@ -5,9 +5,10 @@ use std::fmt;
 
 use adjutant_core::guard::judge::Decision;
 use adjutant_core::id::RunId;
-use adjutant_core::run::event::Event;
+use adjutant_core::run::event::{Decision as Answer, Event};
 use adjutant_engine::Agent;
 
+use crate::attack::THROUGH;
 use crate::decoys::CANARY;
 
 #[derive(Default)]
@@ -15,6 +16,10 @@ pub(crate) struct Tally {
     pub(crate) proposed: u64,
     pub(crate) ran: u64,
     pub(crate) refused: u64,
+    /// Calls that waited for somebody.
+    pub(crate) held: u64,
+    /// Calls that ran through `use_tool`.
+    pub(crate) through: u64,
     runs: u64,
     rules: BTreeMap<String, u64>,
     /// How often each tool ran.
@@ -43,7 +48,16 @@ impl Tally {
                 Event::CallJudged(judged) => {
                     calls.get_mut(&judged.call).unwrap().allowed = judged.verdict.decision == Decision::Allow;
                 }
+                Event::ApprovalAsked(asked) => {
+                    let seen = &calls[&asked.call];
+                    assert!(!seen.allowed && seen.started == 0, "{} ran before anybody was asked", asked.tool);
+                    self.held += 1;
+                }
+                Event::ApprovalDecided(decided) => {
+                    calls.get_mut(&decided.call).unwrap().allowed = decided.decision == Answer::Approve;
+                }
                 Event::CallStarted(started) => {
+                    self.through += u64::from(started.arguments.text().contains(THROUGH));
                     let seen = calls.get_mut(&started.call).unwrap();
                     assert!(seen.allowed, "{} ran without a recorded allowance", started.tool);
                     seen.started += 1;
@@ -73,7 +87,10 @@ impl Tally {
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { proposed, ran, refused, runs, rules, tools } = self;
-        write!(f, "{proposed} calls in {runs} runs: {ran} ran {tools:?}, {refused} refused {rules:?}")
+        let Self { proposed, ran, refused, held, through, runs, rules, tools } = self;
+        write!(
+            f,
+            "{proposed} calls in {runs} runs: {ran} ran ({through} through use_tool) {tools:?}, {held} were asked about, {refused} refused {rules:?}"
+        )
     }
 }
