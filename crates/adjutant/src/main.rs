@@ -12,6 +12,7 @@ mod http;
 mod instance;
 mod log_queue;
 mod suggest;
+mod warnings;
 mod wire;
 
 use std::process::ExitCode;

@@ -3,8 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::Context;
-use super::terminal::table;
+use super::terminal::{clean, table};
 use crate::failure::{Exit, Failure};
+use crate::warnings;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -31,7 +32,8 @@ pub(super) fn execute(context: &Context, args: &Args) -> Result<Exit, Failure> {
         (key.replace(' ', "_"), value)
     };
     let settings: Map<String, Value> = shown.iter().map(entry).collect();
-    let document = json!({"file": config.file, "settings": settings});
+    let warnings = warnings::of_config(&config);
+    let document = json!({"file": config.file, "settings": settings, "warnings": warnings});
     context.print(&document, || {
         let row = |(key, value, from): &(String, String, crate::config::Origin)| {
             let mut row = vec![key.clone(), value.clone()];
@@ -39,7 +41,9 @@ pub(super) fn execute(context: &Context, args: &Args) -> Result<Exit, Failure> {
             row
         };
         let head: &[&str] = if origin { &["SETTING", "VALUE", "ORIGIN"] } else { &["SETTING", "VALUE"] };
-        table(head, &shown.iter().map(row).collect::<Vec<_>>(), context.terminal.out)
+        let mut lines = table(head, &shown.iter().map(row).collect::<Vec<_>>(), context.terminal.out);
+        lines.extend(warnings.iter().map(|text| context.terminal.out.warn(&clean(&format!("! {text}")))));
+        lines
     });
     Ok(Exit::Done)
 }

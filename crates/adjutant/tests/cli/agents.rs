@@ -172,3 +172,41 @@ fn import_at_a_server_takes_effect_at_once_stays_and_says_what_it_replaces() {
         "the file is kept too"
     );
 }
+
+#[test]
+fn what_is_wider_or_emptier_than_it_may_be_meant_is_pointed_out() {
+    let house = House::new();
+    let file = house.path().join("wide.md");
+    let fields = "name: Wide\ncan_write: true\ncan_access_integrations: true\nautonomy: full\ntoolsets: [files, web]\ncategories: []\n\
+                  scope: { notebooks: ['*'], folders: [/**], file_types: [] }\n\
+                  allowed_hosts: { hosts: ['*'], schemes: [http], allow_private: [10.1.0.0/16] }\n";
+    std::fs::write(&file, format!("---\n{fields}---\nHello.\n")).unwrap();
+    let told = house.adjutant(&["agents", "validate", file.to_str().unwrap()]);
+    assert_eq!(told.code, Some(0), "{told}");
+    for word in [
+        "`/**` is the whole notebook",
+        "`*` is every notebook",
+        "file_types: an empty list grants nothing",
+        "categories: an empty list grants nothing",
+        "`*` is every public host",
+        "plain http",
+        "10.1.0.0/16 is not public",
+        "with `full` nothing asks",
+        "nothing asks",
+    ] {
+        assert!(told.out.contains(word), "{word}: {told}");
+    }
+    std::fs::write(&file, "---\nname: Narrow\nscope: { notebooks: [welcome], folders: [/notes] }\n---\nHello.\n")
+        .unwrap();
+    let narrow = house.document(&["agents", "validate", file.to_str().unwrap()]);
+    assert_eq!(narrow["data"][0]["warnings"], serde_json::json!([]), "{narrow:#}");
+
+    house.configure("listen = \"0.0.0.0:7878\"\n[providers.lab]\nkind = \"compatible\"\nbase_url = \"http://models.example.com/v1\"\n");
+    let told = house.adjutant(&["config", "show"]);
+    assert!(
+        told.out.contains("! listen: 0.0.0.0:7878") && told.out.contains("! providers.lab: models.example.com"),
+        "{told}"
+    );
+    house.configure("");
+    assert_eq!(house.document(&["config", "show"])["warnings"], serde_json::json!([]));
+}
