@@ -55,6 +55,7 @@ const SCREENS: Screen[] = [
   ['/settings/models', 'Which one would it be?', 390, 'dark'],
   ['/agents/guide?tab=credentials', 'No keys are kept here', 1024, 'light'],
   ['/settings/tokens', 'New token', 1024, 'dark'],
+  ['/settings/workspace', 'Content filter', 390, 'light'],
   ['/settings/people', 'Members', 390, 'dark'],
   ['/settings/tools', 'read_file', 390, 'light'],
   ['/settings/about', 'The HTTP API', 1024, 'light'],
@@ -122,6 +123,7 @@ const SPOKEN: [place: string, ready: string][] = [
   ['/usage', 'Búdgétš'],
   ['/settings/models', 'Whíçh óñé wóúld ít bé'],
   ['/settings/appearance', 'Cólóúrš'],
+  ['/settings/workspace', 'Cóñtéñt fíltér'],
 ]
 it.each(SPOKEN)('says everything on %s through the translation', async (place, ready) => {
   const page = await visit(`${place}${place.includes('?') ? '&' : '?'}locale=pseudo`, ready, 1440, 'light')

@@ -1,4 +1,6 @@
 // What a chat can do beside talking: only plan, another model, messages that wait for their turn, and an end.
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { begin, order, setUp, type Story } from './story'
 
@@ -97,6 +99,11 @@ it('says why a message that waited was not sent, sends it again, or drops it', a
   const box = page.getByRole('textbox', { name: 'Message' })
   for (const text of ['the second', 'the third']) {
     await box.fill(text)
+    if (text === 'the second') {
+      await page.locator('input[type=file]').setInputFiles([{ name: 'beside.md', mimeType: 'text/plain', buffer: Buffer.from('# Beside') }])
+      await page.getByText('being kept…').waitFor({ state: 'detached' })
+      await page.getByRole('list', { name: 'Attached files' }).getByText('beside.md').waitFor()
+    }
     await box.press('Enter')
     await page.getByRole('article', { name: `Waits: ${text}` }).waitFor()
   }
@@ -111,7 +118,9 @@ it('says why a message that waited was not sent, sends it again, or drops it', a
   expect(await activate(true)).toBe(200)
   await box.fill('something else is being written')
   await second.getByRole('button', { name: 'Send again' }).click()
-  await page.getByRole('article', { name: 'Message: the second' }).getByText('Heard.').waitFor()
+  const heard = page.getByRole('article', { name: 'Message: the second' })
+  await heard.getByText('Heard.').waitFor()
+  await heard.getByRole('link', { name: 'beside.md' }).waitFor()
   await second.waitFor({ state: 'detached' })
   expect(await box.inputValue()).toBe('something else is being written')
 })
@@ -137,22 +146,26 @@ it('takes files along: chosen, dropped, taken out again, and refused with a reas
   await list.getByText('plan-2.md').waitFor()
   await list.getByText('being kept…').first().waitFor({ state: 'detached' })
   story.wrong.splice(before)
-  await page.locator('input[type=file]').setInputFiles([file('huge.txt', 'x'.repeat(5 * 1024 * 1024))])
+  // From the disk: what a test hands over itself goes through the browser's own door, slowly.
+  const huge = join(server.data, 'huge.txt')
+  await writeFile(huge, 'x'.repeat(5 * 1024 * 1024))
+  await page.locator('input[type=file]').setInputFiles(huge)
   await list.getByRole('listitem').filter({ hasText: 'huge.txt' }).getByText('It is larger than 4 MB. It was not sent.').waitFor()
   await list.getByRole('button', { name: 'Take huge.txt out' }).click()
 
   await page.getByRole('textbox', { name: 'Message' }).fill('read these')
   await page.keyboard.press('Enter')
   const said = page.getByRole('article', { name: /^Message: read these/ })
-  await said.getByText('/attachments/plan-2.md').waitFor()
-  expect(await said.locator('.bubble').innerText()).toMatch(/- \/attachments\/plan\.md\n- \/attachments\/plan-2\.md$/)
-  await page.goto(`${server.url}/files/welcome?path=/attachments/plan-2.md`)
+  // The words are as they were written; the files come with them, each a way to the file.
+  await said.getByRole('list', { name: 'Attached files' }).getByRole('link', { name: 'plan.md', exact: true }).waitFor()
+  expect(await said.locator('.bubble').innerText()).toBe('read these')
+  await said.getByRole('link', { name: 'plan-2.md' }).click()
   await page.getByRole('heading', { name: 'Another plan' }).waitFor()
   const names = async (): Promise<string[]> => {
     const folder = await page.evaluate(async () => (await fetch('/api/v1/notebooks/welcome/files/attachments')).json())
     return (folder as { data: { name: string }[] }).data.map((one) => one.name)
   }
-  await expect.poll(names).toEqual(['plan-2.md', 'plan.md'])
+  await expect.poll(names).toEqual(['beside.md', 'plan-2.md', 'plan.md'])
 })
 
 it('forgets a chat for good after asking once more', async () => {

@@ -1,4 +1,5 @@
 // Money: a run that holds at its budget and goes on with more, what was spent as bars and numbers, and what may be.
+import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { begin, order, setUp, type Story } from './story'
 
@@ -51,6 +52,11 @@ it('shows what was spent as bars and as numbers', async () => {
   expect(await spent.locator('svg rect').count()).toBe(1)
   await page.getByLabel('By', { exact: true }).selectOption('model')
   await spent.getByRole('row', { name: /test\/any/ }).waitFor()
+  const [file] = await Promise.all([page.waitForEvent('download'), spent.getByRole('link', { name: 'CSV' }).click()])
+  expect(await readFile(await file.path(), 'utf8')).toMatch(/^day,.*\n(.*\n)*\d{4}-\d\d-\d\d,.*test\/any/)
+  // What the month comes to is said beside what it has cost.
+  await page.getByText('This month').waitFor()
+  await page.getByText('Forecast').waitFor()
   await page.goto(`${server.url}/agents/guide?tab=usage`)
   await page.getByRole('row', { name: /test\/any/ }).waitFor()
 })
@@ -70,6 +76,7 @@ it('sets what a workspace may spend in a month', async () => {
   await budgets.getByRole('button', { name: 'Save' }).click()
   await page.getByText('Saved.', { exact: true }).waitFor()
   await budgets.getByText(/of \$50\.00/).waitFor()
+  await page.getByText('of $50.00', { exact: true }).waitFor()
 })
 
 it('did all that without an error and without asking anybody else', () => {

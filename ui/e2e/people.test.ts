@@ -80,6 +80,27 @@ it('sends whoever was switched off to the door', async () => {
   story.wrong.splice(before)
 })
 
+it('changes a workspace: its name, its days, a notebook, and what texts may hold', async () => {
+  const { page, server } = story
+  await page.goto(`${server.url}/settings/workspace`)
+  await page.getByLabel('Name', { exact: true }).fill('The house')
+  await page.getByLabel('Time zone').fill('Europe/Berlin')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.getByText('Saved.', { exact: true }).waitFor()
+  await page.getByRole('textbox', { name: 'Short name of a new notebook' }).fill('cellar')
+  await page.getByRole('button', { name: 'New notebook' }).click()
+  await page.getByRole('link', { name: 'cellar' }).waitFor()
+  await page.getByRole('button', { name: 'Add an entry' }).click()
+  await page.getByLabel('Look for').selectOption({ label: 'a pattern' })
+  await page.getByLabel('Regular expression').fill('(?i)merger')
+  await page.getByLabel('and', { exact: true }).selectOption('block')
+  await page.getByRole('button', { name: 'Save the filter' }).click()
+  await expect.poll(() => page.evaluate(async () => (await (await fetch('/api/v1/workspaces/home')).json()).content_filter)).toEqual([{ pattern: '(?i)merger', points: ['prompt', 'output'], action: 'block' }])
+  await page.reload()
+  expect(await page.getByLabel('Regular expression').inputValue()).toBe('(?i)merger')
+  expect(await page.getByLabel('Time zone').inputValue()).toBe('Europe/Berlin')
+})
+
 it('did all that without an error and without asking anybody else', () => {
   expect(story.wrong).toEqual([])
 })

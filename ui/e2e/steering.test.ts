@@ -106,6 +106,35 @@ it('takes an agent as the beginning of another, and deletes that after asking on
   expect(await page.getByRole('link', { name: /Librarian \(copy\)/ }).count()).toBe(0)
 })
 
+it('takes an agent along as a file, and another over from one', async () => {
+  const { page, server } = story
+  await page.goto(`${server.url}/agents/guide`)
+  await page.getByRole('button', { name: 'What can be done with this agent' }).click()
+  await page.getByRole('menuitem', { name: 'As a file…' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Guide as a file' })
+  const text = dialog.getByRole('textbox', { name: 'Text of the file' })
+  await expect.poll(() => text.inputValue()).toMatch(/^---\nname: Guide\n/)
+  const [file] = await Promise.all([page.waitForEvent('download'), dialog.getByRole('link', { name: 'Download' }).click()])
+  expect(file.suggestedFilename()).toBe('guide.md')
+
+  await page.goto(`${server.url}/agents/new`)
+  await page.getByRole('button', { name: 'From a file…' }).click()
+  const other = page.getByRole('dialog', { name: 'An agent from a file' })
+  const before = story.wrong.length
+  await other.getByRole('textbox').fill('---\nname: Filed\nautonomi: low\n---\nRead.')
+  await other.getByRole('button', { name: 'Take over into the form' }).click()
+  await other.getByRole('alert').getByText(/line 3: unknown field `autonomi`/).waitFor()
+  // A browser reports the answer that says so.
+  story.wrong.splice(before)
+  await other.getByRole('textbox').fill('---\nname: Filed\nkeywords: [shelf]\nscope:\n  notebooks: ["*"]\n  folders: [/]\n---\nRead.')
+  await other.getByRole('button', { name: 'Take over into the form' }).click()
+  expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('Filed')
+  await page.getByRole('button', { name: 'Make the agent' }).click()
+  await page.waitForURL(/\/agents\/filed/)
+  const made = await page.evaluate(async () => (await fetch('/api/v1/agents/filed')).json())
+  expect(made).toMatchObject({ keywords: ['shelf'], system_prompt: 'Read.', can_write: false })
+})
+
 it('offers agents, files and commands while somebody writes', async () => {
   const { page } = story
   await page.goto(`${story.server.url}/chat`)

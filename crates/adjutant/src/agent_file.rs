@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 use adjutant_core::guard::policy::{AgentConfig, AgentSpec, is_slug};
 use serde_json::{Map, Value, json};
 
+pub(crate) use self::write::write;
 use crate::suggest;
+
+mod write;
 
 /// Bytes of an agent file; instructions are pages, not books.
 const FILE_BYTES: u64 = 256 * 1024;

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { Agent } from '../api/types'
-import { changeOf, draftOf, draftOfTemplate, fieldsOf, newDraft, toolChoice, withToolChoice } from './draft'
+import { changeOf, draftOf, draftOfFile, draftOfTemplate, fieldsOf, newDraft, toolChoice, withToolChoice } from './draft'
 
 const agent = {
   name: 'Guide',
@@ -74,4 +74,16 @@ it('says one thing of a tool: that it always asks, that it is never used, or not
   const never = withToolChoice(asks, 'write_file', 'never')
   expect([toolChoice(never, 'write_file'), changeOf(agent, never)]).toEqual(['never', { denied_tools: ['write_file'] }])
   expect(changeOf(agent, withToolChoice(never, 'write_file', 'usual'))).toEqual({})
+})
+
+it('takes over a file with what the form does not show', () => {
+  const draft = draftOfFile({ name: 'Reader', slug: 'reader', model: ['a/b', 'c/d'] as unknown as string, keywords: ['read'], scope: { folders: ['/notes'] } }, null)
+  expect(fieldsOf(draft)).toMatchObject({ name: 'Reader', slug: 'reader', model: ['a/b', 'c/d'], keywords: ['read'], can_read: true, can_write: false })
+})
+
+it('takes back over an agent what its file no longer says', () => {
+  const before = { ...agent, owner: 'workspace' as const }
+  const change = changeOf(before, draftOfFile({ name: before.name, content_filter: [{ category: 'secrets' }] }, before))
+  expect(change).toMatchObject({ content_filter: [{ category: 'secrets' }], keywords: null })
+  expect(change).not.toHaveProperty('owner')
 })

@@ -39,7 +39,11 @@ export interface Draft {
   cheaper_model: string
   is_active: boolean
   owner: Agent['owner']
+  /** Fields of a file that the form does not show. */
+  rest: Record<string, unknown>
 }
+/** Fields that only a file says. */
+const ONLY_IN_FILES = ['category', 'keywords', 'fallback_models', 'routing', 'temperature', 'permission_level', 'can_execute_code', 'categories', 'flow', 'tool_limits', 'content_filter', 'approval_expires_in', 'metadata'] as const
 export const PURSES = ['run_usd', 'day_usd', 'month_usd', 'soft_usd'] as const
 export type Purse = (typeof PURSES)[number]
 
@@ -70,6 +74,7 @@ export function newDraft(): Draft {
     cheaper_model: '',
     is_active: true,
     owner: 'user',
+    rest: {},
   }
 }
 
@@ -114,6 +119,7 @@ export function draftOf(agent: Agent): Draft {
     cheaper_model: agent.budget?.cheaper_model ?? '',
     is_active: agent.is_active,
     owner: agent.owner,
+    rest: {},
   }
 }
 
@@ -128,6 +134,16 @@ export function draftOfTemplate(template: Partial<Agent>): Draft {
   const draft = draftOf({ ...careful, ...template } as Agent)
   const given = Object.entries(draft).filter(([name, value]) => value !== undefined && (!OF_BUDGET.includes(name) || template.budget !== undefined))
   return { ...plain, ...Object.fromEntries(given), owner: 'user', is_active: true }
+}
+
+/** What a file says, as the server read it. Over an agent that is there, what it does not say is as usual again. */
+export function draftOfFile(body: Partial<Agent> & Record<string, unknown>, over: Agent | null): Draft {
+  const model = body['model'] as unknown
+  const plain = typeof model === 'string' || model === undefined
+  const draft = draftOfTemplate({ ...body, model: plain ? (model as string | undefined) : 'default' } as Partial<Agent>)
+  const said = ONLY_IN_FILES.filter((name) => over || body[name] !== undefined).map((name) => [name, body[name] ?? null])
+  const rest = { ...Object.fromEntries(said), ...(!plain && { model }), ...(!over && body.slug && { slug: body.slug }) }
+  return { ...draft, rest, owner: over?.owner ?? 'user', is_active: body.is_active ?? true }
 }
 
 const words = (text: string): string[] => text.split(',').map((word) => word.trim()).filter(Boolean)
@@ -174,6 +190,7 @@ export function fieldsOf(draft: Draft): Record<string, unknown> {
     },
     is_active: draft.is_active,
     owner: draft.owner,
+    ...draft.rest,
   }
 }
 
@@ -199,6 +216,6 @@ export function changeOf(agent: Agent, draft: Draft): Record<string, unknown> {
   const changed = Object.entries(after).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]))
   const change = Object.fromEntries(changed)
   if ('scope' in change) change['scope'] = { operations: null, file_types: null, ...(change['scope'] as object) }
-  if (changed.some(([name]) => name.startsWith('can_'))) change['permission_level'] = null
+  if (changed.some(([name]) => name.startsWith('can_'))) change['permission_level'] ??= null
   return change
 }

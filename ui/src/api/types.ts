@@ -68,10 +68,21 @@ export interface Chat {
   waiting?: Waiting[]
 }
 
+/** A file of the chat's notebook that comes with a message. */
+export interface AttachedFile {
+  path: string
+}
+
 export interface Waiting {
   /** The run that it will be. */
   id: string
   user_message: string
+  /** What came with it, where something did. */
+  attachments?: AttachedFile[]
+  autonomy?: string
+  model?: string
+  max_cost_usd?: number
+  output_schema?: Record<string, unknown>
   created_at: string
   /** Why it could not be started when the chat was free. */
   error?: string | null

@@ -1,4 +1,4 @@
-// Names and words of files that go with a message. They are kept in the notebook, where scope decides who may read them. Pure.
+// Names of files that go with a message. They are kept in the notebook. Pure.
 export const FOLDER = '/attachments'
 const LONGEST_NAME = 100
 
@@ -14,11 +14,4 @@ export function numbered(name: string, n: number): string {
   if (n === 1) return name
   const dot = name.lastIndexOf('.')
   return dot > 0 ? `${name.slice(0, dot)}-${n}${name.slice(dot)}` : `${name}-${n}`
-}
-
-/** The message with where its files are. */
-export function withFiles(text: string, paths: string[], words: string): string {
-  if (paths.length === 0) return text
-  const list = paths.map((path) => `- ${path}`).join('\n')
-  return `${text}${text ? '\n\n' : ''}${words}\n${list}`
 }

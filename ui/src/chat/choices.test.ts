@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { Agent } from '../api/types'
-import { choicesBody, choicesOf, modeAfter, modesFor, moveChoices, NEW_CHAT } from './choices'
+import { againBody, choicesBody, choicesOf, modeAfter, modesFor, moveChoices, NEW_CHAT } from './choices'
 
 const agent = (autonomy: Agent['autonomy']): Agent => ({ autonomy }) as Agent
 
@@ -26,4 +26,11 @@ it('goes along from the new chat into the chat, and the next new one begins anew
   choicesOf(NEW_CHAT).mode = 'plan'
   moveChoices('chat_1')
   expect([choicesOf('chat_1').mode, choicesOf(NEW_CHAT).mode]).toEqual(['plan', ''])
+})
+
+it('says a refused message again with all that came with it', () => {
+  const refused = { id: 'run_1', created_at: '', error: 'no', user_message: 'read this' }
+  const rest = { attachments: [{ path: '/attachments/a.md' }], autonomy: 'plan', model: 'demo/guide', max_cost_usd: 0, output_schema: { type: 'object' } }
+  expect(againBody({ ...refused, ...rest })).toEqual({ user_message: 'read this', ...rest })
+  expect(againBody(refused)).toEqual({ user_message: 'read this', attachments: [] })
 })

@@ -1,6 +1,6 @@
 // How the next order of a chat is carried out: how freely, and by which model. Kept while the page is open.
 import { reactive } from 'vue'
-import type { Agent } from '../api/types'
+import type { Agent, AttachedFile, Waiting } from '../api/types'
 
 /** Empty is as the agent is set. A mode lowers what the agent does by itself and never raises it. */
 export type Mode = '' | 'low' | 'none' | 'plan'
@@ -22,10 +22,29 @@ export function moveChoices(chat: string): void {
   kept.delete(NEW_CHAT)
 }
 
+export interface Again {
+  user_message: string
+  attachments: AttachedFile[]
+  autonomy?: Exclude<Mode, ''>
+  model?: string
+  max_cost_usd?: number
+  output_schema?: Record<string, unknown>
+}
+
 /** What the server is told. */
 export const choicesBody = ({ mode, model }: Choices): { autonomy?: Exclude<Mode, ''>; model?: string } => ({
   ...(mode && { autonomy: mode }),
   ...(model && { model }),
+})
+
+/** All that came with a message that was refused, to say it again. */
+export const againBody = ({ user_message, attachments, autonomy, model, max_cost_usd, output_schema }: Waiting): Again => ({
+  user_message,
+  attachments: attachments ?? [],
+  ...(autonomy && { autonomy: autonomy as Exclude<Mode, ''> }),
+  ...(model && { model }),
+  ...(max_cost_usd !== undefined && { max_cost_usd }),
+  ...(output_schema && { output_schema }),
 })
 
 /** The mode after this one; after the last comes the first. */

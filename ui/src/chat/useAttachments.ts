@@ -1,6 +1,7 @@
 // Files that go with the next message: kept in the notebook as soon as they are chosen, and taken out again if somebody thinks better of it.
 import { computed, ref, type ComputedRef, type Ref } from 'vue'
 import { asProblem, Problem } from '../api/problem'
+import type { AttachedFile } from '../api/types'
 import { t } from '../i18n/t'
 import { deleteFile, saveFile, type FileEntry } from '../files/files'
 import { FOLDER, numbered, plainName } from './attachments'
@@ -18,12 +19,25 @@ const MOST_TRIES = 20
 const TAKEN = [409, 412]
 let next = 1
 
+/** As the server is told of them. */
+export const bodyOf = (files: Attachment[]): AttachedFile[] => files.flatMap((one) => (one.kept ? [{ path: one.kept.path }] : []))
+
+/** Files of a message that was taken back: they are in the notebook already. */
+export const keptBefore = (files: AttachedFile[]): Attachment[] =>
+  files.map(({ path }) => {
+    const name = path.slice(path.lastIndexOf('/') + 1)
+    return { key: next++, name, kept: { path, name, kind: 'file', size: 0, modified_at: '' }, wrong: null }
+  })
+
 export interface Attachments {
   all: Ref<Attachment[]>
   isSaving: ComputedRef<boolean>
   add: (files: Iterable<File>) => void
   remove: (one: Attachment) => Promise<void>
-  take: () => string[]
+  /** Those that are kept; the box is empty afterwards. */
+  take: () => Attachment[]
+  /** What was taken and not sent. */
+  putBack: (files: Attachment[]) => void
 }
 
 export function useAttachments(notebook: () => string | undefined): Attachments {
@@ -62,10 +76,13 @@ export function useAttachments(notebook: () => string | undefined): Attachments 
     all.value = all.value.filter((other) => other.key !== one.key)
     if (one.kept) await drop(one.kept)
   }
-  function take(): string[] {
-    const paths = all.value.flatMap((one) => (one.kept ? [one.kept.path] : []))
+  function take(): Attachment[] {
+    const kept = all.value.filter((one) => one.kept)
     all.value = []
-    return paths
+    return kept
   }
-  return { all, isSaving, add, remove, take }
+  function putBack(files: Attachment[]): void {
+    all.value = [...files, ...all.value]
+  }
+  return { all, isSaving, add, remove, take, putBack }
 }

@@ -23,6 +23,8 @@ export const useLive = defineStore('live', () => {
 
   /** How many somebody has asked to see. */
   let wanted = EACH
+  /** Where the rest begins. */
+  let next: string | null = null
 
   async function refresh(): Promise<void> {
     const found: Approval[] = []
@@ -34,12 +36,20 @@ export const useLive = defineStore('live', () => {
       cursor = page.next_cursor
     } while (cursor !== null && found.length < wanted)
     pending.value = found
+    next = cursor
     hasMore.value = cursor !== null
     isLoaded.value = true
   }
   async function more(): Promise<void> {
-    wanted = pending.value.length + EACH
-    await refresh()
+    const cursor = next
+    if (cursor === null) return
+    const page = await get<Page<Approval>>('/approvals', { query: { status: 'pending', limit: EACH, cursor } })
+    // Read anew in the meantime: the rest belongs to that reading.
+    if (next !== cursor) return
+    pending.value = [...pending.value, ...page.data]
+    next = page.next_cursor
+    hasMore.value = next !== null
+    wanted = pending.value.length
   }
 
   function beat(): void {

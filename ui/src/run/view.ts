@@ -64,6 +64,8 @@ export interface RunView {
   chatId: string
   agentId: string
   userMessage: string | null
+  /** Paths of the files that came with the message. */
+  attachments: string[]
   model: string | null
   status: RunStatus
   startedAt: string | null
@@ -91,6 +93,7 @@ export function emptyView(id: string): RunView {
     chatId: '',
     agentId: '',
     userMessage: null,
+    attachments: [],
     model: null,
     status: 'QUEUED',
     startedAt: null,
@@ -160,6 +163,7 @@ function foldDurable(view: RunView, event: string, seq: number, data: Data): voi
       view.chatId = text(data, 'chat_id')
       view.agentId = text(data, 'agent_id')
       view.userMessage = maybe(data, 'user_message')
+      view.attachments = (Array.isArray(data['attachments']) ? data['attachments'] : []).map((file: Data) => text(file, 'path'))
       view.model = maybe(data, 'model')
       view.startedAt = maybe(data, 'ts')
       view.status = 'RUNNING'

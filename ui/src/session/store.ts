@@ -38,9 +38,13 @@ export const useSession = defineStore('session', () => {
     localStorage.setItem(HINT, '1')
     isSetUp.value = true
     ended.value = false
-    me.value = await get<Me>('/me')
+    await reload()
   }
 
+  /** After a change of what `me` holds. */
+  async function reload(): Promise<void> {
+    me.value = await get<Me>('/me')
+  }
   async function setUp(body: { token: string; name: string; password: string }): Promise<void> {
     await post('/setup', { body })
     await entered()
@@ -71,5 +75,5 @@ export const useSession = defineStore('session', () => {
   const isAdmin = computed(() => me.value?.is_owner || (me.value?.workspaces.some((place) => place.role === 'admin') ?? false))
   const canWrite = computed(() => me.value?.workspaces.some((place) => place.role !== 'read') ?? false)
 
-  return { me, isSetUp, ended, isAdmin, canWrite, ready, setUp, signIn, accept, signOut, forget }
+  return { me, isSetUp, ended, isAdmin, canWrite, ready, reload, setUp, signIn, accept, signOut, forget }
 })

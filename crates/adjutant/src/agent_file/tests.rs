@@ -84,3 +84,20 @@ fn a_file_an_agent_and_the_manual_know_the_same_fields() {
     assert_eq!(file, spec);
     assert_eq!(told, spec);
 }
+
+#[test]
+fn what_is_written_reads_as_the_same_agent() {
+    let known = crate::instance::known(&adjutant_engine::tools::Registry::builtin());
+    for spec in adjutant_engine::templates() {
+        let config = spec.clone().complete().unwrap();
+        let text = write(&config, &known);
+        assert_eq!(parse(Path::new(""), &text, &known).unwrap().config, config, "{text}");
+    }
+}
+
+#[test]
+fn a_default_that_hangs_on_another_field_is_written_out() {
+    let text = "---\nname: A\ntools: [read_file]\ntoolsets: [files]\nbudget:\n  run_usd: 1\n---\nHello.\n";
+    let config = parse(Path::new("a.md"), text, &known()).unwrap().config;
+    assert_eq!(parse(Path::new(""), &write(&config, &known()), &known()).unwrap().config, config);
+}

@@ -88,7 +88,7 @@ pub(super) async fn changed(server: &Server, signed: &Signed, name: &str) -> Res
     Ok((signed.must(access, role, right)?, row))
 }
 
-fn config(row: &AgentRow) -> Result<AgentConfig, Problem> {
+pub(super) fn config(row: &AgentRow) -> Result<AgentConfig, Problem> {
     let read = serde_json::from_str::<AgentConfig>(&row.spec).map_err(|bad| {
         Problem::from(EngineError::Invalid(format!("the stored agent `{}` cannot be read: {bad}", row.slug)))
     });

@@ -2,6 +2,7 @@
 //! same frame and the same checks; everything but signing in needs somebody who is signed in.
 
 mod about;
+mod agent_files;
 mod agents;
 mod approvals;
 mod ask;
@@ -127,6 +128,7 @@ fn closed() -> OpenApiRouter<Server> {
         .merge(history::router())
         .merge(reach::router())
         .merge(templates::router())
+        .merge(agent_files::router())
         .merge(audit::router())
         .merge(halt::router())
         .merge(usage::router())

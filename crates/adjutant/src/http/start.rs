@@ -53,11 +53,11 @@ pub(super) struct Started {
 }
 
 /// A file that comes with a message.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AttachedFile {
     /// Its path in the notebook of the chat, where it has to be already.
-    path: String,
+    pub(super) path: String,
 }
 
 /// How freely a run acts: it lowers what the agent may do by itself, and never raises it.

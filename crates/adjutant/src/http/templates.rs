@@ -1,5 +1,6 @@
 //! `/agents/templates` and what comes from them: the agents that come with Adjutant, to start from and to go back to.
 
+use adjutant_core::guard::policy::AgentSpec;
 use adjutant_core::run::event::Actor;
 use adjutant_engine::{Resync, Resynced, Right, Role, templates};
 use axum::Json;
@@ -28,14 +29,16 @@ pub(super) fn router() -> OpenApiRouter<Server> {
 #[utoipa::path(get, operation_id = "list_agent_templates", path = "/agents/templates", tag = "agents", responses((status = 200, description = "Templates", body = Page<AgentBody>)))]
 async fn list(signed: Signed) -> Result<Json<Page<Value>>, Problem> {
     signed.need(Right::Read)?;
-    let shown = |spec| {
-        let mut body: Value = serde_json::to_value(spec).unwrap_or_default();
-        if let Some(fields) = body.as_object_mut() {
-            fields.retain(|_, value| !value.is_null());
-        }
-        body
-    };
-    Ok(all(templates().iter().map(shown).collect()))
+    Ok(all(templates().iter().map(body_of).collect()))
+}
+
+/// What is written of an agent, without what is left out.
+pub(super) fn body_of(spec: &AgentSpec) -> Value {
+    let mut body: Value = serde_json::to_value(spec).unwrap_or_default();
+    if let Some(fields) = body.as_object_mut() {
+        fields.retain(|_, value| !value.is_null());
+    }
+    body
 }
 
 /// Which workspace, and whether for real.

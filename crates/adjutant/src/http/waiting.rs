@@ -1,17 +1,20 @@
 //! Messages that wait until their chat is free, as they are shown: each under the id of the run that it will be.
 
 use adjutant_core::id::RunId;
+use adjutant_core::money::MicroUsd;
+use adjutant_core::run::event::Effects;
 use adjutant_core::run::status::Status;
 use adjutant_engine::store::row::WaitingRow;
 use adjutant_engine::{Right, Role};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::ask::id;
 use super::door::{Access, Signed};
 use super::problem::Problem;
 use super::server::Server;
+use super::start::AttachedFile;
 use super::steer::StatusNow;
 use crate::wire::Moment;
 
@@ -45,6 +48,21 @@ pub(super) struct WaitingMessage {
     /// Whether it still waits.
     is_waiting: bool,
     user_message: Option<String>,
+    /// Files that come with it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    attachments: Vec<AttachedFile>,
+    /// How freely it acts, where that was said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    autonomy: Option<String>,
+    /// The model it asks, where that was said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    /// What it may cost in dollars, where that was said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_cost_usd: Option<f64>,
+    /// What its answer has to fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_schema: Option<Value>,
     created_at: Moment,
     /// Why it could not be started.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,6 +82,15 @@ pub(super) fn shown(row: &WaitingRow) -> WaitingMessage {
         status: if row.failed { "FAILED" } else { "QUEUED" },
         is_waiting: !row.failed,
         user_message: word("message"),
+        attachments: serde_json::from_value::<Vec<String>>(kept["attachments"].clone())
+            .unwrap_or_default()
+            .into_iter()
+            .map(|path| AttachedFile { path })
+            .collect(),
+        autonomy: if kept["effects"] == json!(Effects::Dry) { Some("plan".to_owned()) } else { word("autonomy") },
+        model: word("model"),
+        max_cost_usd: serde_json::from_value::<MicroUsd>(kept["max_cost"].clone()).ok().map(MicroUsd::dollars),
+        output_schema: Some(kept["output_schema"].clone()).filter(Value::is_object),
         created_at: row.created_at.into(),
         error: if row.failed { word("failure").or_else(unreadable) } else { None },
     }

@@ -52,6 +52,31 @@ fn eight_templates_can_be_taken_over_and_speak_up_by_keyword() {
 }
 
 #[test]
+fn an_agent_is_taken_along_as_a_file_and_brought_back() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    let body = json!({"name": "Librarian", "system_prompt": "Keep order.\n\nAsk first.", "can_write": true,
+        "scope": {"notebooks": ["*"], "folders": [{"path": "/shelf", "operations": ["read", "write"]}]},
+        "tools": ["read_file"], "budget": {"run_usd": 0.25}, "fallback_models": ["demo/guide"]});
+    owner.post("/api/v1/agents", body).expect(201);
+    let file = owner.get("/api/v1/agents/librarian/file");
+    assert!(file.headers["content-disposition"].contains("librarian.md"), "{file:?}");
+    assert!(file.text.starts_with("---\nname: Librarian\n") && file.text.ends_with("Keep order.\n\nAsk first.\n"));
+    assert!(!file.text.contains("max_turns"), "what is as usual is left out: {}", file.text);
+    let text = file.text.replace("librarian", "second");
+    let read = owner.post("/api/v1/agents/file", json!({"text": text})).expect(200);
+    owner.get("/api/v1/agents/second").refuses(404, "not_found");
+    let made = owner.post("/api/v1/agents", read).expect(201);
+    let first = owner.get("/api/v1/agents/librarian").expect(200);
+    for field in ["name", "system_prompt", "scope", "tools", "toolsets", "budget", "fallback_models", "can_write"] {
+        assert_eq!(made[field], first[field], "{field}");
+    }
+    let wrong = owner.post("/api/v1/agents/file", json!({"text": "---\nname: A\nautonomi: low\n---\n"}));
+    assert!(wrong.text.contains("line 3") && wrong.text.contains("autonomy"), "{wrong:?}");
+    wrong.refuses(422, "validation_failed");
+}
+
+#[test]
 fn what_an_agent_may_do_is_asked_of_the_guard_beforehand() {
     let server = Server::start(House::new());
     let owner = server.owner();

@@ -54,7 +54,12 @@ fn a_message_to_a_busy_chat_waits_for_its_turn_if_it_asks_to() {
     let say = |body: Value| owner.post(&format!("{chat}/runs"), body);
     say(json!({"user_message": "hello"})).refuses(409, "busy");
     let waits = say(json!({"user_message": "what files are here", "when_busy": "queue"})).expect(202);
-    let back = say(json!({"user_message": "never mind", "when_busy": "queue"})).expect(202);
+    let schema = json!({"type": "object"});
+    let back = say(json!({"user_message": "never mind", "when_busy": "queue", "attachments": [{"path": "/todo.md"}],
+        "autonomy": "plan", "max_cost_usd": 0.25, "output_schema": schema}));
+    let back = back.expect(202);
+    assert_eq!((&back["attachments"], &back["autonomy"]), (&json!([{"path": "/todo.md"}]), &json!("plan")));
+    assert_eq!((&back["max_cost_usd"], &back["output_schema"]), (&json!(0.25), &schema));
     assert_eq!((&waits["status"], &waits["is_waiting"]), (&json!("QUEUED"), &json!(true)));
     let (next, gone) = (format!("/api/v1/runs/{}", text(&waits["id"])), format!("/api/v1/runs/{}", text(&back["id"])));
     assert_eq!(owner.get(&next).expect(200)["user_message"], "what files are here");

@@ -83,6 +83,7 @@ impl Things {
                 json!({"decisions": [{"approval_id": self.approval, "decision": "approve"}]})
             }
             ("post", "/agents") => json!({"workspace_id": "home", "name": "Walker"}),
+            ("post", "/agents/file") => json!({"text": "---\nname: Walker\n---\n"}),
             ("put" | "patch", "/agents/{agent}") => json!({"name": "Walker"}),
             ("patch", "/chats/{chat}") => json!({"title": "Walked"}),
             ("post", "/workspaces") => json!({"name": "Walked"}),
@@ -161,7 +162,7 @@ fn nobody_gets_nowhere() {
 }
 
 /// Lists and searches over all that is theirs: they answer, with nothing of others.
-const THEIR_OWN: [(&str, &str); 30] = [
+const THEIR_OWN: [(&str, &str); 31] = [
     ("get", "/usage"),
     ("get", "/usage/reprice"),
     ("get", "/budgets"),
@@ -170,6 +171,7 @@ const THEIR_OWN: [(&str, &str); 30] = [
     ("get", "/provider-keys"),
     ("post", "/provider-keys"),
     ("get", "/agents/templates"),
+    ("post", "/agents/file"),
     ("post", "/agents/resync"),
     ("post", "/scope/preview"),
     ("get", "/audit"),

@@ -1,0 +1,51 @@
+// Items that can be looked at together: those that ask for the same thing, or those of one agent. Pure.
+import type { Approval } from '../api/types'
+
+export type GroupBy = 'alike' | 'agent' | 'none'
+export interface Group {
+  key: string
+  items: Approval[]
+}
+
+/** The folder that a call is about, read off its one line; lists hold no arguments. */
+export function folderOf({ tool_name: tool, summary }: Approval): string | null {
+  const rest = summary?.startsWith(`${tool} /`) ? summary.slice(tool.length + 1) : ''
+  return rest ? rest.slice(0, rest.lastIndexOf('/')) || '/' : null
+}
+
+/** What an item has in common with others; each doubt and each question of money stands for itself. */
+function keyOf(item: Approval, by: GroupBy): string {
+  if (by === 'none' || item.kind !== 'call') return item.id
+  return by === 'agent' ? item.agent_id : [item.agent_id, item.tool_name, folderOf(item) ?? ''].join('\n')
+}
+
+/** Each group stands where its first item stood. */
+export function groupsOf(items: Approval[], by: GroupBy): Group[] {
+  const groups = new Map<string, Group>()
+  for (const item of items) {
+    const key = keyOf(item, by)
+    const known = groups.get(key)
+    if (known) known.items.push(item)
+    else groups.set(key, { key, items: [item] })
+  }
+  return [...groups.values()]
+}
+
+/** What all of them ask for, if it is the same. */
+export function sameCall(items: Approval[]): { tool: string; folder: string | null } | null {
+  const [first] = items
+  if (!first || groupsOf(items.map((item) => ({ ...item, agent_id: '' })), 'alike').length !== 1 || first.kind !== 'call') return null
+  return { tool: first.tool_name, folder: folderOf(first) }
+}
+
+export type Row = { key: string; group: Group; isOpen: boolean; item?: never } | { key: string; item: Approval; isInner: boolean; group?: never }
+
+/** The lines of the list: a group of several has one of its own, above its items if it is open. */
+export function rowsOf(groups: Group[], opened: ReadonlySet<string>): Row[] {
+  return groups.flatMap((group): Row[] => {
+    const several = group.items.length > 1
+    const isOpen = !several || opened.has(group.key)
+    const items = isOpen ? group.items.map((item): Row => ({ key: item.id, item, isInner: several })) : []
+    return several ? [{ key: `group ${group.key}`, group, isOpen }, ...items] : items
+  })
+}
