@@ -12,6 +12,8 @@ tools: ring_bell
 ---
 Ring the bell when you are told to.
 `
+/** More lines than a question shows at once. */
+const LONG = Array.from({ length: 100 }, (_, line) => `line ${line}`).join('\\n')
 const SCRIPT = `
 - when: { user: three, turn: 1 }
   text: I write three notes.
@@ -28,6 +30,11 @@ const SCRIPT = `
     - { name: ring_bell, arguments: { text: all is well } }
 - when: { user: ring }
   text: "The bell: \${last_result}"
+- when: { user: at length, turn: 1 }
+  calls:
+    - { name: write_file, arguments: { path: /long.md, content: "${LONG}" } }
+- when: { user: at length }
+  text: It is written at length.
 - when: { matches: "write (\\\\S+)", turn: 1 }
   calls:
     - { name: write_file, arguments: { path: "\${1}", content: "as the agent wants it" } }
@@ -84,6 +91,21 @@ it('changes the arguments of a call before it is made', async () => {
   await page.getByRole('button', { name: 'Approve with these' }).click()
   await page.getByText('It came to this').waitFor()
   expect(await file('edited.md')).toBe('as the person wants it')
+})
+
+it('approves nothing that was not shown whole', async () => {
+  const { page } = story
+  await order(story, 'at length')
+  const card = page.getByRole('region', { name: /Needs you: write_file/ })
+  await card.getByText('Show 40 more lines').waitFor()
+  expect(await card.getByText('line 99').count()).toBe(0)
+  await card.focus()
+  await page.keyboard.press('a')
+  await card.getByText('line 99').waitFor()
+  expect(await file('long.md')).toBe(null)
+  await card.getByRole('button', { name: 'Approve', exact: true }).click()
+  await page.getByText('It is written at length.').waitFor()
+  expect((await file('long.md'))?.split('\n').length).toBe(100)
 })
 
 it('answers in words: nothing is done, and the agent hears why', async () => {

@@ -17,7 +17,7 @@ mod write;
 const FILE_BYTES: u64 = 256 * 1024;
 
 /// The fields a file may have: those of an agent, and what they are called elsewhere.
-const FIELDS: [&str; 37] = [
+const FIELDS: [&str; 38] = [
     "name",
     "slug",
     "description",
@@ -30,6 +30,7 @@ const FIELDS: [&str; 37] = [
     "budget",
     "temperature",
     "system_prompt",
+    "preset",
     "scope",
     "can_read",
     "can_write",

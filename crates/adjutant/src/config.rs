@@ -5,6 +5,7 @@ mod file;
 mod providers;
 mod public_url;
 mod reader;
+mod tools;
 mod traces;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ use self::file::ConfigFile;
 pub(crate) use self::providers::{Kind, Proof, Provider, Remote};
 pub(crate) use self::public_url::PublicUrl;
 use self::reader::Reader;
+pub(crate) use self::tools::Tools;
 pub(crate) use self::traces::Traces;
 use crate::failure::Failure;
 
@@ -172,6 +174,8 @@ pub(crate) struct Config {
     pub(crate) allow_private: Option<Setting<Vec<Network>>>,
     /// Where traces go; none means nowhere.
     pub(crate) traces: Option<Setting<Traces>>,
+    /// Which tools there are.
+    pub(crate) tools: Tools,
     pub(crate) key: Setting<KeySource>,
     pub(crate) providers: Vec<Provider>,
 }
@@ -205,7 +209,7 @@ impl Config {
         let log = reader.pick("log", flags.log.clone());
         let most = most(&mut reader).zip(patience(&mut reader));
         let traces = reader.traces();
-        let key = reader.key();
+        let key = Tools::read(&mut reader).zip(reader.key());
         let providers = reader.providers();
         let problems = reader.problems;
         match (listen, database, default_model, encrypt, durability, most, key) {
@@ -216,7 +220,7 @@ impl Config {
                 Some(encrypt),
                 Some(durability),
                 Some(((user_calls_per_minute, max_requests, max_streams), stream_patience)),
-                Some(key),
+                Some((tools, key)),
             ) if problems.is_empty() => {
                 let file = (!file.path.as_os_str().is_empty()).then_some(file.path);
                 Ok(Self {
@@ -235,6 +239,7 @@ impl Config {
                     stream_patience,
                     allow_private,
                     traces,
+                    tools,
                     key,
                     providers,
                 })
@@ -253,9 +258,8 @@ impl Config {
             ("encrypt".to_owned(), self.encrypt.value.to_string(), self.encrypt.origin.clone()),
             ("durability".to_owned(), self.durability.value.to_string(), self.durability.origin.clone()),
         ];
-        if let Some(url) = &self.public_url {
-            lines.push(("public_url".to_owned(), url.value.to_string(), url.origin.clone()));
-        }
+        let url = self.public_url.as_ref();
+        lines.extend(url.map(|url| ("public_url".to_owned(), url.value.to_string(), url.origin.clone())));
         let log = self.log.as_ref();
         let level = log.map_or_else(|| "info for serve, warn elsewhere".to_owned(), |log| log.value.clone());
         lines.push(("log".to_owned(), level, log.map_or(Origin::Default, |log| log.origin.clone())));
@@ -273,6 +277,7 @@ impl Config {
         if let Some(traces) = &self.traces {
             lines.push(("otlp_endpoint".to_owned(), traces.value.host(), traces.origin.clone()));
         }
+        lines.extend(self.tools.shown());
         lines.push(("master key".to_owned(), self.key.value.to_string(), self.key.origin.clone()));
         lines.extend(
             self.providers.iter().map(|provider| {

@@ -74,7 +74,7 @@ impl Instance {
             store: store.clone(),
             env,
             models,
-            tools: tools(),
+            tools: config.tools.of(tools()),
             notebooks: data.join(NOTEBOOKS),
             default_model: config.default_model.value.clone(),
             connector: connector(config),

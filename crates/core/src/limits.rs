@@ -50,6 +50,8 @@ pub const OUTPUT_REPAIRS: usize = 2;
 pub const MODEL_ATTEMPTS: u32 = 4;
 /// How often a tool that failed in a retriable way is tried in all.
 pub const TOOL_ATTEMPTS: u32 = 3;
+/// How often a person says no to much the same call of a run before it is no longer asked about (rule A5).
+pub const REJECTIONS: usize = 3;
 /// First wait between two attempts; it doubles each time.
 pub const BACKOFF_FIRST: Duration = Duration::from_secs(1);
 /// Longest wait between two attempts.

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use adjutant_core::guard::filter::Filter;
-use adjutant_core::guard::judge::{Caller, Decision, Definition, Life, Outside, Question, judge};
+use adjutant_core::guard::judge::{Answer, Authority, Caller, Decision, Definition, Life, Outside, Question, judge};
 use adjutant_core::guard::path::NotePath;
 use adjutant_core::guard::policy::{AgentConfig, AgentSpec, Autonomy};
 use adjutant_core::guard::rule::{Match, Rule, Rules};
@@ -93,7 +93,8 @@ fn verdicts(agent: &AgentConfig) -> Result<(), Box<dyn std::error::Error>> {
             now,
         },
         rules: &rules,
-        answered: false,
+        authority: Authority::Acts,
+        answer: Answer::None,
     };
     let from = Instant::now();
     for _ in 0..VERDICTS {

@@ -20,7 +20,7 @@ use crate::engine::{Engine, Parts};
 use crate::env::Env;
 use crate::error::EngineError;
 use crate::log::Recorded;
-use crate::service::{RunReport, StartRun};
+use crate::service::{Role, RunReport, StartRun};
 use crate::worker::Attendance;
 
 /// Answers approvals in place of a person at a screen.
@@ -364,12 +364,16 @@ async fn tenant(engine: &Engine) -> Result<(WorkspaceId, UserId), EngineError> {
             row.id
         }
     };
-    if let Some(workspace) = engine.store().workspace_by_slug("embedded").await? {
-        return Ok((workspace.id, user));
-    }
-    let row = WorkspaceRow::new(engine.env().id(), "embedded", "Embedded", created_at);
-    engine.store().create_workspace(&row).await?;
-    Ok((row.id, user))
+    let workspace = match engine.store().workspace_by_slug("embedded").await? {
+        Some(workspace) => workspace.id,
+        None => {
+            let row = WorkspaceRow::new(engine.env().id(), "embedded", "Embedded", created_at);
+            engine.store().create_workspace(&row).await?;
+            row.id
+        }
+    };
+    engine.store().put_member(workspace, user, Role::Admin.word(), created_at).await?;
+    Ok((workspace, user))
 }
 
 /// The notebook that stands for a folder of the host; made when it is not known yet.

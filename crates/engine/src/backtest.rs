@@ -2,7 +2,7 @@
 //! then. Acts on nothing and calls no model; costs what reading the logs costs.
 
 use adjutant_core::guard::arguments;
-use adjutant_core::guard::judge::{Caller, Decision, Definition, Life, Question, Verdict, judge};
+use adjutant_core::guard::judge::{Answer, Authority, Caller, Decision, Definition, Life, Question, Verdict, judge};
 use adjutant_core::guard::policy::AgentConfig;
 use adjutant_core::id::{AgentId, CallId, NotebookId, RunId, WorkspaceId};
 use adjutant_core::run::event::{CallJudged, Event};
@@ -174,7 +174,8 @@ impl Engine {
             labels: state.labels,
             caller: Caller { agent: start.agent, chat: start.chat, run: row.id, now: at },
             rules: &draft.rules,
-            answered: false,
+            authority: Authority::Acts,
+            answer: Answer::None,
         });
         if verdict.decision == judged.verdict.decision {
             return Ok(Again::Same);

@@ -8,9 +8,9 @@ use adjutant_core::guard::judge::Outside;
 use adjutant_core::guard::policy::AgentConfig;
 use adjutant_core::guard::rule::Rules;
 use adjutant_core::guard::scope::Scope;
-use adjutant_core::id::{AgentId, WorkspaceId};
+use adjutant_core::id::{AgentId, UserId, WorkspaceId};
 use adjutant_core::tool::ToolDefinitions;
-use adjutant_store::row::{PolicyNames, WorkspaceRow};
+use adjutant_store::row::{PolicyNames, Under, WorkspaceRow};
 
 use crate::engine::{Engine, lock};
 use crate::error::EngineError;
@@ -39,6 +39,8 @@ pub struct CurrentAgent {
     pub filter: Arc<Filter>,
     /// The standing rules it is judged by.
     pub rules: Arc<Rules>,
+    /// The names of all that.
+    pub names: PolicyNames,
 }
 
 /// The tools that a model is shown, and the same as it is recorded.
@@ -50,31 +52,49 @@ pub struct ShownTools {
     pub text: Content,
 }
 
-/// An agent that was read, and under which names.
-pub(crate) struct Known {
-    agent: CurrentAgent,
-    names: PolicyNames,
-}
-
 impl Engine {
     /// An agent as it is now. The store is asked each time what counts; what it names is read and compiled once.
     ///
     /// # Errors
     /// When there is none, or its stored configuration cannot be read (rule G2: then nothing is allowed).
     pub async fn current_agent(&self, workspace: WorkspaceId, agent: AgentId) -> Result<CurrentAgent, EngineError> {
+        let policy = self.store().policy(workspace, agent, None, self.env().now()).await?;
+        let policy = policy.ok_or_else(|| EngineError::not_found("agent", agent))?;
+        self.named(workspace, agent, &policy.names).await
+    }
+
+    /// The same for a run of this person, with what an announcement of it is held to.
+    pub(crate) async fn current_for(
+        &self,
+        workspace: WorkspaceId,
+        agent: AgentId,
+        person: UserId,
+    ) -> Result<(CurrentAgent, Under), EngineError> {
+        let at = self.env().now();
+        let policy = self.store().policy(workspace, agent, Some(person), at).await?;
+        let policy = policy.ok_or_else(|| EngineError::not_found("agent", agent))?;
+        let current = self.named(workspace, agent, &policy.names).await?;
+        Ok((current, Under { agent, person, at, policy }))
+    }
+
+    async fn named(
+        &self,
+        workspace: WorkspaceId,
+        agent: AgentId,
+        names: &PolicyNames,
+    ) -> Result<CurrentAgent, EngineError> {
         let missing = || EngineError::not_found("agent", agent);
-        let names = self.store().policy(workspace, agent, self.env().now()).await?.ok_or_else(missing)?;
         if let Some(known) = lock(self.known_agents()).get(&(workspace, agent))
-            && known.names == names
+            && known.names == *names
         {
-            return Ok(known.agent.clone());
+            return Ok(known.clone());
         }
         let row = self.store().agent(workspace, agent).await?.ok_or_else(missing)?;
         let mut config: AgentConfig = serde_json::from_str(&row.spec)
             .map_err(|bad| EngineError::Invalid(format!("the stored agent `{}` cannot be read: {bad}", row.slug)))?;
         config.is_active &= row.active;
         let known = self.agent_of(workspace, row.id, row.version, config).await?;
-        let agent = known.agent.clone();
+        let agent = known.clone();
         let mut agents = lock(self.known_agents());
         if agents.len() >= AGENTS_KNOWN {
             agents.clear();
@@ -100,7 +120,7 @@ impl Engine {
         agent: AgentId,
         draft: AgentConfig,
     ) -> Result<CurrentAgent, EngineError> {
-        Ok(self.agent_of(workspace, agent, 0, draft).await?.agent)
+        self.agent_of(workspace, agent, 0, draft).await
     }
 
     async fn agent_of(
@@ -109,7 +129,7 @@ impl Engine {
         id: AgentId,
         version: u64,
         mut config: AgentConfig,
-    ) -> Result<Known, EngineError> {
+    ) -> Result<CurrentAgent, EngineError> {
         let tenant = self.store().workspace(workspace).await?;
         let tenant = tenant.ok_or_else(|| EngineError::not_found("workspace", workspace))?;
         // What a run was judged under is recorded as one configuration, so that it can be judged again alike.
@@ -121,8 +141,7 @@ impl Engine {
         let (policy, shown) = (config.hash(), self.shown_tools(&config)?);
         let names = PolicyNames { agent: version, workspace: tenant.version, rules };
         let (config, rules) = (Arc::new(config), Arc::new(standing));
-        let agent = CurrentAgent { id, version, policy, config, shown, scope, outside, filter, rules };
-        Ok(Known { agent, names })
+        Ok(CurrentAgent { id, version, policy, config, shown, scope, outside, filter, rules, names })
     }
 }
 

@@ -20,8 +20,9 @@ use crate::engine::{Driving, Engine};
 use crate::error::EngineError;
 use crate::lease::Life;
 use crate::log::{Caught, Flushed, RunLog};
-use crate::toolbox::{Toolbox, Work};
+use crate::toolbox::Toolbox;
 use crate::trace::RunTrace;
+use crate::work::Work;
 
 /// A wait shorter than this is sat out; a longer one gives the run back.
 const SIT_OUT: Duration = Duration::from_secs(15);
@@ -216,7 +217,8 @@ impl Driver {
     pub(crate) fn settle(&mut self, settlements: Vec<Settlement>) -> Result<Flushed, EngineError> {
         for settlement in settlements {
             let call = self.state().call(&settlement.call);
-            let (tool, started) = call.map(|call| (call.tool.clone(), call.started.is_some())).unwrap_or_default();
+            let known = call.map(|call| (call.tool.clone(), call.started.is_some(), call.decided()));
+            let (tool, started, decided) = known.unwrap_or_default();
             let Settlement { call, mut output, mut is_error, mut allowed, rule } = settlement;
             if started && !allowed {
                 // It was to be run again and is not: that says nothing about the time before.
@@ -234,6 +236,7 @@ impl Driver {
                 ms: 0,
                 labels: adjutant_core::label::Labels::NONE,
                 resources: Vec::new(),
+                decided,
             })?;
         }
         Ok(Flushed::Written)
@@ -256,8 +259,11 @@ impl Driver {
                 None => self.end_without_tool(id)?,
             }
         }
+        self.log.under = self.toolbox.under();
         let flushed = self.flush(Hold::Keep).await?;
         if flushed != Flushed::Written {
+            // It may be that another policy counts by now.
+            self.toolbox.age();
             return Ok(flushed);
         }
         let durable = self.log.head.seq;
@@ -275,15 +281,9 @@ impl Driver {
     /// Ends a call whose tool this node does not have: it was judged by another, with other tools.
     fn end_without_tool(&mut self, id: &CallId) -> Result<(), EngineError> {
         let Some(call) = self.state().call(id) else { return Ok(()) };
-        let output = format!("There is no tool `{}` any more. It was not run.", call.tool);
-        let settlement = Settlement {
-            call: id.clone(),
-            output: output.into(),
-            is_error: true,
-            allowed: call.started.is_some(),
-            rule: Some("tool".to_owned()),
-        };
-        self.settle(vec![settlement]).map(drop)
+        let output = format!("There is no tool `{}` any more. It was not run.", call.tool).into();
+        let (allowed, rule) = (call.started.is_some(), Some("tool".to_owned()));
+        self.settle(vec![Settlement { call: id.clone(), output, is_error: true, allowed, rule }]).map(drop)
     }
 
     fn announcement(&self, id: &CallId) -> Option<CallStarted> {
@@ -366,7 +366,7 @@ impl Driver {
         let ended = tokio::select! {
             biased;
             () = commanded.notified() => return self.hear().await,
-            ended = crate::toolbox::next_ended(&mut self.running) => ended,
+            ended = crate::work::next_ended(&mut self.running) => ended,
         };
         match ended {
             Some((call, ended)) => self.record(call, ended).await,

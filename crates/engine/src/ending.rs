@@ -14,7 +14,7 @@ use adjutant_core::tool::{Probe, Recovery};
 use crate::driver::Driver;
 use crate::error::EngineError;
 use crate::log::Flushed;
-use crate::toolbox::WorkEnded;
+use crate::work::WorkEnded;
 
 /// How long calls that change something may go on after a cancel, so that their results are known.
 const CANCEL_GRACE: Duration = Duration::from_secs(10);

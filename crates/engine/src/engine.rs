@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 
 use crate::base::Bases;
 use crate::claims::Claims;
-use crate::current::{CurrentAgent, Known};
+use crate::current::CurrentAgent;
 use crate::env::Env;
 use crate::error::EngineError;
 use crate::feed::Feed;
@@ -64,7 +64,7 @@ struct Inner {
     bases: Bases,
     held: HeldKeys,
     /// Agents that were read, with the names they were read under.
-    agents: Mutex<HashMap<(WorkspaceId, AgentId), Known>>,
+    agents: Mutex<HashMap<(WorkspaceId, AgentId), CurrentAgent>>,
     /// Tools that runs show their models, by the hash of what is recorded.
     definitions: Mutex<HashMap<Hash, Arc<ToolDefinitions>>>,
     audit: tokio::sync::Mutex<()>,
@@ -222,7 +222,7 @@ impl Engine {
     }
 
     /// Agents that were read before.
-    pub(crate) fn known_agents(&self) -> &Mutex<HashMap<(WorkspaceId, AgentId), Known>> {
+    pub(crate) fn known_agents(&self) -> &Mutex<HashMap<(WorkspaceId, AgentId), CurrentAgent>> {
         &self.0.agents
     }
 

@@ -34,6 +34,7 @@ mod spending;
 mod spoken;
 mod toolbox;
 mod trace;
+mod work;
 mod worker;
 
 pub use adjutant_models as models;

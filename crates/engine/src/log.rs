@@ -14,7 +14,7 @@ use adjutant_core::run::chain::{Entry, Head, StreamId};
 use adjutant_core::run::event::{Class, Event};
 use adjutant_core::run::state::State;
 use adjutant_core::time::Time;
-use adjutant_store::row::{Append, Block, MarkRow, ModelCallRow, RuleRow, RunChange, Writer};
+use adjutant_store::row::{Append, Block, MarkRow, ModelCallRow, RuleRow, RunChange, Under, Writer};
 use adjutant_store::{Store, StoreError};
 
 use self::contents::in_use;
@@ -86,6 +86,8 @@ pub(crate) struct RunLog {
     pub(crate) limited: BTreeMap<Option<CallId>, Limited>,
     /// The purse that had too little in it for the model call.
     pub(crate) overspent: Option<Overspent>,
+    /// The policy that the calls of the next append were judged by.
+    pub(crate) under: Option<Under>,
 }
 
 /// An event that is about to be written. It is encoded once: an append that is tried again must be the same to the last
@@ -124,6 +126,7 @@ impl RunLog {
             marks: BTreeSet::new(),
             limited: BTreeMap::new(),
             overspent: None,
+            under: None,
         };
         log.catch_up().await?;
         log.load_texts().await?;
@@ -262,6 +265,7 @@ impl RunLog {
             takings: self.pending.iter().filter_map(|pending| pending.taking.clone()).collect(),
             model_calls: self.pending.iter().filter_map(|pending| pending.model_call.clone()).collect(),
             doing: None,
+            under: self.under.clone(),
             spends: self.pending.iter().flat_map(|pending| pending.spends.clone()).collect(),
             entries,
         };
@@ -294,6 +298,7 @@ impl RunLog {
         self.head = head;
         self.pending.clear();
         self.marks.clear();
+        self.under = None;
         self.kept.extend(self.blocks.drain().map(|(hash, _)| hash));
     }
 

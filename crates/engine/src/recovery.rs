@@ -1,7 +1,7 @@
 //! What became of calls: recording how they ended, starting again what had no effect, and taking up what a process left behind.
 
 use adjutant_core::content::Content;
-use adjutant_core::guard::judge::Decision;
+use adjutant_core::guard::judge::{Decision, Verdict};
 use adjutant_core::guard::redact::{Mode, redact};
 use adjutant_core::id::CallId;
 use adjutant_core::label::Labels;
@@ -15,7 +15,8 @@ use crate::driver::Driver;
 use crate::error::EngineError;
 use crate::log::Flushed;
 use crate::projection::doubtful;
-use crate::toolbox::{WorkEnded, look, said};
+use crate::toolbox::look;
+use crate::work::{WorkEnded, said};
 
 /// How often a call whose process died is taken up again before it counts as what kills the process.
 const RESTARTS: u32 = 5;
@@ -64,6 +65,11 @@ impl Driver {
                 self.record_final(call, ended).await?;
                 return Ok(Flushed::Written);
             }
+            if let Some(verdict) = self.judge_again(&call).await?.filter(|verdict| verdict.decision == Decision::Deny) {
+                let refused = WorkEnded { outcome: ToolOutcome::failed(verdict.for_model()), ..ended };
+                self.record_final(call, refused).await?;
+                return Ok(Flushed::Written);
+            }
             match self.start(std::slice::from_ref(&call)).await? {
                 Flushed::Rebased => {}
                 other @ (Flushed::Written | Flushed::Fenced | Flushed::Overtaken) => return Ok(other),
@@ -73,7 +79,8 @@ impl Driver {
 
     /// Records how a call ended.
     pub(crate) async fn record_final(&mut self, call: CallId, ended: WorkEnded) -> Result<(), EngineError> {
-        let name = self.state().call(&call).map(|call| call.tool.clone()).unwrap_or_default();
+        let known = self.state().call(&call);
+        let (name, decided) = known.map(|call| (call.tool.clone(), call.decided())).unwrap_or_default();
         let declared = self.engine.tools().get(&name).map_or(Labels::NONE, |tool| tool.spec().labels);
         let WorkEnded { outcome, ms, .. } = ended;
         let is_error = !matches!(outcome, ToolOutcome::Done(_));
@@ -82,16 +89,18 @@ impl Driver {
         // What went wrong may quote what was sent; the model and the log get it without (rule R1).
         let text = if is_error { redact(&text, Mode::Standard).into_owned() } else { text };
         let text = self.filter_output(&filter, Some(&call), text)?;
+        // What went wrong is told in words of whatever the tool met, too.
+        let declared = declared.join(self.read_labels(&call).await);
         let (labels, resources) = match outcome {
             ToolOutcome::Done(Done { labels, resources, keep, .. }) => {
                 for bytes in keep {
                     self.log.keep(bytes);
                 }
-                let labels = labels.join(declared).join(self.read_labels(&call).await);
+                let labels = labels.join(declared);
                 self.mark_made(labels, &resources);
                 (labels, resources)
             }
-            ToolOutcome::Failed { .. } | ToolOutcome::InDoubt { .. } => (Labels::NONE, Vec::new()),
+            ToolOutcome::Failed { .. } | ToolOutcome::InDoubt { .. } => (declared, Vec::new()),
         };
         self.log.push(CallEnded {
             call,
@@ -103,6 +112,7 @@ impl Driver {
             ms,
             labels,
             resources,
+            decided,
         })
     }
 
@@ -136,16 +146,9 @@ impl Driver {
     /// longer allowed ends here; where it may have happened, a person says what became of it.
     async fn still_allowed(&mut self, calls: Vec<CallId>) -> Result<Vec<CallId>, EngineError> {
         let mut allowed = Vec::new();
-        if calls.is_empty() {
-            return Ok(allowed);
-        }
-        let agent = self.agent().await?;
-        let world = self.world(&agent).await?;
         for id in calls {
-            let Some(mut call) = self.state().call(&id).cloned() else { continue };
-            let recovery = call.recovery();
-            call.answered = Some(Answered { seen: None });
-            let (verdict, _) = self.verdict(&agent, &world, &call).await;
+            let recovery = self.state().call(&id).and_then(|call| call.recovery());
+            let Some(verdict) = self.judge_again(&id).await? else { continue };
             match (verdict.decision, recovery) {
                 (Decision::Allow | Decision::Ask, _) => allowed.push(id),
                 (Decision::Deny, Some(Recovery::Idempotent | Recovery::AskHuman)) => self.doubt(&id)?,
@@ -156,6 +159,15 @@ impl Driver {
             }
         }
         Ok(allowed)
+    }
+
+    /// What the guard says now of a call that was started. Whatever asks was answered then.
+    async fn judge_again(&mut self, id: &CallId) -> Result<Option<Verdict>, EngineError> {
+        let Some(mut call) = self.state().call(id).cloned() else { return Ok(None) };
+        call.answered = Some(Answered::Yes(None));
+        let agent = self.agent().await?;
+        let world = self.world(&agent).await?;
+        Ok(Some(self.verdict(&agent, &world, &call).await.0))
     }
 
     pub(crate) async fn probe(&mut self, id: &CallId) -> Result<Probe, EngineError> {

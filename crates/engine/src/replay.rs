@@ -7,7 +7,7 @@ use std::sync::Arc;
 use adjutant_core::content::Hash;
 use adjutant_core::guard::arguments;
 use adjutant_core::guard::filter::Filter;
-use adjutant_core::guard::judge::{Caller, Definition, Life, Question, Verdict, judge};
+use adjutant_core::guard::judge::{Authority, Caller, Definition, Life, Question, Verdict, judge};
 use adjutant_core::guard::policy::AgentConfig;
 use adjutant_core::guard::rule::Rules;
 use adjutant_core::guard::scope::Scope;
@@ -26,9 +26,19 @@ use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::log::{Recorded, RunLog};
 
-/// Verdicts that were not the guard's alone: limits of the turn, a target that changed, an equal call.
-pub(crate) const NOT_THE_GUARDS: [&str; 7] =
-    ["rate", "calls_per_turn", "cut_off", "max_tool_calls", "same_call", "target_changed", "not_possible"];
+/// Verdicts that were not the guard's alone, or depend on more than is in the log: limits of the turn, a target that changed,
+/// an equal call, who the person was.
+pub(crate) const NOT_THE_GUARDS: [&str; 9] = [
+    "rate",
+    "calls_per_turn",
+    "cut_off",
+    "max_tool_calls",
+    "same_call",
+    "target_changed",
+    "not_possible",
+    "role",
+    "rejected_before",
+];
 
 /// What a replay found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -201,7 +211,9 @@ impl Walk<'_> {
                 now: at,
             },
             rules: &self.material.rules,
-            answered: call.answered.is_some(),
+            // That somebody was no member any more is not in the log; what came of it is a rule of its own.
+            authority: Authority::Acts,
+            answer: call.answer(),
         }))
     }
 }

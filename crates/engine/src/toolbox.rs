@@ -1,6 +1,6 @@
 //! Judging and running tool calls: the surroundings a tool sees, the guard's question, and the task a call runs in.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,8 @@ use std::time::Duration;
 use adjutant_core::content::Content;
 use adjutant_core::guard::arguments;
 use adjutant_core::guard::judge::{
-    Caller, Decision, Definition, Life, Place, Question, Verdict, fingerprint, judge, over_limit, risk, touches,
+    Authority, Caller, Decision, Definition, Life, Place, Question, Verdict, fingerprint, judge, over_limit, risk,
+    touches,
 };
 use adjutant_core::guard::permit::Permit;
 use adjutant_core::guard::rule::Match;
@@ -19,16 +20,18 @@ use adjutant_core::run::event::{ApprovalAsked, ApprovalKind, CallJudged, CallSta
 use adjutant_core::run::state::{Call, State};
 use adjutant_core::tool::{Prepared, Recovery, ToolOutcome};
 use adjutant_models::retry::backoff;
+use adjutant_store::row::Under;
 use adjutant_tools::{Tool, World};
-use futures::future::{FutureExt, select_all};
+use futures::future::FutureExt;
 use serde_json::Value;
-use tokio::task::JoinHandle;
 
 use crate::current::CurrentAgent;
 use crate::driver::Driver;
 use crate::error::EngineError;
 use crate::handles;
 use crate::log::Flushed;
+use crate::service::Role;
+use crate::work::{Work, said};
 
 /// How long a tool may look at what a call would do, or did.
 const LOOK: Duration = Duration::from_secs(30);
@@ -37,6 +40,8 @@ const LOOK: Duration = Duration::from_secs(30);
 #[derive(Default)]
 pub(crate) struct Toolbox {
     agent: Option<CurrentAgent>,
+    /// What they were judged by: announcements are held to it.
+    under: Option<Under>,
     /// The calls that were judged since anybody last waited.
     fresh: BTreeSet<CallId>,
 }
@@ -47,34 +52,24 @@ impl Toolbox {
         self.fresh.contains(call)
     }
 
+    /// The policy by which calls were last judged.
+    pub(crate) fn under(&self) -> Option<Under> {
+        self.under.clone()
+    }
+
+    /// What whoever started the run may do. Before anybody looked: nothing.
+    fn authority(&self) -> Authority {
+        let role = self.under.as_ref().and_then(|under| under.policy.role.as_deref()?.parse().ok());
+        match role {
+            Some(Role::Write | Role::Admin) => Authority::Acts,
+            Some(Role::Read) => Authority::Reads,
+            None => Authority::Gone,
+        }
+    }
+
     /// Time goes by: what was judged has to be judged again before it is started.
     pub(crate) fn age(&mut self) {
         self.fresh.clear();
-    }
-}
-
-/// A call that runs.
-pub(crate) struct Work {
-    task: JoinHandle<(ToolOutcome, u64)>,
-    recovery: Recovery,
-}
-
-/// How a call's task ended.
-pub(crate) struct WorkEnded {
-    pub(crate) outcome: ToolOutcome,
-    pub(crate) ms: u64,
-    pub(crate) recovery: Recovery,
-}
-
-impl WorkEnded {
-    /// A call whose end was found out by looking.
-    pub(crate) const fn seen(outcome: ToolOutcome, recovery: Recovery) -> Self {
-        Self { outcome, ms: 0, recovery }
-    }
-
-    /// Whether nobody knows what became of it.
-    pub(crate) const fn is_in_doubt(&self) -> bool {
-        matches!(self.outcome, ToolOutcome::InDoubt { .. })
     }
 }
 
@@ -86,38 +81,6 @@ pub(crate) async fn look<T>(tool: &dyn Tool, looking: impl Future<Output = T>) -
         tracing::warn!(tool = tool.spec().name(), "a tool could not look at what it would touch");
     }
     looked.ok()?.ok()
-}
-
-impl Work {
-    pub(crate) async fn ended(&mut self) -> WorkEnded {
-        let recovery = self.recovery;
-        match (&mut self.task).await {
-            Ok((outcome, ms)) => WorkEnded { outcome, ms, recovery },
-            // The task panicked: what it did before is not known.
-            Err(_) => WorkEnded {
-                outcome: ToolOutcome::InDoubt { message: "The tool stopped unexpectedly.".to_owned() },
-                ms: 0,
-                recovery,
-            },
-        }
-    }
-}
-
-impl Drop for Work {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
-
-/// The next of these calls that ends.
-pub(crate) async fn next_ended(running: &mut BTreeMap<CallId, Work>) -> Option<(CallId, WorkEnded)> {
-    if running.is_empty() {
-        return None;
-    }
-    let waits = running.iter_mut().map(|(id, work)| async move { (id.clone(), work.ended().await) }.boxed());
-    let ((id, ended), _, _) = select_all(waits).await;
-    running.remove(&id);
-    Some((id, ended))
 }
 
 /// The arguments of a call, strictly parsed and checked against the tool's schema; or what is wrong, with help.
@@ -184,12 +147,12 @@ impl Driver {
     }
 
     pub(crate) async fn agent(&mut self) -> Result<CurrentAgent, EngineError> {
-        let id = self.state().start.as_ref().map(|start| start.agent);
-        let Some(id) = id else {
+        let ids = self.state().start.as_ref().map(|start| (start.agent, start.initiator));
+        let Some((id, person)) = ids else {
             return Err(EngineError::BadLog { run: self.log.run, why: "it has no start".to_owned() });
         };
-        let agent = self.engine.current_agent(self.log.workspace, id).await?;
-        self.toolbox.agent = Some(agent.clone());
+        let (agent, under) = self.engine.current_for(self.log.workspace, id, person).await?;
+        (self.toolbox.agent, self.toolbox.under) = (Some(agent.clone()), Some(under));
         Ok(agent)
     }
 
@@ -206,6 +169,10 @@ impl Driver {
             // The diff is for the person who is asked; it is kept with the question, not with the verdict.
             let kept = prepared.map(|prepared| Prepared { diff: None, ..prepared });
             let asked = asks.then(|| self.question_for(&agent, &call, &verdict, kept.as_ref(), diff)).flatten();
+            let (verdict, asked) = match asked {
+                Some(asked) if self.is_refused(&asked) => (refused_before(&call.tool), None),
+                asked => (verdict, asked),
+            };
             let touches = self.touches(&call);
             self.log.limited.remove(&Some(id.clone()));
             self.toolbox.fresh.insert(id.clone());
@@ -246,7 +213,8 @@ impl Driver {
             labels: self.state().labels,
             caller: self.caller(agent.id),
             rules: &agent.rules,
-            answered: call.answered.is_some(),
+            authority: self.toolbox.authority(),
+            answer: call.answer(),
         };
         // Nothing is looked at before the guard has said that it may be.
         let first = judge(&question);
@@ -263,12 +231,11 @@ impl Driver {
             }
         };
         let mut verdict = judge(&Question { prepared: Some(&prepared), ..question });
-        let seen = call.answered.as_ref().and_then(|answered| answered.seen.as_ref());
         let print = || fingerprint(self.log.run, &call.id, tool.spec(), value, &prepared.target);
-        if verdict.decision == Decision::Allow && seen.is_some_and(|seen| !seen.holds(&prepared, print())) {
+        if verdict.decision == Decision::Allow && call.seen().is_some_and(|seen| !seen.holds(&prepared, print())) {
             // What the person saw is not what is there now: ask again, with a new preview (rule A2).
             let reason = "What would run is not what was approved: its target, its content or the tool has changed.";
-            verdict = Verdict::ask("target_changed", reason, &[GrantScope::Once]);
+            verdict = Verdict::ask("target_changed", reason, None, &[GrantScope::Once]);
         }
         if verdict.decision == Decision::Ask
             && let Some(twin) = self.twin(call, value)
@@ -279,6 +246,11 @@ impl Driver {
             );
         }
         (verdict, Some(prepared))
+    }
+
+    /// Whether a person has said no to much the same so often that nobody is asked again (rule A5).
+    fn is_refused(&self, asked: &ApprovalAsked) -> bool {
+        self.state().approvals.values().filter(|before| before.refuses_like(asked)).count() >= limits::REJECTIONS
     }
 
     fn caller(&self, agent: adjutant_core::id::AgentId) -> Caller {
@@ -378,10 +350,8 @@ impl Driver {
     }
 }
 
-/// What the model reads of an outcome.
-pub(crate) fn said(outcome: &ToolOutcome) -> String {
-    match outcome {
-        ToolOutcome::Done(done) => done.output.clone(),
-        ToolOutcome::Failed { message, .. } | ToolOutcome::InDoubt { message } => message.clone(),
-    }
+fn refused_before(tool: &str) -> Verdict {
+    let times = limits::REJECTIONS;
+    let reason = format!("A person said no to `{tool}` here {times} times in this run; it is not asked again.");
+    Verdict::deny("rejected_before", reason, Some("say it in a new message".to_owned()))
 }

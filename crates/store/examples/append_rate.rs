@@ -201,6 +201,7 @@ fn append(workspace: WorkspaceId, stream: StreamId, expected: Head, entry: Entry
         audit: vec![],
         marks: vec![],
         takings: vec![],
+        under: None,
         model_calls: vec![],
         doing: None,
         spends: vec![],

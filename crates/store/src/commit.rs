@@ -194,9 +194,10 @@ async fn update(tx: &mut Tx, batch: &[Box<Prepared>], verdicts: &mut Verdicts, m
     Ok(mode == Mode::Careful || updates.iter().all(|(_, at)| verdicts[*at].is_ok()))
 }
 
-/// Takes what the appends need from purses and rates; one that does not get all of it does not pass. Purses are looked at
+/// Holds the appends to the policy they were concluded from, and takes what they need from purses and rates; one that does not get all of it does not pass. Purses are looked at
 /// first and changed last, so that a call without money takes no room in a rate.
 async fn take(tx: &mut Tx, batch: &[Box<Prepared>], verdicts: &mut Verdicts) -> Result<(), StoreError> {
+    rules::hold_to(tx, batch, verdicts).await?;
     let held = purses::hold(tx, batch, verdicts).await?;
     purses::spend(&held, batch, verdicts);
     rates::take(tx, batch, verdicts).await?;

@@ -12,7 +12,7 @@ use adjutant_core::run::chain::{Head, StreamId};
 
 use crate::StoreError;
 use crate::keys::Sealer;
-use crate::row::{Append, ApprovalRow, AuditRow, CallRow, Doing, RuleRow, RunChange, RunRow, RunState, Writer};
+use crate::row::{Append, ApprovalRow, AuditRow, CallRow, Doing, RuleRow, RunChange, RunRow, RunState, Under, Writer};
 use crate::seal::{Place, Scope};
 use crate::usage;
 use crate::value::{Args, args};
@@ -40,6 +40,7 @@ pub(crate) struct Prepared {
     pub(crate) model_calls: Vec<Args>,
     pub(crate) doing: Option<Doing>,
     pub(crate) spends: Vec<Spend>,
+    pub(crate) under: Option<Under>,
     /// Whether somebody may now have to drive the run who did not before.
     pub(crate) due: bool,
     /// About how much it writes.
@@ -88,7 +89,7 @@ pub(crate) fn check(append: &Append) -> Result<Head, StoreError> {
         (StreamId::Run(_), None) | (StreamId::Workspace(_) | StreamId::System, Some(_)) => false,
     };
     let goes_on = matches!(append.run, Some(RunChange::Update { .. }));
-    let own = (goes_on || (append.takings.is_empty() && append.spends.is_empty()))
+    let own = (goes_on || (append.takings.is_empty() && append.spends.is_empty() && append.under.is_none()))
         && append.doing.iter().all(|doing| doing.is_of(append.workspace) && doing.goes_with(append.stream))
         && append.approvals.iter().all(|row| row.workspace == append.workspace)
         && append.rules.iter().all(|row| row.workspace == append.workspace)
@@ -164,6 +165,7 @@ pub(crate) fn prepare(append: Append, scope: Scope, sealer: &Sealer) -> Result<P
         model_calls: append.model_calls.iter().map(usage::row_args).collect(),
         doing: append.doing,
         spends: append.spends,
+        under: append.under,
         due,
         bytes,
     })

@@ -32,7 +32,7 @@ pub use change::Change;
 pub use doing::Doing;
 pub use guard::{MarkRow, RuleRow};
 pub use money::{BudgetRow, ModelCallRow, ProviderKeyRow, UsageFilter, UsageRow};
-pub use workspace::{PolicyNames, WorkspaceRow};
+pub use workspace::{Policy, PolicyNames, Under, WorkspaceRow};
 
 /// Who appends. Owners carry the epoch of their claim and are refused once it is stale (fencing); commands come from any
 /// node and carry none.
@@ -84,6 +84,8 @@ pub struct Append {
     pub doing: Option<Doing>,
     /// What changes in purses. If one change is refused, nothing is written; only a run that goes on spends.
     pub spends: Vec<Spend>,
+    /// The policy that its calls were judged by; answered Stale when another counts. Only a run that goes on has one.
+    pub under: Option<Under>,
 }
 
 /// The run's row after an append.

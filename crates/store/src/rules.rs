@@ -1,13 +1,18 @@
 //! Standing rules: added, found and removed. What they say is not looked at here.
 
-use adjutant_core::id::{AgentId, RuleId, WorkspaceId};
+use std::collections::HashMap;
+
+use adjutant_core::id::{AgentId, RuleId, UserId, WorkspaceId};
+use adjutant_core::run::chain::StreamId;
 use adjutant_core::time::Time;
 
+use crate::commit::Verdicts;
 use crate::db::Tx;
 use crate::keys::Sealer;
-use crate::prepare::rule_place;
-use crate::row::{PolicyNames, RuleRow};
+use crate::prepare::{Prepared, rule_place};
+use crate::row::{Policy, PolicyNames, RuleRow, Under};
 use crate::seal::Scope;
+use crate::statements::{COUNTING, COUNTING_BY, COUNTS};
 use crate::value::{Args, Row, args};
 use crate::{Sql, Store, StoreError};
 
@@ -50,8 +55,9 @@ impl Store {
         read(sql, workspace, text, args![workspace, agent, now]).await
     }
 
-    /// What an agent is judged by at a moment: its version, and the rules about it, oldest first. Neither a version nor a
-    /// rule ever changes, so whoever has read them once needs no more than this. None when there is no such agent.
+    /// What a run of this person is judged by at a moment: the version of the agent, the rules about it, oldest first, and
+    /// what the person is. Neither a version nor a rule ever changes, so whoever has read them once needs no more than this.
+    /// None when there is no such agent.
     ///
     /// # Errors
     /// Those of the database.
@@ -59,22 +65,59 @@ impl Store {
         &self,
         workspace: WorkspaceId,
         agent: AgentId,
+        person: Option<UserId>,
         now: Time,
-    ) -> Result<Option<PolicyNames>, StoreError> {
+    ) -> Result<Option<Policy>, StoreError> {
         let sql = sql!(self, memory => memory.policy(workspace, agent, now));
-        let text = "SELECT agents.version, workspaces.version, rules.id FROM agents \
-                    JOIN workspaces ON workspaces.id = agents.workspace LEFT JOIN rules ON rules.workspace = agents.workspace \
-                    AND (rules.agent IS NULL OR rules.agent = agents.id) \
-                    AND (rules.expires_at IS NULL OR rules.expires_at > $3) \
-                    WHERE agents.workspace = $1 AND agents.id = $2 ORDER BY rules.id";
+        let text = format!(
+            "SELECT {COUNTS} FROM (SELECT CAST($1 AS TEXT) AS workspace, CAST($2 AS TEXT) AS agent, \
+             CAST($3 AS TEXT) AS person, CAST($4 AS BIGINT) AS now) AS v {COUNTING_BY} ORDER BY rules.id"
+        );
         let mut policy = None;
-        for mut row in sql.db.read(text, args![workspace, agent, now]).await? {
-            let (agent, workspace): (u64, u64) = (row.take()?, row.take()?);
-            let rule: Option<RuleId> = row.take()?;
-            policy.get_or_insert_with(|| PolicyNames { agent, workspace, rules: Vec::new() }).rules.extend(rule);
+        for mut row in sql.db.read(text, args![workspace, agent, person, now]).await? {
+            take_in(&mut policy, &mut row)?;
         }
         Ok(policy)
     }
+}
+
+/// One row of what counts.
+fn take_in(policy: &mut Option<Policy>, row: &mut Row) -> Result<(), StoreError> {
+    let (agent, workspace) = (row.take()?, row.take()?);
+    let role: Option<String> = row.take()?;
+    let rule: Option<RuleId> = row.take()?;
+    let names = PolicyNames { agent, workspace, rules: Vec::new() };
+    policy.get_or_insert(Policy { names, role }).names.rules.extend(rule);
+    Ok(())
+}
+
+/// Refuses appends that were concluded from what no longer counts: the policy is looked at in the very transaction that
+/// announces a call.
+pub(crate) async fn hold_to(tx: &mut Tx, batch: &[Box<Prepared>], verdicts: &mut Verdicts) -> Result<(), StoreError> {
+    let bound: Vec<(usize, &Under)> = (batch.iter().zip(&*verdicts).enumerate())
+        .filter(|(_, (_, verdict))| verdict.is_ok())
+        .filter_map(|(at, (append, _))| Some((at, append.under.as_ref()?)))
+        .collect();
+    if bound.is_empty() {
+        return Ok(());
+    }
+    let row = |(at, under): &(usize, &Under)| {
+        let Prepared { scope, stream, .. } = &*batch[*at];
+        args![*scope, *stream, under.agent, under.person, under.at]
+    };
+    let rows: Vec<Args> = bound.iter().map(row).collect();
+    let mut counting: HashMap<StreamId, Option<Policy>> = HashMap::new();
+    for mut row in tx.rows_set(&COUNTING, &rows.iter().collect::<Vec<_>>()).await? {
+        let stream = row.take()?;
+        take_in(counting.entry(stream).or_default(), &mut row)?;
+    }
+    for (at, under) in bound {
+        let now = counting.get(&batch[at].stream).and_then(Option::as_ref);
+        if now != Some(&under.policy) {
+            verdicts[at] = Err(StoreError::Stale { fenced: false });
+        }
+    }
+    Ok(())
 }
 
 /// Removes a rule that must be there.

@@ -244,6 +244,24 @@ pub(crate) static AUDIT: LazyLock<SetSql> = LazyLock::new(|| {
     SetSql::insert("audit", &columns, "ON CONFLICT DO NOTHING")
 });
 
+/// What counts for runs: as many rows for each as there are rules, or one.
+pub(crate) static COUNTING: LazyLock<SetSql> = LazyLock::new(|| {
+    let columns = [("workspace", Text), ("run", Text), ("agent", Text), ("person", Text), ("now", Int)];
+    SetSql::new(&columns, &format!("SELECT v.run, {COUNTS} FROM {{rows}} {COUNTING_BY} ORDER BY v.run, rules.id"))
+});
+
+/// The columns of what counts, by [`COUNTING_BY`].
+pub(crate) const COUNTS: &str = "agents.version, workspaces.version, \
+                                 CASE WHEN users.active = 1 THEN members.role END, rules.id";
+
+/// What counts for an agent and a person `v`.
+pub(crate) const COUNTING_BY: &str = "JOIN agents ON agents.workspace = v.workspace AND agents.id = v.agent \
+    JOIN workspaces ON workspaces.id = agents.workspace \
+    LEFT JOIN members ON members.workspace = agents.workspace AND members.person = v.person \
+    LEFT JOIN users ON users.id = members.person \
+    LEFT JOIN rules ON rules.workspace = agents.workspace AND (rules.agent IS NULL OR rules.agent = agents.id) \
+    AND (rules.expires_at IS NULL OR rules.expires_at > v.now)";
+
 /// What is kept under keys, held until the transaction ends. On PostgreSQL a key that is new is made first: two nodes that
 /// see none would both begin afresh.
 pub(crate) static HOLD_RATES: LazyLock<SetSql> = LazyLock::new(|| {

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use adjutant_core::tool::ToolSpec;
+
 use crate::tool::Tool;
 use crate::{files, kv, meta, net};
 
@@ -32,6 +34,11 @@ impl Registry {
     /// Adds a tool; one of the same name is replaced.
     pub fn add(&mut self, tool: Arc<dyn Tool>) {
         self.tools.insert(tool.spec().name().to_owned(), tool);
+    }
+
+    /// Leaves out the tools for which this is not true.
+    pub fn retain(&mut self, keep: impl Fn(&ToolSpec) -> bool) {
+        self.tools.retain(|_, tool| keep(tool.spec()));
     }
 
     /// The tool of this name, byte for byte.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeArray, DeTable, DeValue};
 
 use crate::suggest;
 
@@ -29,6 +29,10 @@ pub(crate) const KEYS: [&str; 14] = [
 /// Those of them that may be written as numbers.
 const NUMBERS: [&str; 3] = ["user_calls_per_minute", "max_requests", "max_streams"];
 const PROVIDERS: &str = "providers";
+const TOOLS: &str = "tools";
+/// What stands under `[tools]`, and the setting it is.
+const TOOL_KEYS: [(&str, &str); 4] =
+    [("enabled", "tools_enabled"), ("shell", "tools_shell"), ("code", "tools_code"), ("network", "tools_network")];
 const PROVIDER_KEYS: [&str; 10] = [
     "kind",
     "base_url",
@@ -83,7 +87,9 @@ pub(crate) fn parse(path: &Path, text: &str) -> Result<ConfigFile, Vec<String>> 
         let name = key.get_ref().as_ref();
         if name == PROVIDERS {
             file.providers = reader.providers(value);
-        } else if let Some(known) = reader.known(key.span().start, name, &[&KEYS[..], &[PROVIDERS]].concat())
+        } else if name == TOOLS {
+            file.values.extend(reader.tools(value));
+        } else if let Some(known) = reader.known(key.span().start, name, &[&KEYS[..], &[PROVIDERS, TOOLS]].concat())
             && let Some(written) = reader.scalar(name, value)
         {
             file.values.insert(known, written);
@@ -134,6 +140,33 @@ impl Reader<'_> {
         Some(Written { text, line: self.line(at) })
     }
 
+    fn tools(&mut self, value: &Spanned<DeValue<'_>>) -> Vec<(&'static str, Written)> {
+        let DeValue::Table(table) = value.get_ref() else {
+            self.problem(value.span().start, "`tools` has to be a table: write [tools]");
+            return Vec::new();
+        };
+        let mut found = Vec::new();
+        for (key, value) in table {
+            let known = self.known(key.span().start, key.get_ref().as_ref(), &TOOL_KEYS.map(|(key, _)| key));
+            let Some((key, setting)) = known.and_then(|known| TOOL_KEYS.into_iter().find(|(key, _)| *key == known))
+            else {
+                continue;
+            };
+            let written = match value.get_ref() {
+                DeValue::Array(names) => self.list(key, names).map(|text| (text, value.span().start)),
+                _ => self.scalar(key, value).map(|written| (written.text, value.span().start)),
+            };
+            found.extend(written.map(|(text, at)| (setting, Written { text, line: self.line(at) })));
+        }
+        found
+    }
+
+    /// Texts, as they are written in one line: with commas between them.
+    fn list(&mut self, name: &str, values: &DeArray<'_>) -> Option<String> {
+        let texts: Option<Vec<String>> = values.iter().map(|value| Some(self.scalar(name, value)?.text)).collect();
+        texts.map(|texts| texts.join(","))
+    }
+
     fn providers(&mut self, value: &Spanned<DeValue<'_>>) -> Vec<WrittenProvider> {
         let DeValue::Table(table) = value.get_ref() else {
             self.problem(value.span().start, "`providers` has to be a table: write [providers.NAME]");
@@ -176,6 +209,15 @@ mod tests {
         assert_eq!(file.values["encrypt"], Written { text: "false".to_owned(), line: 3 });
         assert_eq!((file.providers[0].name.as_str(), file.providers[0].line), ("lab", 4));
         assert_eq!(file.providers[0].keys["kind"].line, 5);
+    }
+
+    #[test]
+    fn the_switches_of_tools_are_settings_like_others() {
+        let file = read("[tools]\nenabled = [\"files\", \"kv_get\"]\nnetwork = false\n").unwrap();
+        assert_eq!(file.values["tools_enabled"], Written { text: "files,kv_get".to_owned(), line: 2 });
+        assert_eq!(file.values["tools_network"], Written { text: "false".to_owned(), line: 3 });
+        assert_eq!(read("[tools]\nnetwrk = false\n").unwrap_err().len(), 1);
+        assert_eq!(read("tools = true\n").unwrap_err().len(), 1);
     }
 
     #[test]

@@ -48,7 +48,8 @@ pub(crate) async fn load(engine: &Engine, home: Home, data: &Path) -> Result<Vec
     };
     let (mut problems, mut files) = (Vec::new(), BTreeMap::<String, AgentFile>::new());
     let mut broken = BTreeSet::new();
-    let known = known(engine.tools());
+    // A tool that is switched off is a known word all the same.
+    let known = known(&super::tools());
     for path in paths {
         match agent_file::read(&path, &known) {
             Ok(file) => match files.get(&file.config.slug) {

@@ -39,6 +39,11 @@ pub enum Autonomy {
     Full,
 }
 
+impl Autonomy {
+    /// All of them, the shortest first.
+    pub const ALL: [Self; 5] = [Self::None, Self::Low, Self::Medium, Self::High, Self::Full];
+}
+
 /// What becomes of a call that would carry private data out of a run that has read untrusted content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -229,6 +234,25 @@ impl AgentConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_preset_is_written_out_and_gives_way_to_what_is_named_beside_it() {
+        let of = |text: &str| serde_json::from_str::<AgentSpec>(text).unwrap().complete().unwrap();
+        let flags = |agent: &AgentConfig| {
+            (agent.can_read, agent.can_write, agent.can_create, agent.can_delete, agent.can_execute_code)
+        };
+        let reads = of(r#"{"name": "A", "preset": "read-only"}"#);
+        assert_eq!((flags(&reads), reads.permission_level), ((true, false, false, false, false), Level::Read));
+        assert_eq!(reads.categories, [Category::FileRead, Category::Memory].into());
+        let standard = of(r#"{"name": "A", "preset": "standard", "can_create": false}"#);
+        assert_eq!((flags(&standard), standard.permission_level), ((true, true, false, false, false), Level::Write));
+        assert!(!standard.can_access_integrations && !standard.categories.contains(&Category::NetworkRead));
+        let full = of(r#"{"name": "A", "preset": "full", "categories": ["file_read"]}"#);
+        assert_eq!((flags(&full), full.permission_level), ((true, true, true, true, true), Level::Admin));
+        assert!(full.can_access_integrations);
+        assert_eq!(full.categories, [Category::FileRead].into());
+        assert!(serde_json::from_str::<AgentSpec>(r#"{"name": "A", "preset": "more"}"#).is_err());
+    }
 
     #[test]
     fn an_agent_with_only_a_name_can_read_nothing() {

@@ -1,7 +1,7 @@
 //! Asking a person: what waits, what each answer does, and how far it reaches.
 
 use adjutant_core::content::Hash;
-use adjutant_core::guard::judge::Decision as Judgement;
+use adjutant_core::guard::judge::{Answer, Decision as Judgement};
 use adjutant_core::run::event::{Actor, ApprovalDecided, CancelAsked, Decision};
 use adjutant_core::run::step::Step;
 use adjutant_core::tool::{Prepared, Target};
@@ -39,7 +39,7 @@ fn a_yes_is_bound_to_what_the_person_saw() {
     let mut story = held();
     let shown = story.prepared("a");
     story.decides(1, Decision::Approve);
-    let seen = story.call("a").answered.clone().unwrap().seen.unwrap();
+    let seen = story.call("a").seen().cloned().unwrap();
     let print = Hash::of(&[1]);
     assert!(seen.holds(&shown, print));
     let there = Target([("/drafts/a.md".to_owned(), Some(Hash::of(b"there")))].into());
@@ -67,7 +67,7 @@ fn an_edited_call_runs_with_edited_arguments() {
     let mut story = held();
     story.edits(1, "{\"path\":\"/drafts/b.md\"}");
     assert_eq!(story.step(), Step::Judge(ids(&["a"])), "edited arguments are judged like a new call's");
-    assert!(story.call("a").answered.as_ref().is_some_and(|answered| answered.seen.is_none()));
+    assert_eq!(story.call("a").answer(), Answer::Edited);
     story.allows("a").starts("a");
     let seq = story.state.seq;
     let permit = story.state.take_permit(&call_id("a"), seq).unwrap();

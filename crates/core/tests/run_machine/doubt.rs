@@ -48,7 +48,7 @@ fn a_call_that_is_to_be_run_passes_the_guard_again() {
     let mut story = doubted();
     story.resolves("a", 1, DoubtOutcome::Run);
     assert_eq!(story.step(), Step::Judge(ids(&["a"])));
-    let seen = story.call("a").answered.clone().unwrap().seen.unwrap();
+    let seen = story.call("a").seen().cloned().unwrap();
     assert_eq!(seen.target, crate::given::target(&["/a.md"]), "on what it was first started on");
     assert!(seen.holds(&story.prepared("a"), adjutant_core::content::Hash::of(b"nothing was shown")));
     story.allows("a");

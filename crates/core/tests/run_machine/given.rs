@@ -332,6 +332,7 @@ impl Story {
             ms: 3,
             labels: Labels::NONE,
             resources: Vec::new(),
+            decided: None,
         }
     }
 
@@ -360,6 +361,7 @@ impl Story {
                 ms: 0,
                 labels: Labels::NONE,
                 resources: Vec::new(),
+                decided: None,
             });
         }
         settlements

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use adjutant_core::content::Hash;
 use adjutant_core::guard::filter::Filter;
 use adjutant_core::guard::judge::{
-    Caller, Decision, Definition, Life, Outside, Question, Verdict, fingerprint, is_shown, judge, risk, touches,
+    Answer, Authority, Caller, Decision, Definition, Life, Outside, Question, Verdict, fingerprint, is_shown, judge,
+    risk, touches,
 };
 use adjutant_core::guard::policy::{AgentConfig, AgentSpec, Autonomy, Flow};
 use adjutant_core::guard::rule::{Match, Rule, Rules};
@@ -79,7 +80,8 @@ pub(crate) struct Ask {
     pub(crate) notebook: bool,
     pub(crate) labels: Labels,
     pub(crate) rules: Vec<Rule>,
-    pub(crate) answered: bool,
+    pub(crate) authority: Authority,
+    pub(crate) answer: Answer,
 }
 
 impl Ask {
@@ -98,7 +100,8 @@ impl Ask {
             notebook: true,
             labels: Labels::NONE,
             rules: Vec::new(),
-            answered: false,
+            authority: Authority::Acts,
+            answer: Answer::None,
         }
     }
 
@@ -146,7 +149,8 @@ impl Ask {
             labels: self.labels,
             caller: caller(),
             rules: &Rules::new(self.rules.clone()),
-            answered: self.answered,
+            authority: self.authority,
+            answer: self.answer,
         })
     }
 
@@ -174,7 +178,7 @@ fn rule(decision: Decision, tool: &str, folder: &str) -> Rule {
 
 #[test]
 fn a_standing_deny_outranks_an_approval_and_a_standing_ask_outranks_autonomy() {
-    let deny = Ask { rules: vec![rule(Decision::Deny, "write_file", "/notes")], answered: true, ..Ask::write() };
+    let deny = Ask { rules: vec![rule(Decision::Deny, "write_file", "/notes")], answer: Answer::Yes, ..Ask::write() };
     assert_eq!(deny.verdict().decision, Decision::Deny);
     let ask = Ask { rules: vec![rule(Decision::Ask, "*", "/notes")], ..Ask::write() };
     let ask = ask.policy(|agent| agent.autonomy = Autonomy::Full).verdict();
@@ -211,10 +215,74 @@ fn private_and_untrusted_together_make_every_way_out_ask_whatever_the_autonomy()
         assert_eq!(ask.verdict().decision, decision, "{labels:?}");
         assert_eq!(Ask { labels, ..Ask::new(stays()) }.verdict().decision, Decision::Allow, "nothing leaves");
     }
-    let denied = Ask { labels: both, answered: true, ..Ask::new(sends()) }.policy(|agent| agent.flow = Flow::Deny);
+    let denied = Ask { labels: both, answer: Answer::Yes, ..Ask::new(sends()) }.policy(|agent| agent.flow = Flow::Deny);
     denied.is(Decision::Deny, "flow");
-    let approved = Ask { labels: both, answered: true, ..Ask::new(sends()) };
+    let approved = Ask { labels: both, answer: Answer::Yes, ..Ask::new(sends()) };
     approved.is(Decision::Allow, "approved");
+}
+
+#[test]
+fn edited_arguments_answer_the_list_and_autonomy_and_nothing_that_depends_on_them() {
+    let edited = |ask: Ask| Ask { answer: Answer::Edited, ..ask };
+    edited(Ask::write().policy(|agent| agent.autonomy = Autonomy::None)).is(Decision::Allow, "approved");
+    let listed = Ask::write().policy(|agent| agent.requires_approval = ["write_file".to_owned()].into());
+    edited(listed).is(Decision::Allow, "approved");
+    let ruled = edited(Ask { rules: vec![rule(Decision::Ask, "write_file", "/notes")], ..Ask::write() });
+    assert_eq!(ruled.verdict().decision, Decision::Ask);
+    let both = Labels::PRIVATE.join(Labels::UNTRUSTED);
+    let leaves = Ask { labels: both, ..Ask::new(ToolSpec { egress: true, ..read_file() }) };
+    edited(leaves).is(Decision::Ask, "flow");
+    let entry = json!({"pattern": "confidential", "points": ["input"], "action": "ask"});
+    let filtered = Ask::write().policy(|agent| agent.content_filter = vec![serde_json::from_value(entry).unwrap()]);
+    let said = Ask { arguments: Ok(json!({"path": "/notes/a.md", "content": "confidential"})), ..filtered };
+    edited(said).is(Decision::Ask, "content_filter");
+    edited(Ask::write().path("/secret/a.md")).is(Decision::Deny, "P11");
+}
+
+#[test]
+fn a_run_does_no_more_than_whoever_started_it_may_do() {
+    let by = |authority, ask: Ask| Ask { authority, ..ask };
+    by(Authority::Reads, Ask::new(read_file())).is(Decision::Allow, "autonomy");
+    by(Authority::Reads, Ask::write()).is(Decision::Deny, "role");
+    by(Authority::Reads, Ask { answer: Answer::Yes, ..Ask::write() }).is(Decision::Deny, "role");
+    by(Authority::Gone, Ask::new(read_file())).is(Decision::Deny, "role");
+    let grant = |authority| by(authority, Ask::write()).verdict().smallest_grant;
+    assert_eq!(grant(Authority::Reads).as_deref(), Some("the role write for whoever started the run"));
+    assert_eq!(grant(Authority::Gone).as_deref(), Some("a membership for whoever started the run"));
+}
+
+#[test]
+fn a_question_names_the_smallest_grant_that_would_answer_it() {
+    let grant = |ask: Ask| ask.verdict().smallest_grant;
+    let at = |autonomy, ask: Ask| ask.policy(|agent| agent.autonomy = autonomy);
+    let delete =
+        |undoable| ToolSpec { undoable, ..tool("delete_file", Category::FileDelete, Effect::Delete, Action::Delete) };
+    let may_delete = |spec| Ask::new(spec).policy(|agent| agent.can_delete = true);
+    let levels = [
+        (Ask::new(read_file()), "autonomy: low"),
+        (Ask::write(), "autonomy: medium"),
+        (may_delete(delete(true)), "autonomy: high"),
+        (may_delete(delete(false)), "autonomy: full"),
+    ];
+    for (ask, expected) in levels {
+        assert_eq!(grant(at(Autonomy::None, ask)).as_deref(), Some(expected));
+    }
+    let kept_short = Ask { autonomy: Some(Autonomy::Low), ..Ask::write() };
+    assert_eq!(grant(kept_short).as_deref(), Some("start the run without an autonomy of its own"));
+    let listed = Ask::write().policy(|agent| agent.requires_approval = ["write_file".to_owned()].into());
+    assert_eq!(grant(listed).as_deref(), Some("take `write_file` off requires_approval"));
+    for decision in [Decision::Ask, Decision::Deny] {
+        let standing = rule(decision, "write_file", "/notes");
+        let expected = format!("remove rule {}", standing.id);
+        assert_eq!(grant(Ask { rules: vec![standing], ..Ask::write() }), Some(expected));
+    }
+    for action in ["ask", "block"] {
+        let entry = json!({"pattern": "write_file", "points": ["tool"], "action": action});
+        let filtered = Ask::write().policy(|agent| agent.content_filter = vec![serde_json::from_value(entry).unwrap()]);
+        assert_eq!(grant(filtered).as_deref(), Some("take entry 0 off the content filter"));
+    }
+    let dry = Ask { effects: Effects::Dry, ..Ask::write() };
+    assert_eq!(grant(dry).as_deref(), Some("start the run without `dry_run`"));
 }
 
 #[test]
@@ -236,7 +304,7 @@ fn what_passes_every_check_is_allowed() {
 fn an_agent_that_is_switched_off_does_nothing_even_what_was_approved() {
     let mut ask = Ask::write().policy(|agent| agent.is_active = false);
     ask.is(Decision::Deny, "agent");
-    ask.answered = true;
+    ask.answer = Answer::Yes;
     ask.is(Decision::Deny, "agent");
 }
 
@@ -365,7 +433,7 @@ fn a_path_out_of_scope_is_denied_by_the_scopes_rule() {
 
 #[test]
 fn without_a_notebook_there_are_no_paths() {
-    let lost = |ask: Ask| Ask { notebook: false, answered: true, ..ask };
+    let lost = |ask: Ask| Ask { notebook: false, answer: Answer::Yes, ..ask };
     lost(Ask::write()).is(Decision::Deny, "notebook");
     lost(Ask::new(read_file())).is(Decision::Deny, "notebook");
     let mut memory = tool("kv_set", Category::Memory, Effect::Write, Action::Read);
@@ -474,7 +542,7 @@ fn a_dry_run_only_reads_even_what_was_approved() {
     for effect in [Effect::Create, Effect::Write, Effect::Delete, Effect::Execute, Effect::Send] {
         let mut spec = tool("it", Category::Memory, effect, Action::Read);
         spec.paths.clear();
-        let ask = Ask { effects: Effects::Dry, answered: true, ..Ask::new(spec) };
+        let ask = Ask { effects: Effects::Dry, answer: Answer::Yes, ..Ask::new(spec) };
         ask.is(Decision::Deny, "dry_run");
     }
     Ask { effects: Effects::Dry, ..Ask::new(read_file()) }.is(Decision::Allow, "autonomy");
@@ -488,7 +556,7 @@ fn what_requires_approval_asks_at_every_autonomy_and_only_for_this_once() {
             agent.requires_approval.insert("read_file".to_owned());
         });
         assert_eq!(ask.is(Decision::Ask, "requires_approval").scopes, [GrantScope::Once]);
-        Ask { answered: true, ..ask }.is(Decision::Allow, "approved");
+        Ask { answer: Answer::Yes, ..ask }.is(Decision::Allow, "approved");
     }
 }
 
@@ -514,7 +582,7 @@ fn autonomy_decides_by_effect_and_by_whether_it_can_be_undone() {
                 let verdict = ask.is(decision, "autonomy");
                 let scopes: &[_] = if expected == 'a' { &[] } else { &GrantScope::ALL };
                 assert_eq!(verdict.scopes, scopes, "{autonomy:?} {effect:?} {can_undo}");
-                Ask { answered: true, ..ask }.is(Decision::Allow, "approved");
+                Ask { answer: Answer::Yes, ..ask }.is(Decision::Allow, "approved");
             }
         }
     }
@@ -546,7 +614,7 @@ fn a_tool_that_declares_nothing_asks_unless_nothing_does_and_needs_the_highest_l
 
 #[test]
 fn a_denial_outranks_an_approval_a_grant_and_full_autonomy() {
-    let sure = Ask { answered: true, rules: vec![granted("/notes/a.md")], ..Ask::write() };
+    let sure = Ask { answer: Answer::Yes, rules: vec![granted("/notes/a.md")], ..Ask::write() };
     sure.is(Decision::Allow, "approved");
     sure.clone().path("/other/a.md").is(Decision::Deny, "P11");
     sure.clone().policy(|agent| agent.can_write = false).is(Decision::Deny, "P16");
@@ -706,13 +774,19 @@ fn asks() -> impl Strategy<Value = Ask> {
     let paths = ["/notes/a.md", "/notes", "/other/a.md", "/notes/.env", ".."];
     let levels = [Autonomy::None, Autonomy::Low, Autonomy::Medium, Autonomy::High, Autonomy::Full];
     let spec = (select(&effects), select(&categories), select(&actions), any::<bool>());
-    let call = (select(&paths), any::<Option<bool>>(), any::<bool>(), any::<bool>(), select(&levels));
-    (spec, call).prop_map(|((effect, category, action, undoable), (path, seen, granted_before, answered, autonomy))| {
+    let call = (
+        select(&paths),
+        any::<Option<bool>>(),
+        any::<bool>(),
+        select(&[Answer::None, Answer::Edited, Answer::Yes][..]),
+        select(&levels),
+    );
+    (spec, call).prop_map(|((effect, category, action, undoable), (path, seen, granted_before, answer, autonomy))| {
         let spec = ToolSpec { undoable, ..tool("it", category, effect, action) };
         let seen = seen.map(|there| vec![(path, there)]);
         let before = || Rule { tool: "it".to_owned(), ..granted("/notes/x.md") };
         let rules = if granted_before { vec![before()] } else { Vec::new() };
-        let ask = Ask { seen, rules, answered, ..Ask::new(spec) };
+        let ask = Ask { seen, rules, answer, ..Ask::new(spec) };
         ask.path(path).policy(|agent| agent.autonomy = autonomy)
     })
 }
@@ -756,7 +830,7 @@ fn what_the_content_filter_blocks_is_denied_and_what_it_asks_about_asks_whatever
     Ask::write().policy(|agent| agent.content_filter = filter("block")).is(Decision::Deny, "content_filter");
     let asks = Ask::write().policy(|agent| agent.content_filter = filter("ask"));
     assert_eq!(asks.is(Decision::Ask, "content_filter").scopes, [GrantScope::Once]);
-    Ask { answered: true, ..asks }.is(Decision::Allow, "approved");
+    Ask { answer: Answer::Yes, ..asks }.is(Decision::Allow, "approved");
 }
 
 proptest! {
@@ -775,8 +849,8 @@ proptest! {
 
     #[test]
     fn a_yes_lifts_an_ask_and_never_a_denial(ask in asks()) {
-        let without = Ask { answered: false, rules: Vec::new(), ..ask.clone() }.verdict();
-        let with = Ask { answered: true, ..ask }.verdict();
+        let without = Ask { answer: Answer::None, rules: Vec::new(), ..ask.clone() }.verdict();
+        let with = Ask { answer: Answer::Yes, ..ask }.verdict();
         prop_assert_eq!(with.decision == Decision::Deny, without.decision == Decision::Deny);
         prop_assert_ne!(with.decision, Decision::Ask);
     }

@@ -90,7 +90,9 @@ fn t10_a_changed_definition_is_refused_without_a_question() {
 
 #[test]
 fn t11_a_run_that_is_over_executes_nothing() {
-    for mut ask in [Ask::write(), bare("send_heartbeat"), Ask { answered: true, ..Ask::write() }] {
+    for mut ask in
+        [Ask::write(), bare("send_heartbeat"), Ask { answer: adjutant_core::guard::judge::Answer::Yes, ..Ask::write() }]
+    {
         ask.life = Life::Over;
         assert_eq!((ask.verdict().decision, ask.verdict().rule.as_str()), (Decision::Deny, "run"));
     }

@@ -331,6 +331,7 @@ impl Player {
             ms: 0,
             labels: Labels::NONE,
             resources: Vec::new(),
+            decided: None,
         });
     }
 

@@ -155,6 +155,7 @@ fn call_ended() -> CallEnded {
             before: Some(Hash::of(b"before")),
             after: Some(Hash::of(b"after")),
         }],
+        decided: None,
     }
 }
 

@@ -48,7 +48,7 @@ pub struct AuditEntry {
     pub path: Option<String>,
     /// What the guard said of a call.
     pub verdict: Option<String>,
-    /// The rule that stopped a call.
+    /// The rule that decided about a call.
     pub rule: Option<String>,
     /// Whether it failed or was refused.
     pub is_error: bool,
@@ -144,7 +144,7 @@ fn said_of_run(row: &AuditRow, body: Option<&[u8]>) -> (String, Option<String>) 
         }
         Ok(Event::CallEnded(body)) => {
             let output = if body.is_error { format!(": {}", preview(&body.output.text())) } else { String::new() };
-            return (format!("{call}{output}"), body.rule);
+            return (format!("{call}{output}"), body.rule.or(body.decided.map(|decided| decided.rule)));
         }
         Ok(Event::ApprovalDecided(body)) => {
             let message = body.message.map(|message| format!(": {}", preview(&message))).unwrap_or_default();

@@ -171,6 +171,7 @@ impl Engine {
                 rules: done.rules.clone(),
                 marks: Vec::new(),
                 takings: Vec::new(),
+                under: None,
                 model_calls: Vec::new(),
                 doing: done.doing.clone(),
                 spends: Vec::new(),

@@ -152,6 +152,7 @@ impl Engine {
             audit: run_rows(&state, (1..).zip(&events).map(|(seq, event)| (seq, now, event))),
             marks: Vec::new(),
             takings: Vec::new(),
+            under: None,
             model_calls: Vec::new(),
             doing: plan.waited.then_some(Doing::StartWaiting(run)),
             spends: Vec::new(),

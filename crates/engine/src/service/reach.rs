@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use adjutant_core::guard::judge::{Caller, Decision, Definition, Life, Question, Verdict, is_shown, judge};
+use adjutant_core::guard::judge::{
+    Answer, Authority, Caller, Decision, Definition, Life, Question, Verdict, is_shown, judge,
+};
 use adjutant_core::guard::meta;
 use adjutant_core::guard::path::NotePath;
 use adjutant_core::guard::scope::{Action, Denied, Kind};
@@ -207,7 +209,8 @@ impl Engine {
             labels: Labels::NONE,
             caller: Caller { agent: agent.id, chat: self.env().id(), run: self.env().id(), now },
             rules: &agent.rules,
-            answered: false,
+            authority: Authority::Acts,
+            answer: Answer::None,
         });
         Can { verdict, tool: spec.map(|spec| spec.name().to_owned()) }
     }

@@ -2,12 +2,16 @@
 
 use std::sync::{Arc, Mutex};
 
+use adjutant_core::guard::judge::Decision as Word;
+use adjutant_core::id::ApprovalId;
 use adjutant_core::run::command::Decide;
 use adjutant_core::run::event::{Actor, Decision, Event, GrantScope};
 use adjutant_core::run::status::Status;
+use adjutant_engine::NewRule;
 use adjutant_engine::models::demo::sample_files;
 
 use super::Stage;
+use super::rules::deny;
 
 const WRITE: &str = r#"
 - when: { result: { contains: rejected } }
@@ -23,6 +27,19 @@ const WRITE: &str = r#"
   calls:
     - { name: write_file, arguments: { path: /a.md, content: new } }
 "#;
+
+fn no(approval: ApprovalId) -> Decide {
+    Decide {
+        approval,
+        decision: Decision::Reject,
+        scope: GrantScope::Once,
+        lasts: None,
+        by: Actor::Rule("test".to_owned()),
+        arguments: None,
+        message: None,
+        fingerprint: None,
+    }
+}
 
 #[tokio::test]
 async fn the_demo_asks_before_it_writes_and_writes_once_it_may() {
@@ -97,6 +114,50 @@ async fn an_edited_call_runs_with_the_edited_arguments_and_only_inside_the_scope
         assert_eq!(stage.exists("/b.md"), written, "{path}");
         assert_eq!(report.actions[0].is_error, !written, "{path}");
     }
+}
+
+#[tokio::test]
+async fn an_edit_answers_no_rule_that_asks_about_what_was_written_instead() {
+    let stage = Stage::new(&[("/a.md", "old")]);
+    let agent = stage.agent(WRITE).build().await.unwrap();
+    let about = NewRule { decision: Word::Ask, ..deny("write_file", "/secret") };
+    agent.engine().add_rule(agent.workspace(), agent.user(), about).await.unwrap();
+    let waiting = agent.run("write").await.unwrap();
+    let edited = Decide {
+        decision: Decision::Edit,
+        arguments: Some(r#"{"path":"/secret/b.md","content":"edited"}"#.to_owned()),
+        ..no(waiting.pending_approvals[0])
+    };
+    agent.engine().decide(agent.workspace(), edited).await.unwrap();
+    let again = agent.resume(waiting.id).await.unwrap();
+    assert_eq!((again.status, stage.exists("/secret/b.md")), (Status::WaitingApproval, false), "{again:#?}");
+    agent.decide(again.pending_approvals[0], Decision::Approve).await.unwrap();
+    assert_eq!(agent.resume(waiting.id).await.unwrap().status, Status::Completed);
+    assert_eq!(stage.read("/secret/b.md"), "edited");
+}
+
+#[tokio::test]
+async fn after_three_times_no_to_much_the_same_nobody_is_asked_again() {
+    let script = r#"
+- when: { turn: 6 }
+  text: "${last_result}"
+- when: { turn: 5 }
+  calls: [{ name: write_file, arguments: { path: /b.md, content: elsewhere } }]
+- calls: [{ name: write_file, arguments: { path: /a.md, content: "try ${turn}" } }]
+"#;
+    let stage = Stage::new(&[("/a.md", "old")]);
+    let agent = stage.agent(script).build().await.unwrap();
+    let mut report = agent.run("write").await.unwrap();
+    for asked in 1..=3 {
+        assert_eq!(report.status, Status::WaitingApproval, "{asked}");
+        agent.engine().decide(agent.workspace(), no(report.pending_approvals[0])).await.unwrap();
+        report = agent.resume(report.id).await.unwrap();
+    }
+    assert_eq!(report.actions[3].rule.as_deref(), Some("rejected_before"), "{report:#?}");
+    assert_eq!(report.status, Status::WaitingApproval, "another file is another question");
+    agent.decide(report.pending_approvals[0], Decision::Approve).await.unwrap();
+    assert_eq!(agent.resume(report.id).await.unwrap().status, Status::Completed);
+    assert_eq!((stage.read("/a.md"), stage.read("/b.md")), ("old".to_owned(), "elsewhere".to_owned()));
 }
 
 #[tokio::test]

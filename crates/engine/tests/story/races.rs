@@ -1,14 +1,22 @@
 //! Two that come at once: whoever is first decides, and the other is told.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use adjutant_core::guard::policy::AgentSpec;
-use adjutant_core::id::ApprovalId;
+use adjutant_core::guard::permit::Permit;
+use adjutant_core::guard::policy::{AgentSpec, Autonomy};
+use adjutant_core::guard::rule::Match;
+use adjutant_core::id::{ApprovalId, UserId, WorkspaceId};
 use adjutant_core::run::command::{Command, Decide, Refusal};
 use adjutant_core::run::event::{Actor, Decision, Event, GrantScope};
 use adjutant_core::run::status::Status;
-use adjutant_engine::{Agent, EngineError, RunReport};
+use adjutant_core::tool::{Effect, Level, Prepared, ToolDefinition, ToolOutcome, ToolSpec};
+use adjutant_engine::tools::{Tool, World};
+use adjutant_engine::{Agent, Engine, EngineError, NewRule, RunReport};
+use serde_json::Value;
 
+use super::rules::deny;
 use super::{Clock, Stage};
 
 const WRITE: &str = r#"
@@ -139,6 +147,58 @@ async fn a_right_that_is_taken_away_between_a_yes_and_its_call_stops_the_call() 
     let report = agent.resume(asked.id).await.unwrap();
     assert_eq!((report.actions[0].attempts, stage.read("/a.md")), (0, "old".to_owned()));
     assert_eq!(report.actions[0].rule.as_deref(), Some("P11"), "{report:#?}");
+}
+
+/// A tool that is forbidden while it looks at what it would do.
+struct Slow {
+    spec: ToolSpec,
+    house: OnceLock<(Engine, WorkspaceId, UserId)>,
+    ran: AtomicUsize,
+}
+
+#[async_trait::async_trait]
+impl Tool for Slow {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn prepare(&self, _: &Value, _: &World) -> Result<Prepared, ToolOutcome> {
+        let (engine, workspace, user) = self.house.get().unwrap();
+        let forbid = NewRule { when: Match::default(), ..deny("slow", "/") };
+        engine.add_rule(*workspace, *user, forbid).await.unwrap();
+        Ok(Prepared::default())
+    }
+
+    async fn run(&self, _: Permit, _: &World) -> ToolOutcome {
+        self.ran.fetch_add(1, Ordering::SeqCst);
+        ToolOutcome::output("it ran")
+    }
+}
+
+#[tokio::test]
+async fn what_is_forbidden_between_the_verdict_and_the_start_of_a_call_is_not_started() {
+    let definition = ToolDefinition {
+        name: "slow".to_owned(),
+        description: "Takes its time.".to_owned(),
+        schema: serde_json::json!({"type": "object", "properties": {}}),
+    };
+    let spec = ToolSpec { level: Level::Read, effect: Effect::Read, ..ToolSpec::undeclared(definition) };
+    let slow = Arc::new(Slow { spec, house: OnceLock::new(), ran: AtomicUsize::new(0) });
+    let script = r#"
+- when: { turn: 2 }
+  text: "${last_result}"
+- calls: [{ name: slow }]
+"#;
+    let stage = stage();
+    let full = |spec: &mut AgentSpec| {
+        (spec.autonomy, spec.can_access_integrations) = (Some(Autonomy::Full), Some(true));
+    };
+    let agent = stage.agent(script).tool(Arc::clone(&slow) as Arc<dyn Tool>).configure(full).build().await.unwrap();
+    assert!(slow.house.set((agent.engine().clone(), agent.workspace(), agent.user())).is_ok());
+    let report = agent.run("go").await.unwrap();
+    assert_eq!(slow.ran.load(Ordering::SeqCst), 0, "{report:#?}");
+    assert!(report.result.contains("A standing rule forbids it"), "{}", report.result);
+    assert_eq!((report.status, report.actions[0].attempts), (Status::Completed, 0));
 }
 
 #[tokio::test]

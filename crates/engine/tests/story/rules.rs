@@ -46,7 +46,7 @@ pub(super) async fn says_yes(
     agent.engine().decide(agent.workspace(), decide).await.map(drop)
 }
 
-fn deny(tool: &str, folder: &str) -> NewRule {
+pub(super) fn deny(tool: &str, folder: &str) -> NewRule {
     NewRule {
         agent: None,
         chat: None,

@@ -122,3 +122,21 @@ async fn a_yes_for_the_run_is_a_yes_to_the_host_and_to_no_other() {
     assert_eq!(report.status, Status::WaitingApproval, "another host asks: {report:#?}");
     assert_eq!(*seen.lock().unwrap(), ["POST /a HTTP/1.1", "POST /b HTTP/1.1"]);
 }
+
+#[tokio::test]
+async fn a_page_that_cannot_be_read_makes_the_run_untrusted_too() {
+    let script = r#"
+- when: { turn: 1 }
+  calls: [{ name: fetch_web_page, arguments: { url: "https://docs.example.org/" } }]
+- text: done
+"#;
+    let stage = Stage::new(&[]);
+    let (builder, _) = agent(&stage, script).await;
+    let builder = builder.configure(|spec: &mut AgentSpec| {
+        spec.allowed_hosts = serde_json::from_str(r#"{"hosts": ["docs.example.org"]}"#).unwrap();
+    });
+    let agent = builder.build().await.unwrap();
+    let report = agent.run("go").await.unwrap();
+    assert!(report.actions[0].is_error && report.actions[0].attempts > 0, "what answers is no TLS: {report:#?}");
+    assert!(agent.engine().run_state(agent.workspace(), report.id).await.unwrap().labels.untrusted);
+}

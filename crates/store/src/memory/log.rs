@@ -159,6 +159,7 @@ impl Commit {
         let written = {
             let mut state = lock(&shared.state);
             let taken = guard(&state, scope, &append)
+                .and_then(|()| state.hold_to(append.workspace, append.under.as_ref()))
                 .and_then(|()| spend_all(&state.purses, &append.spends).map_err(StoreError::Overspent))
                 .and_then(|purses| {
                     let rates = take_all(&state.rates, &append.takings).map_err(StoreError::UsedUp)?;

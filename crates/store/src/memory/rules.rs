@@ -3,9 +3,9 @@
 use adjutant_core::id::{AgentId, RuleId, WorkspaceId};
 use adjutant_core::time::Time;
 
-use super::Memory;
+use super::{Memory, State};
 use crate::StoreError;
-use crate::row::{AgentRow, PolicyNames, RuleRow, WorkspaceRow};
+use crate::row::{Policy, PolicyNames, RuleRow, Under};
 
 impl Memory {
     pub(crate) fn scheduled(&self, key: &str) -> Result<Option<u64>, StoreError> {
@@ -26,9 +26,7 @@ impl Memory {
         agent: AgentId,
         now: Time,
     ) -> Result<Vec<RuleRow>, StoreError> {
-        let wanted =
-            |row: &RuleRow| row.agent.is_none_or(|about| about == agent) && row.expires_at.is_none_or(|end| end > now);
-        Ok(self.rules(workspace)?.into_iter().filter(wanted).collect())
+        Ok(self.state().rules_for(workspace, agent, now).cloned().collect())
     }
 
     pub(crate) fn policy(
@@ -36,13 +34,28 @@ impl Memory {
         workspace: WorkspaceId,
         agent: AgentId,
         now: Time,
-    ) -> Result<Option<PolicyNames>, StoreError> {
-        let rules = self.rules_for(workspace, agent, now)?.iter().map(|row| row.id).collect();
-        let names = |(agent, tenant): (AgentRow, WorkspaceRow)| PolicyNames {
-            agent: agent.version,
-            workspace: tenant.version,
-            rules,
-        };
-        Ok(self.agent(workspace, agent)?.zip(self.workspace(workspace)?).map(names))
+    ) -> Result<Option<Policy>, StoreError> {
+        Ok(self.state().policy(workspace, agent, now))
+    }
+}
+
+impl State {
+    fn rules_for(&self, workspace: WorkspaceId, agent: AgentId, now: Time) -> impl Iterator<Item = &RuleRow> {
+        let about = move |row: &&RuleRow| row.workspace == workspace && row.agent.is_none_or(|about| about == agent);
+        self.rules.values().filter(about).filter(move |row| row.expires_at.is_none_or(|end| end > now))
+    }
+
+    fn policy(&self, workspace: WorkspaceId, agent: AgentId, now: Time) -> Option<Policy> {
+        let version = self.agents.get(&(workspace, agent))?.last()?.version;
+        let rules = self.rules_for(workspace, agent, now).map(|row| row.id).collect();
+        let names = PolicyNames { agent: version, workspace: self.workspaces.get(&workspace)?.version, rules };
+        // Nobody signs in here: whoever embeds it is who it belongs to.
+        Some(Policy { names, role: Some("admin".to_owned()) })
+    }
+
+    /// Refuses what was concluded from what no longer counts.
+    pub(super) fn hold_to(&self, workspace: WorkspaceId, under: Option<&Under>) -> Result<(), StoreError> {
+        let holds = |under: &Under| self.policy(workspace, under.agent, under.at).as_ref() == Some(&under.policy);
+        if under.is_none_or(holds) { Ok(()) } else { Err(StoreError::Stale { fenced: false }) }
     }
 }

@@ -1,6 +1,6 @@
 //! Tenants, and what counts in them.
 
-use adjutant_core::id::{RuleId, WorkspaceId};
+use adjutant_core::id::{AgentId, RuleId, UserId, WorkspaceId};
 use adjutant_core::time::Time;
 
 /// A tenant.
@@ -43,4 +43,26 @@ pub struct PolicyNames {
     pub workspace: u64,
     /// The rules that count.
     pub rules: Vec<RuleId>,
+}
+
+/// What counts for a run at a moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policy {
+    /// What its agent may do.
+    pub names: PolicyNames,
+    /// What whoever started it is in the workspace; none where they are nobody, or switched off.
+    pub role: Option<String>,
+}
+
+/// What an append was concluded from. If something else counts by now, nothing is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Under {
+    /// The agent.
+    pub agent: AgentId,
+    /// Whoever started the run.
+    pub person: UserId,
+    /// When that was read.
+    pub at: Time,
+    /// What counted.
+    pub policy: Policy,
 }

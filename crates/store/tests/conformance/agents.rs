@@ -10,16 +10,7 @@ use crate::fixture::*;
 use crate::world::World;
 
 fn agent(home: &Home, slug: &str, spec: &str) -> AgentRow {
-    AgentRow {
-        id: agent_id(),
-        workspace: home.workspace,
-        slug: slug.into(),
-        version: 0,
-        active: true,
-        spec: spec.into(),
-        saved_at: at(1),
-        owner: None,
-    }
+    AgentRow { id: agent_id(), spec: spec.into(), ..agent_row(home, slug) }
 }
 
 stories! {
@@ -124,7 +115,7 @@ stories! {
         let renamed = WorkspaceRow { name: "Away".into(), content_filter: "[1]".into(), version: 2, ..tenant };
         store.append(act(fourth, Doing::SaveWorkspace(Box::new(renamed.clone())))).await.unwrap();
         assert_eq!(store.workspace(home.workspace).await.unwrap(), Some(renamed));
-        assert_eq!(store.policy(home.workspace, row.id, at(1)).await.unwrap().unwrap().workspace, 2);
+        assert_eq!(store.policy(home.workspace, row.id, None, at(1)).await.unwrap().unwrap().names.workspace, 2);
         assert_eq!(store.notebook(home.workspace, more.id).await.unwrap(), Some(more));
         assert_eq!(store.rule(home.workspace, rule.id).await.unwrap(), None);
     }

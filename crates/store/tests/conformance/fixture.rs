@@ -60,6 +60,20 @@ pub(crate) struct Home {
     pub(crate) chat: ChatId,
 }
 
+/// The agent of a home, not saved yet.
+pub(crate) fn agent_row(home: &Home, slug: &str) -> AgentRow {
+    AgentRow {
+        id: home.agent,
+        workspace: home.workspace,
+        slug: slug.into(),
+        version: 0,
+        active: true,
+        spec: "{}".into(),
+        saved_at: at(1),
+        owner: None,
+    }
+}
+
 impl Home {
     pub(crate) async fn new(store: &Store) -> Self {
         let (workspace, agent) = (workspace_id(), agent_id());
@@ -228,6 +242,7 @@ pub(crate) fn add(workspace: WorkspaceId, stream: StreamId, expected: Head, text
         audit: vec![],
         marks: vec![],
         takings: vec![],
+        under: None,
         model_calls: vec![],
         doing: None,
         spends: vec![],

@@ -1,7 +1,7 @@
 //! Standing rules: kept until they are removed, found by agent and moment, written together with the decision that makes them.
 
 use adjutant_store::StoreError;
-use adjutant_store::row::{AgentRow, PolicyNames, RuleRow};
+use adjutant_store::row::{Append, PolicyNames, RuleRow, Under};
 
 use crate::fixture::*;
 use crate::world::World;
@@ -46,19 +46,13 @@ stories! {
     async fn a_policy_names_the_version_of_an_agent_and_the_rules_that_count_at_a_moment(world: &World) {
         let home = Home::new(&world.store).await;
         let store = &world.store;
-        let policy = |now| store.policy(home.workspace, home.agent, now);
+        let policy = async |now| {
+            let policy = store.policy(home.workspace, home.agent, None, now).await;
+            policy.map(|policy| policy.map(|policy| policy.names))
+        };
         let names = |agent, rules| Some(PolicyNames { agent, workspace: 1, rules });
         assert_eq!(policy(at(1)).await.unwrap(), None, "no such agent");
-        let agent = AgentRow {
-            id: home.agent,
-            workspace: home.workspace,
-            slug: "guide".into(),
-            version: 0,
-            active: true,
-            spec: "{}".into(),
-            saved_at: at(1),
-            owner: None,
-        };
+        let agent = agent_row(&home, "guide");
         save_agent(store, &agent, 0).await.unwrap();
         assert_eq!(policy(at(1)).await.unwrap(), names(1, vec![]));
         let all = rule(&home);
@@ -73,7 +67,7 @@ stories! {
         remove_rule(store, home.workspace, all.id).await.unwrap();
         assert_eq!(policy(at(49)).await.unwrap(), names(2, vec![mine.id]));
         let elsewhere = Home::new(store).await;
-        assert_eq!(store.policy(elsewhere.workspace, home.agent, at(1)).await.unwrap(), None, "another tenant's agent");
+        assert_eq!(store.policy(elsewhere.workspace, home.agent, None, at(1)).await.unwrap(), None, "another tenant's agent");
     }
 
     async fn a_rule_is_written_with_the_append_that_makes_it_or_not_at_all(world: &World) {
@@ -89,5 +83,41 @@ stories! {
         stale.rules = vec![rule(&home)];
         assert!(is_stale(&world.store.append(stale).await));
         assert_eq!(world.store.rules(home.workspace).await.unwrap(), [row], "the loser of a race leaves nothing");
+    }
+
+    async fn an_append_concluded_from_what_no_longer_counts_is_stale_and_one_that_still_counts_is_not(world: &World) {
+        let (home, store) = (Home::new(&world.store).await, &world.store);
+        let agent = agent_row(&home, "guide");
+        save_agent(store, &agent, 0).await.unwrap();
+        let mut run = home.started(store).await;
+        let person = user_id();
+        let read = async || {
+            let policy = store.policy(home.workspace, home.agent, Some(person), at(1)).await.unwrap().unwrap();
+            Some(Under { agent: home.agent, person, at: at(1), policy })
+        };
+        let first = read().await;
+        run.head = store.append(Append { under: first.clone(), ..run.say(&["counts"]) }).await.unwrap();
+        let added = rule(&home);
+        add_rule(store, &added).await.unwrap();
+        assert!(is_stale(&store.append(Append { under: first, ..run.say(&["a rule came"]) }).await));
+        let second = read().await;
+        run.head = store.append(Append { under: second.clone(), ..run.say(&["counts"]) }).await.unwrap();
+        remove_rule(store, home.workspace, added.id).await.unwrap();
+        assert!(is_stale(&store.append(Append { under: second, ..run.say(&["a rule went"]) }).await));
+        let third = read().await;
+        save_agent(store, &agent, 1).await.unwrap();
+        assert!(is_stale(&store.append(Append { under: third, ..run.say(&["another version"]) }).await));
+        let mut fourth = read().await;
+        run.head = store.append(Append { under: fourth.clone(), ..run.say(&["counts"]) }).await.unwrap();
+        if let Some(under) = &mut fourth {
+            under.policy.role = Some("owner".to_owned());
+        }
+        assert!(is_stale(&store.append(Append { under: fourth, ..run.say(&["another role"]) }).await));
+        let mut fifth = read().await;
+        if let Some(under) = &mut fifth {
+            under.agent = agent_id();
+        }
+        assert!(is_stale(&store.append(Append { under: fifth, ..run.say(&["no such agent"]) }).await));
+        assert_eq!(run.texts(store).await.len(), 4, "what was refused left nothing");
     }
 }

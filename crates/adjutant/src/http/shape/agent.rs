@@ -173,6 +173,8 @@ pub(in crate::http) struct AgentBody {
     can_access_integrations: Option<bool>,
     permission_level: Option<PermissionLevel>,
     categories: Option<Vec<ToolCategory>>,
+    /// A bundle of flags, level and categories, written out at save; what is named beside it counts instead.
+    preset: Option<Preset>,
     tools: Option<Vec<String>>,
     toolsets: Option<Vec<String>>,
     denied_tools: Option<Vec<String>>,
@@ -192,6 +194,15 @@ pub(in crate::http) struct AgentBody {
     budget: Option<AgentBudget>,
     is_active: Option<bool>,
     metadata: Option<BTreeMap<String, String>>,
+}
+
+/// A bundle of grants.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Preset {
+    ReadOnly,
+    Standard,
+    Full,
 }
 
 /// A model, or several in order.

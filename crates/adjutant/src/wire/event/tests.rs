@@ -229,6 +229,7 @@ fn calling() -> Vec<Event> {
         ms: 4,
         labels: Labels::NONE,
         resources: Vec::new(),
+        decided: None,
     };
     let (output, rule) = (Content::from("Refused."), Some("P11".to_owned()));
     let refused = CallEnded { output, is_error: true, allowed: false, rule, ms: 0, ..ended.clone() };

@@ -1,5 +1,7 @@
 //! Agents over HTTP: from templates, asked beforehand, changed by version.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::client::Server;
@@ -200,4 +202,18 @@ fn when_somebody_leaves_their_agents_stop_until_an_admin_gives_them_to_somebody(
     assert_eq!(back["owner_id"], to_lee["owner"]);
     let nobody = server.house.adjutant(&["agents", "transfer", "kims", "--to", "kim"]);
     assert!(nobody.code != Some(0) && nobody.err.contains("no member"), "{nobody}");
+}
+
+#[test]
+fn a_tool_that_the_operator_switched_off_does_not_exist_for_any_agent() {
+    let house = House::new();
+    house.configure("[tools]\nenabled = [\"files\", \"web\"]\nnetwork = false\n");
+    let server = Server::start(house);
+    let owner = server.owner();
+    let tools = owner.get("/api/v1/tools").expect(200);
+    let sets: BTreeSet<_> = tools["data"].as_array().unwrap().iter().map(|tool| text(&tool["toolset"])).collect();
+    assert_eq!(sets, BTreeSet::from(["files".to_owned()]), "web is off with the network, kv was not named");
+    let asked = json!({"tool": "kv_get", "arguments": {"key": "a"}});
+    let can = owner.post("/api/v1/agents/guide/can", asked).expect(200);
+    assert_eq!((&can["verdict"], &can["rule"]), (&json!("deny"), &json!("tool")), "{can}");
 }

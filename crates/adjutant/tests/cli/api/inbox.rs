@@ -74,3 +74,26 @@ fn a_yes_for_always_takes_somebody_who_rules_the_agent() {
     assert_eq!(owner.get("/api/v1/rules").expect(200)["data"], json!([]));
     yes("chat").expect(200);
 }
+
+#[test]
+fn a_run_does_no_more_than_whoever_started_it_may_do_by_then() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    for (name, change) in [("kim", Some("read")), ("lee", None)] {
+        let person = server.person(name, "home", "write");
+        let run = person.post("/api/v1/runs?wait=60", json!({"agent_id": "guide", "input": "tidy the welcome notes"}));
+        let run = run.expect(200);
+        let member = format!("/api/v1/workspaces/home/members/{name}");
+        match change {
+            Some(role) => drop(owner.put(&member, json!({"role": role})).expect(200)),
+            None => assert_eq!(owner.delete(&member).status, 204),
+        }
+        let decision = format!("/api/v1/approvals/{}/decision", text(&run["pending_approvals"][0]));
+        owner.post(&decision, json!({"decision": "approve"})).expect(200);
+        let ended = owner.get(&format!("/api/v1/runs/{}?wait=60", text(&run["id"]))).expect(200);
+        let actions = ended["actions"].as_array().unwrap();
+        let written = actions.iter().find(|action| action["tool_name"] == "write_file").unwrap();
+        assert_eq!((&written["rule"], &written["attempts"]), (&json!("role"), &json!(0)), "{name}: {written}");
+        assert!(std::fs::read_to_string(server.house.note("todo.md")).unwrap().contains("mlik"), "{name}");
+    }
+}

@@ -12,7 +12,8 @@ use crate::guard::arguments;
 use crate::guard::filter::Filter;
 use crate::guard::host::Url;
 use crate::guard::judge::{
-    Caller, Decision, Definition, Life, Outside, Place, Question, Verdict, judge, over_limit, touches,
+    Answer, Authority, Caller, Decision, Definition, Life, Outside, Place, Question, Verdict, judge, over_limit,
+    touches,
 };
 use crate::guard::meta;
 use crate::guard::path::NotePath;
@@ -230,7 +231,8 @@ impl Stage {
             labels: world::labels(&context.labels),
             caller: nobody(),
             rules: &Rules::default(),
-            answered: false,
+            authority: Authority::Acts,
+            answer: Answer::None,
         });
         match spec {
             Some(spec) if verdict.decision != Decision::Deny => {

@@ -2,6 +2,7 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
+mod asks;
 mod checks;
 mod limit;
 mod paths;
@@ -10,6 +11,7 @@ mod verdict;
 use serde::Serialize;
 use serde_json::Value;
 
+use asks::{asks, by_autonomy, flow, without_entry, without_rule};
 pub use checks::Outside;
 pub use limit::{Place, over_limit};
 pub use paths::touches;
@@ -18,13 +20,13 @@ pub use verdict::{Decision, Verdict};
 use crate::canonical;
 use crate::content::Hash;
 use crate::guard::filter::{Filter, FilterPoint, Filtered};
-use crate::guard::policy::{AgentConfig, Autonomy, Flow};
+use crate::guard::policy::{AgentConfig, Autonomy};
 use crate::guard::rule::{Asked, Rule, Rules};
 use crate::guard::scope::{Action, Scope};
 use crate::guard::{meta, plane};
 use crate::id::{AgentId, ChatId, RunId};
 use crate::label::Labels;
-use crate::run::event::{Effects, GrantScope, Risk};
+use crate::run::event::{Effects, Risk};
 use crate::time::Time;
 use crate::tool::{Category, Effect, Prepared, Target, ToolSpec};
 
@@ -63,8 +65,32 @@ pub struct Question<'a> {
     pub caller: Caller,
     /// The standing rules of the workspace.
     pub rules: &'a Rules,
-    /// Whether a person approved this very call.
-    pub answered: bool,
+    /// What whoever started the run may do in its workspace.
+    pub authority: Authority,
+    /// What a person has said to this very call.
+    pub answer: Answer,
+}
+
+/// What whoever started a run may do in its workspace now. No run does more, whatever its agent was granted (rule G6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Authority {
+    /// All that agents do.
+    Acts,
+    /// Only read.
+    Reads,
+    /// Nothing: they are no member any more, or switched off.
+    Gone,
+}
+
+/// What a person has said to a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// Nothing yet.
+    None,
+    /// Other arguments: they answer what asks whatever the arguments are, and nothing that depends on them.
+    Edited,
+    /// Yes to what was shown.
+    Yes,
 }
 
 /// Whether a run may still act.
@@ -109,6 +135,9 @@ pub fn judge(question: &Question<'_>) -> Verdict {
         Ok(arguments) => arguments,
         Err(problem) => return Verdict::deny("arguments", problem, None),
     };
+    if let Some(denied) = beyond_authority(question.authority, spec) {
+        return denied;
+    }
     let always = plane::is_always_allowed(spec.name());
     if let Some(denied) = out_of_reach(question, spec).filter(|_| !always) {
         return denied;
@@ -118,11 +147,13 @@ pub fn judge(question: &Question<'_>) -> Verdict {
         return denied;
     }
     if question.effects == Effects::Dry && spec.effect != Effect::Read {
-        return Verdict::deny("dry_run", "This run only reads: nothing is changed.", None);
+        let grant = Some("start the run without `dry_run`".to_owned());
+        return Verdict::deny("dry_run", "This run only reads: nothing is changed.", grant);
     }
     let filtered = filtered(question.filter, spec, arguments);
     if let Some(entry) = filtered.blocked {
-        return Verdict::deny("content_filter", format!("Entry {entry} of the content filter forbids it."), None);
+        let reason = format!("Entry {entry} of the content filter forbids it.");
+        return Verdict::deny("content_filter", reason, Some(without_entry(entry)));
     }
     let touched = paths::seen(question, spec, arguments);
     let Caller { agent: id, chat, run, now } = question.caller;
@@ -130,17 +161,21 @@ pub fn judge(question: &Question<'_>) -> Verdict {
         Asked { agent: id, chat: Some(chat), run: Some(run), tool: spec.name(), arguments, touches: &touched, now };
     let rule = question.rules.strongest(&asked);
     if let Some(rule) = rule.filter(|rule| rule.decision == Decision::Deny) {
-        return Verdict::deny(&named(rule), format!("A standing rule forbids it: {}.", rule.in_words()), None);
+        let reason = format!("A standing rule forbids it: {}.", rule.in_words());
+        return Verdict::deny(&named(rule), reason, Some(without_rule(rule)));
     }
     let flow = flow(question, spec);
     if let Some(denied) = flow.as_ref().filter(|flow| flow.decision == Decision::Deny) {
         return denied.clone();
     }
-    if question.answered {
+    if question.answer == Answer::Yes {
         return Verdict::allow("approved", "A person approved this call.");
     }
     if let Some(asks) = asks(question, spec, rule, &filtered).or(flow) {
         return asks;
+    }
+    if question.answer == Answer::Edited {
+        return Verdict::allow("approved", "A person wrote these arguments.");
     }
     if always {
         return Verdict::allow("always_allowed", "It has no effect outside the agent's own state.");
@@ -155,16 +190,15 @@ pub fn judge(question: &Question<'_>) -> Verdict {
     }
 }
 
-/// What a person has to answer whatever the autonomy: the agent's list, a standing rule, the content filter (check 8).
-fn asks(question: &Question<'_>, spec: &ToolSpec, rule: Option<&Rule>, filtered: &Filtered<'_>) -> Option<Verdict> {
-    let ask = |name: &str, reason: String| Some(Verdict::ask(name, reason, &[GrantScope::Once]));
-    if question.agent.requires_approval.contains(spec.name()) {
-        return ask("requires_approval", format!("`{}` always asks.", spec.name()));
-    }
-    if let Some(rule) = rule.filter(|rule| rule.decision == Decision::Ask) {
-        return ask(&named(rule), format!("A standing rule asks: {}.", rule.in_words()));
-    }
-    filtered.asks.and_then(|entry| ask("content_filter", format!("Entry {entry} of the content filter asks.")))
+/// What is more than whoever started the run may do themselves.
+fn beyond_authority(authority: Authority, spec: &ToolSpec) -> Option<Verdict> {
+    let (reason, grant) = match authority {
+        Authority::Acts => return None,
+        Authority::Reads if spec.effect == Effect::Read => return None,
+        Authority::Reads => ("Whoever started this run may only read in this workspace.", "the role write"),
+        Authority::Gone => ("Whoever started this run is no member of this workspace any more.", "a membership"),
+    };
+    Some(Verdict::deny("role", reason, Some(format!("{grant} for whoever started the run"))))
 }
 
 /// A grant that the tool needs and the agent lacks: flag, level, category, notebook (checks 3 to 5).
@@ -217,23 +251,6 @@ fn filtered(filter: &Filter, spec: &ToolSpec, arguments: &Value) -> Filtered<'st
 
 fn named(rule: &Rule) -> String {
     format!("rule {}", rule.id)
-}
-
-/// What the run has seen decides what may leave it (check 9): private and untrusted content together make every way out ask,
-/// and what an untrusted run wants to remember asks too. Autonomy and standing rules do not lift it (rule I1, guard T9).
-fn flow(question: &Question<'_>, spec: &ToolSpec) -> Option<Verdict> {
-    let Labels { private, untrusted } = question.labels;
-    let remembers = spec.category == Category::Memory && spec.effect != Effect::Read && untrusted;
-    let leaves = spec.egress && private && untrusted;
-    let reason = match (leaves, remembers) {
-        (true, _) => "The run has read private data and content that no member wrote: nothing leaves without a person.",
-        (false, true) => "The run has read content that no member wrote: what it wants to remember needs a person.",
-        (false, false) => return None,
-    };
-    Some(match question.agent.flow {
-        Flow::Ask => Verdict::ask("flow", reason, &[GrantScope::Once]),
-        Flow::Deny => Verdict::deny("flow", reason, Some("flow: ask".to_owned())),
-    })
 }
 
 /// The tool, if the run may act and the agent has it (check 1).
@@ -315,44 +332,6 @@ fn missing_flag(agent: &AgentConfig, spec: &ToolSpec) -> Option<&'static str> {
         Category::Memory => (true, ""),
     };
     (!held).then_some(flag)
-}
-
-/// What the call does, now that it is known what is there: writing what is not there is creating it.
-fn effect_of(question: &Question<'_>, spec: &ToolSpec) -> Effect {
-    let creates = question
-        .prepared
-        .is_some_and(|prepared| !prepared.target.is_empty() && prepared.target.0.values().all(Option::is_none));
-    if spec.effect == Effect::Write && creates { Effect::Create } else { spec.effect }
-}
-
-fn by_autonomy(question: &Question<'_>, spec: &ToolSpec) -> Verdict {
-    let effect = effect_of(question, spec);
-    // A run may be kept shorter than its agent, never longer.
-    let autonomy = question.autonomy.map_or(question.agent.autonomy, |own| own.min(question.agent.autonomy));
-    let free = match autonomy {
-        Autonomy::None => false,
-        Autonomy::Low => effect == Effect::Read,
-        Autonomy::Medium => match effect {
-            Effect::Read | Effect::Create => true,
-            Effect::Write => spec.undoable,
-            Effect::Delete | Effect::Execute | Effect::Send => false,
-        },
-        Autonomy::High => effect == Effect::Read || spec.undoable,
-        Autonomy::Full => true,
-    };
-    if free {
-        return Verdict::allow("autonomy", "The agent may do this without asking.");
-    }
-    let doing = match effect {
-        Effect::Read => "reading",
-        Effect::Create => "creating",
-        Effect::Write => "writing",
-        Effect::Delete => "deleting",
-        Effect::Execute => "running code",
-        Effect::Send => "sending",
-    };
-    let reason = format!("At this agent's autonomy, {doing} asks.");
-    Verdict::ask("autonomy", reason, &GrantScope::ALL)
 }
 
 /// How much harm a call can do.

@@ -70,12 +70,12 @@ impl Verdict {
 
     /// A question for a person, who may answer it in these scopes.
     #[must_use]
-    pub fn ask(rule: &str, reason: impl Into<String>, scopes: &[GrantScope]) -> Self {
+    pub fn ask(rule: &str, reason: impl Into<String>, smallest_grant: Option<String>, scopes: &[GrantScope]) -> Self {
         Self {
             decision: Decision::Ask,
             rule: rule.to_owned(),
             reason: reason.into(),
-            smallest_grant: None,
+            smallest_grant,
             scopes: scopes.to_vec(),
         }
     }

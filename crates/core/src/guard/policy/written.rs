@@ -40,6 +40,8 @@ pub struct AgentSpec {
     pub temperature: Option<f64>,
     /// Its instructions.
     pub system_prompt: Option<String>,
+    /// A bundle of grants that is written out at save; what is named beside it counts instead.
+    pub preset: Option<Preset>,
     /// What it may touch; nothing when omitted.
     pub scope: Option<ScopeSpec>,
     /// Whether it may read files.
@@ -95,6 +97,50 @@ pub struct AgentSpec {
     pub metadata: Option<BTreeMap<String, String>>,
 }
 
+/// A bundle of flags, level and categories. It is a way to write them, and is not kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Preset {
+    /// Reads files and remembers.
+    ReadOnly,
+    /// Changes files, too, and deletes none.
+    Standard,
+    /// Everything there is.
+    Full,
+}
+
+impl Preset {
+    const fn level(self) -> Level {
+        match self {
+            Self::ReadOnly => Level::Read,
+            Self::Standard => Level::Write,
+            Self::Full => Level::Admin,
+        }
+    }
+
+    fn categories(self) -> BTreeSet<Category> {
+        match self {
+            Self::ReadOnly => [Category::FileRead, Category::Memory].into(),
+            Self::Standard => [Category::FileRead, Category::FileWrite, Category::Memory].into(),
+            Self::Full => ALL_CATEGORIES.into(),
+        }
+    }
+
+    /// Writes itself out into what is left open.
+    fn write_out(self, spec: &mut AgentSpec) {
+        let changes = self != Self::ReadOnly;
+        let all = self == Self::Full;
+        spec.can_read.get_or_insert(true);
+        spec.can_write.get_or_insert(changes);
+        spec.can_create.get_or_insert(changes);
+        spec.can_delete.get_or_insert(all);
+        spec.can_execute_code.get_or_insert(all);
+        spec.can_access_integrations.get_or_insert(all);
+        spec.permission_level.get_or_insert(self.level());
+        spec.categories.get_or_insert_with(|| self.categories());
+    }
+}
+
 /// Something about an agent that cannot be saved.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {detail}")]
@@ -110,8 +156,11 @@ impl AgentSpec {
     ///
     /// # Errors
     /// Everything that is wrong, not only the first thing.
-    pub fn complete(self) -> Result<AgentConfig, Vec<AgentProblem>> {
+    pub fn complete(mut self) -> Result<AgentConfig, Vec<AgentProblem>> {
         let mut problems = Problems::default();
+        if let Some(preset) = self.preset.take() {
+            preset.write_out(&mut self);
+        }
         let limits = Limits::of(&self);
         let slug = self.slug.unwrap_or_else(|| slug_of(&self.name));
         problems.names(&self.name, &slug);

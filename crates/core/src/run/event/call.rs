@@ -87,6 +87,20 @@ pub struct CallEnded {
     /// What it created, changed or deleted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<Resource>,
+    /// The decision it ran or was refused under; none for a call that was never judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided: Option<Decided>,
+}
+
+/// What the guard last decided about a call, so that its one line in the audit tells it whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decided {
+    /// The deciding rule.
+    pub rule: String,
+    /// The hash of the policy.
+    pub policy: Hash,
+    /// The hash of the arguments, as they were written.
+    pub arguments: Hash,
 }
 
 /// A started call may or may not have happened.

@@ -1,7 +1,7 @@
 //! One inbox item of a run, as its events tell it.
 
 use crate::id::CallId;
-use crate::run::event::{ApprovalAsked, ApprovalDecided, ApprovalKind, CallInDoubt, InDoubtResolved};
+use crate::run::event::{ApprovalAsked, ApprovalDecided, ApprovalKind, CallInDoubt, Decision, InDoubtResolved};
 use crate::time::Time;
 
 /// An inbox item of the run.
@@ -24,6 +24,17 @@ pub struct Approval {
 }
 
 impl Approval {
+    /// Whether a person said no to a call much like this one: the same tool on the same paths, or, where it touches none, at
+    /// the same hosts. Other small changes do not make it another.
+    #[must_use]
+    pub fn refuses_like(&self, asked: &ApprovalAsked) -> bool {
+        let Some(mine) = &self.asked else { return false };
+        let no = matches!(&self.decided, Some((decided, _)) if decided.decision == Decision::Reject);
+        let paths = |asked: &ApprovalAsked| asked.target.0.keys().cloned().collect::<Vec<_>>();
+        let hosts = |asked: &ApprovalAsked| asked.place.as_ref().map(|place| place.hosts.clone()).unwrap_or_default();
+        no && mine.tool == asked.tool && paths(mine) == paths(asked) && hosts(mine) == hosts(asked)
+    }
+
     /// The item that asks whether a call may run.
     pub(super) fn call(asked: &ApprovalAsked, at: Time) -> Self {
         Self {

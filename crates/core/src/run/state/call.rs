@@ -1,9 +1,9 @@
 //! One tool call of a run, as its events tell it.
 
 use crate::content::{Content, Hash};
-use crate::guard::judge::{Decision, Verdict};
+use crate::guard::judge::{Answer, Decision, Verdict};
 use crate::id::{ApprovalId, CallId};
-use crate::run::event::{CallEnded, CallStarted, DoubtOutcome, InDoubtResolved};
+use crate::run::event::{CallEnded, CallStarted, Decided, DoubtOutcome, InDoubtResolved};
 use crate::time::Time;
 use crate::tool::{Prepared, Recovery, Target, Touch};
 
@@ -45,15 +45,19 @@ pub struct Judged {
     pub prepared: Option<Prepared>,
     /// The paths it reads or changes.
     pub touches: Vec<Touch>,
+    /// The hash of the policy it was judged under.
+    pub policy: Hash,
     /// The event that said so.
     pub seq: u64,
 }
 
-/// A person's yes.
+/// What a person said to a call that is to run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answered {
-    /// What the person saw; none after an edit, which nobody has seen yet.
-    pub seen: Option<Seen>,
+pub enum Answered {
+    /// They wrote the arguments; what these do, nobody has seen yet.
+    Edited,
+    /// Yes, to what they saw; nothing is known of that for a call that is taken up again.
+    Yes(Option<Seen>),
 }
 
 /// What a person's yes is bound to.
@@ -122,6 +126,33 @@ impl Call {
     #[must_use]
     pub fn is_in_doubt(&self) -> bool {
         self.ended.is_none() && self.doubt.as_ref().is_some_and(|doubt| doubt.resolved.is_none())
+    }
+
+    /// What a person said to it, as the guard is told.
+    #[must_use]
+    pub const fn answer(&self) -> Answer {
+        match self.answered {
+            None => Answer::None,
+            Some(Answered::Edited) => Answer::Edited,
+            Some(Answered::Yes(_)) => Answer::Yes,
+        }
+    }
+
+    /// What a person saw when they said yes.
+    #[must_use]
+    pub const fn seen(&self) -> Option<&Seen> {
+        match &self.answered {
+            Some(Answered::Yes(seen)) => seen.as_ref(),
+            Some(Answered::Edited) | None => None,
+        }
+    }
+
+    /// The decision that its end is recorded with.
+    #[must_use]
+    pub fn decided(&self) -> Option<Decided> {
+        let judged = self.judged.as_ref()?;
+        let (rule, arguments) = (judged.verdict.rule.clone(), self.arguments.hash());
+        Some(Decided { rule, policy: judged.policy, arguments })
     }
 
     /// What the guard last decided.

@@ -175,7 +175,7 @@ impl State {
             return Err("a call is judged before it is started");
         }
         let (verdict, prepared, touches) = (body.verdict.clone(), body.prepared.clone(), body.touches.clone());
-        call.judged = Some(Judged { verdict, prepared, touches, seq });
+        call.judged = Some(Judged { verdict, prepared, touches, policy: body.policy, seq });
         Ok(())
     }
 
@@ -217,18 +217,16 @@ impl State {
             // The guard looks once more, under the policy of the day.
             Decision::Approve => {
                 call.judged = None;
-                call.answered = Some(Answered {
-                    seen: Some(Seen {
-                        target: asked.target.clone(),
-                        intended: asked.intended.clone(),
-                        fingerprint: Some(asked.fingerprint),
-                    }),
-                });
+                call.answered = Some(Answered::Yes(Some(Seen {
+                    target: asked.target.clone(),
+                    intended: asked.intended.clone(),
+                    fingerprint: Some(asked.fingerprint),
+                })));
             }
             Decision::Edit => {
                 call.arguments = body.arguments.clone().unwrap_or_default();
                 call.judged = None;
-                call.answered = Some(Answered { seen: None });
+                call.answered = Some(Answered::Edited);
             }
             Decision::Respond | Decision::Reject | Decision::Stop => {}
         }
@@ -313,7 +311,7 @@ impl State {
             // It is run again like a call that was approved: judged once more, and on the target of its first start.
             DoubtOutcome::Run => {
                 call.judged = None;
-                call.answered = Some(Answered { seen });
+                call.answered = Some(Answered::Yes(seen));
             }
             DoubtOutcome::Happened | DoubtOutcome::Abandon => {}
         }
