@@ -88,6 +88,9 @@ pub const MESSAGES_WAITING: u32 = 16;
 pub const IMPORTED_RUNS: usize = 100;
 /// Runs one node drives at the same time.
 pub const RUNS_PER_NODE: usize = 256;
+/// Runs of one workspace that a node drives for each place that it leaves free: however slow they are, whoever comes next from
+/// another workspace finds a place.
+pub const PLACES_PER_FREE: u32 = 7;
 /// How long a yes lasts at the most that a person gives for longer than one call.
 pub const LASTING_YES: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// How short it may be asked to last: less could be over before it is used.

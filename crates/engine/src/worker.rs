@@ -20,6 +20,8 @@ use crate::{feed, live};
 
 /// Behind every wake-up there is a look at the clock: a lost notice costs this long at the most.
 const POLL: Duration = Duration::from_secs(5);
+/// Wait when what is due is not for this node to take now.
+const CROWDED: Duration = Duration::from_millis(50);
 /// Wait after the store did not answer.
 const STORE_PAUSE: Duration = Duration::from_secs(1);
 
@@ -116,7 +118,7 @@ async fn work(engine: Engine, mut stopped: watch::Receiver<bool>) {
             biased;
             _ = stopped.changed() => {}
             Some(_) = drivers.join_next() => {}
-            () = freed.notified(), if free == 0 => {}
+            () = freed.notified() => {}
             () = due(&mut changes) => {}
             // Another node may have kept a message, and be gone.
             () = tokio::time::sleep(pause) => engine.waiting().store(true, Ordering::SeqCst),
@@ -179,6 +181,8 @@ async fn due(changes: &mut tokio::sync::broadcast::Receiver<Change>) {
 
 async fn idle_for(engine: &Engine) -> Duration {
     match engine.store().next_due().await {
+        // It is due, and this node takes no more of its workspace: a place that is freed wakes the loop.
+        Ok(Some(at)) if at <= engine.env().now() => CROWDED,
         Ok(Some(at)) => at.since(engine.env().now()).clamp(Duration::from_millis(1), POLL),
         Ok(None) | Err(_) => POLL,
     }

@@ -1,8 +1,8 @@
 //! Who drives which run: nodes with leases, claims with epochs, and when the next run is due. A lease is a node's, so that
 //! renewing it costs one row. Every run that has an owner has a living node, or one whose row is still here.
 
-use adjutant_core::id::{NodeId, RunId};
-use adjutant_core::limits::LEASE;
+use adjutant_core::id::{NodeId, RunId, WorkspaceId};
+use adjutant_core::limits::{LEASE, PLACES_PER_FREE};
 use adjutant_core::time::Time;
 
 use crate::db::{Dialect, Tx};
@@ -23,40 +23,59 @@ fn lease() -> u64 {
 }
 
 const CLAIM_SQLITE: &str = "UPDATE runs SET owner = $1, epoch = epoch + 1 WHERE id IN (\
-     SELECT id FROM runs WHERE owner IS NULL AND due <= $2 ORDER BY due, id LIMIT $3) \
+     SELECT id FROM runs WHERE workspace = $4 AND owner IS NULL AND due <= $2 ORDER BY due, id LIMIT $3) \
      RETURNING id, workspace, epoch, due";
 /// Picked first and once: inside a condition the planner could pick, and lock, more than the limit.
-const CLAIM_POSTGRES: &str = "WITH picked AS MATERIALIZED (\
-     SELECT id FROM runs WHERE owner IS NULL AND due <= $2 ORDER BY due, id LIMIT $3 FOR UPDATE SKIP LOCKED) \
+const CLAIM_POSTGRES: &str = "WITH picked AS MATERIALIZED (SELECT id FROM runs WHERE workspace = $4 AND owner IS NULL \
+     AND due <= $2 ORDER BY due, id LIMIT $3 FOR UPDATE SKIP LOCKED) \
      UPDATE runs SET owner = $1, epoch = epoch + 1 FROM picked WHERE runs.id = picked.id \
      RETURNING runs.id, runs.workspace, runs.epoch, runs.due";
+/// Goes from one workspace to the next by the index, past all the runs between: one that has a hundred thousand parked ones
+/// costs as much as one that has a single one.
+const WAITING: &str = "WITH RECURSIVE tenants (workspace) AS (\
+     SELECT min(workspace) FROM runs WHERE owner IS NULL AND due IS NOT NULL \
+     UNION ALL SELECT (SELECT min(runs.workspace) FROM runs WHERE runs.owner IS NULL AND runs.due IS NOT NULL \
+     AND runs.workspace > tenants.workspace) FROM tenants WHERE tenants.workspace IS NOT NULL) \
+     SELECT workspace, (SELECT count(*) FROM runs WHERE runs.owner = $1 AND runs.workspace = tenants.workspace) \
+     FROM tenants WHERE workspace IS NOT NULL AND EXISTS (\
+     SELECT 1 FROM runs WHERE runs.workspace = tenants.workspace AND runs.owner IS NULL AND runs.due <= $2)";
 const GIVE_BACK: &str = "UPDATE runs SET owner = NULL WHERE owner = $1";
 
 impl Store {
-    /// Takes up to `limit` runs that are due and that nobody alive owns, oldest due first. The node must have joined.
+    /// Fills up to `free` places with runs that are due and that nobody alive owns: the workspaces share the places, and of
+    /// each the oldest due comes first. Some places stay free for those that have none yet. The node must have joined.
     ///
     /// # Errors
     /// [`StoreError::Stale`] (fenced) when the node itself is not alive: renew, or join again.
-    pub async fn claim(&self, node: NodeId, now: Time, limit: u32) -> Result<Vec<Claim>, StoreError> {
-        let sql = sql!(self, memory => memory.claim(node, now, limit));
+    pub async fn claim(&self, node: NodeId, now: Time, free: u32) -> Result<Vec<Claim>, StoreError> {
+        let sql = sql!(self, memory => memory.claim(node, now, free));
         // Most polls find nothing; they must not stand in the way of the writer.
-        if limit == 0 || self.next_due().await?.is_none_or(|due| due > now) {
+        if free == 0 || self.next_due().await?.is_none_or(|due| due > now) {
             return Ok(Vec::new());
         }
         let mut tx = sql.db.begin().await?;
         assert_alive(&mut tx, node).await?;
         reap(&mut tx).await?;
-        let text = match tx.dialect() {
-            Dialect::Sqlite => CLAIM_SQLITE,
-            Dialect::Postgres => CLAIM_POSTGRES,
-        };
-        let mut claims = Vec::new();
-        for mut row in tx.rows(text, args![node, now, limit]).await? {
-            let claim = read_claim(&mut row)?;
-            claims.push((row.take::<Time>()?, claim));
+        let mut waiting = waiting(&mut tx, node, now).await?;
+        let (mut claims, mut left) = (Vec::new(), free);
+        while !waiting.is_empty() {
+            let shares = shares(left, &waiting.iter().map(|tenant| tenant.driven).collect::<Vec<_>>());
+            for (tenant, share) in waiting.iter_mut().zip(shares).filter(|(_, share)| *share > 0) {
+                let taken = claim_in(&mut tx, node, now, tenant.workspace, share).await?;
+                let count = u32::try_from(taken.len()).unwrap_or(share);
+                (tenant.driven, left) = (tenant.driven + count, left.saturating_sub(count));
+                tenant.done = count < share;
+                claims.extend(taken);
+            }
+            // What one has no use for is shared again among the others.
+            let all = waiting.len();
+            waiting.retain(|tenant| !tenant.done);
+            if waiting.len() == all {
+                break;
+            }
         }
         tx.commit().await?;
-        claims.sort_by_key(|(due, claim)| (*due, claim.run));
+        claims.sort_by_key(|(due, claim): &(Time, Claim)| (*due, claim.run));
         Ok(claims.into_iter().map(|(_, claim)| claim).collect())
     }
 
@@ -171,6 +190,54 @@ impl Store {
     }
 }
 
+/// A workspace that has runs to be claimed.
+struct Waiting {
+    workspace: WorkspaceId,
+    /// How many of its runs the node drives.
+    driven: u32,
+    /// It has no more to be claimed.
+    done: bool,
+}
+
+async fn waiting(tx: &mut Tx, node: NodeId, now: Time) -> Result<Vec<Waiting>, StoreError> {
+    let rows = tx.rows(WAITING, args![node, now]).await?;
+    let read = |mut row: Row| Ok(Waiting { workspace: row.take()?, driven: row.take()?, done: false });
+    rows.into_iter().map(read).collect()
+}
+
+async fn claim_in(
+    tx: &mut Tx,
+    node: NodeId,
+    now: Time,
+    workspace: WorkspaceId,
+    share: u32,
+) -> Result<Vec<(Time, Claim)>, StoreError> {
+    let text = match tx.dialect() {
+        Dialect::Sqlite => CLAIM_SQLITE,
+        Dialect::Postgres => CLAIM_POSTGRES,
+    };
+    let rows = tx.rows(text, args![node, now, share, workspace]).await?;
+    let read = |mut row: Row| {
+        let claim = read_claim(&mut row)?;
+        Ok((row.take()?, claim))
+    };
+    rows.into_iter().map(read).collect()
+}
+
+/// How many of the free places each workspace gets: one after the other goes to whoever drives least. Nobody gets one who
+/// drives [`PLACES_PER_FREE`] times as many as would stay free, so that however much others have, a newcomer finds room.
+pub(crate) fn shares(free: u32, driven: &[u32]) -> Vec<u32> {
+    let mut shares = vec![0_u32; driven.len()];
+    for left in (1..=free).rev() {
+        let least = (0..driven.len()).min_by_key(|tenant| driven[*tenant] + shares[*tenant]);
+        match least {
+            Some(least) if driven[least] + shares[least] < PLACES_PER_FREE.saturating_mul(left) => shares[least] += 1,
+            Some(_) | None => break,
+        }
+    }
+    shares
+}
+
 /// Holds the node's row until the claim is committed: whoever reaps it then also sees what it has claimed.
 async fn assert_alive(tx: &mut Tx, node: NodeId) -> Result<(), StoreError> {
     let hold = match tx.dialect() {
@@ -197,4 +264,22 @@ async fn reap(tx: &mut Tx) -> Result<(), StoreError> {
 
 fn read_claim(row: &mut Row) -> Result<Claim, StoreError> {
     Ok(Claim { run: row.take()?, workspace: row.take()?, epoch: row.take()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shares;
+
+    #[test]
+    fn places_go_to_whoever_drives_least_and_some_stay_free() {
+        assert_eq!(shares(0, &[0]), [0]);
+        assert_eq!(shares(9, &[]), [0; 0]);
+        assert_eq!(shares(256, &[0]), [224], "an eighth stays free for others");
+        assert_eq!(shares(32, &[224, 0]), [0, 28], "somebody new comes in at once");
+        assert_eq!(shares(4, &[224, 28]), [0, 0], "and both leave room for a third");
+        assert_eq!(shares(4, &[224, 28, 0]), [0, 0, 4]);
+        assert_eq!(shares(6, &[1, 3]), [4, 2]);
+        assert_eq!(shares(1, &[6]), [1]);
+        assert_eq!(shares(1, &[7]), [0]);
+    }
 }

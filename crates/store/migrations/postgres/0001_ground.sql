@@ -269,10 +269,12 @@ CREATE INDEX runs_chat ON runs (workspace, chat, id);
 CREATE INDEX runs_agent ON runs (workspace, agent, id);
 -- Serves: the runs in one status, newest first.
 CREATE INDEX runs_status ON runs (workspace, status, id);
--- Serves: claiming the oldest due run, and when the next one is due.
-CREATE INDEX runs_due ON runs (due, id) WHERE owner IS NULL AND due IS NOT NULL;
--- Serves: giving back what a node owned when it leaves or dies.
-CREATE INDEX runs_owner ON runs (owner) WHERE owner IS NOT NULL;
+-- Serves: when the next run is due.
+CREATE INDEX runs_due ON runs (due) WHERE owner IS NULL AND due IS NOT NULL;
+-- Serves: which workspaces have runs that are due, and claiming the oldest of each.
+CREATE INDEX runs_due_in ON runs (workspace, due, id) WHERE owner IS NULL AND due IS NOT NULL;
+-- Serves: giving back what a node owned when it leaves or dies, and how many runs of each workspace it drives.
+CREATE INDEX runs_owner ON runs (owner, workspace) WHERE owner IS NOT NULL;
 
 -- Serves: the runs that are old enough to be erased, in the order they ended.
 CREATE INDEX runs_kept ON runs (workspace, ended_at, id) WHERE ended_at IS NOT NULL AND erased_at IS NULL;

@@ -1,27 +1,47 @@
 //! Nodes, claims and what is due, in memory.
 
-use adjutant_core::id::{NodeId, RunId};
+use std::collections::BTreeMap;
+
+use adjutant_core::id::{NodeId, RunId, WorkspaceId};
 use adjutant_core::limits::LEASE;
 use adjutant_core::time::Time;
 
 use super::{Memory, State};
 use crate::StoreError;
+use crate::queue::shares;
 use crate::row::{Change, Claim, RunRow};
 
 impl Memory {
-    pub(crate) fn claim(&self, node: NodeId, now: Time, limit: u32) -> Result<Vec<Claim>, StoreError> {
-        if limit == 0 || self.next_due()?.is_none_or(|due| due > now) {
+    pub(crate) fn claim(&self, node: NodeId, now: Time, free: u32) -> Result<Vec<Claim>, StoreError> {
+        if free == 0 || self.next_due()?.is_none_or(|due| due > now) {
             return Ok(Vec::new());
         }
         let mut state = self.state();
         state.assert_alive(node, self.now())?;
         state.reap(self.now());
-        let free = state.runs.values().filter(|row| row.owner.is_none());
-        let mut due: Vec<_> = free.filter_map(|row| row.state.due.map(|due| (due, row.id))).collect();
-        due.retain(|(due, _)| *due <= now);
-        due.sort_unstable();
-        due.truncate(limit as usize);
-        let runs = due.into_iter().filter_map(|(_, run)| state.runs.get_mut(&run).map(|row| take(row, node)));
+        let mut waiting = state.waiting(now);
+        let (mut picked, mut left) = (Vec::new(), free);
+        while !waiting.is_empty() {
+            let driven = |tenant: &WorkspaceId| {
+                let taken = picked.iter().filter(|(_, _, of)| of == tenant).count();
+                let owned = state.runs.values().filter(|row| row.owner == Some(node) && row.workspace == *tenant);
+                u32::try_from(owned.count() + taken).unwrap_or(u32::MAX)
+            };
+            let shares = shares(left, &waiting.keys().map(driven).collect::<Vec<_>>());
+            let before = waiting.len();
+            for ((workspace, due), share) in waiting.iter_mut().zip(shares) {
+                let take = due.len().min(share as usize);
+                left -= u32::try_from(take).unwrap_or(left);
+                let taken = due.drain(..take);
+                picked.extend(taken.map(|(due, run)| (due, run, *workspace)));
+            }
+            waiting.retain(|_, due| !due.is_empty());
+            if waiting.len() == before {
+                break;
+            }
+        }
+        picked.sort_unstable();
+        let runs = picked.into_iter().filter_map(|(_, run, _)| state.runs.get_mut(&run).map(|row| take(row, node)));
         Ok(runs.collect())
     }
 
@@ -96,6 +116,18 @@ fn take(row: &mut RunRow, node: NodeId) -> Claim {
 }
 
 impl State {
+    /// What may be claimed, by workspace, the oldest due first.
+    fn waiting(&self, now: Time) -> BTreeMap<WorkspaceId, Vec<(Time, RunId)>> {
+        let mut waiting: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for row in self.runs.values().filter(|row| row.owner.is_none()) {
+            if let Some(due) = row.state.due.filter(|due| *due <= now) {
+                waiting.entry(row.workspace).or_default().push((due, row.id));
+            }
+        }
+        waiting.values_mut().for_each(|due| due.sort_unstable());
+        waiting
+    }
+
     fn alive(&self, node: NodeId, now: Time) -> bool {
         self.nodes.get(&node).is_some_and(|expires| *expires > now)
     }

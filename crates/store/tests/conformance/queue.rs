@@ -36,6 +36,25 @@ stories! {
         assert_eq!(world.store.next_due().await.unwrap(), None, "all have a living owner");
     }
 
+    async fn a_workspace_with_many_runs_does_not_keep_another_waiting(world: &World) {
+        let (busy, quiet) = (Home::new(&world.store).await, Home::new(&world.store).await);
+        let node = joined(&world.store).await;
+        for _ in 0..40 {
+            busy.started(&world.store).await;
+        }
+        let late = quiet.started(&world.store).await.id;
+        let claims = world.store.claim(node, at(10), 4).await.unwrap();
+        assert_eq!(claims.len(), 4);
+        assert_eq!(claims.iter().filter(|claim| claim.run == late).count(), 1, "not behind forty others");
+        let more = world.store.claim(node, at(10), 3).await.unwrap();
+        assert_eq!(more.len(), 3, "what one workspace has no use for is the other's");
+        while !world.store.claim(node, at(10), 2).await.unwrap().is_empty() {}
+        assert!(world.store.next_due().await.unwrap().is_some_and(|due| due <= at(10)), "the busy one is not done");
+        let later = quiet.started(&world.store).await.id;
+        let claims = world.store.claim(node, at(10), 2).await.unwrap();
+        assert_eq!(claims.iter().map(|claim| claim.run).collect::<Vec<_>>(), [later], "room was left for it");
+    }
+
     async fn runs_are_claimed_oldest_due_first_and_never_before(world: &World) {
         let home = Home::new(&world.store).await;
         let node = joined(&world.store).await;
