@@ -62,11 +62,11 @@ pub use meter::{BUCKETS_MS, Meter, Numbers, Times, ToolNumbers};
 pub use projection::{Card, RunSummary};
 pub use replay::{Divergence, Replay};
 pub use service::{
-    ActionReport, BudgetReport, Caller, Can, Choice, ChosenBy, EffectivePrompt, EraseReport, EraseWhat, ErasedPart,
-    FOREVER, Forecast, Fork, GroupBy, Halt, HaltOf, Heard, Home, ImportChat, ImportedRun, Interval, Invited, KeyOwner,
-    KeyTest, Meant, Membership, ModelCallReport, NewKey, NewLink, NewRule, NoteAuthor, NoteChange, NoteHistory,
-    NotePlace, NotesFound, Password, ReachReport, Repriced, Resync, ResyncChange, Resynced, Right, Rights, Role,
-    RunRef, RunReport, SavedNote, Secret, SeenMessage, SeenPart, SeenRequest, SeenSizes, SignIn, Spent, StartRun,
+    Account, ActionReport, BudgetReport, Caller, Can, Choice, ChosenBy, EffectivePrompt, EraseReport, EraseWhat,
+    ErasedPart, FOREVER, Forecast, Fork, GroupBy, Halt, HaltOf, Heard, Home, ImportChat, ImportedRun, Interval,
+    Invited, KeyOwner, KeyTest, Meant, Membership, ModelCallReport, NewKey, NewLink, NewRule, NoteAuthor, NoteChange,
+    NoteHistory, NotePlace, NotesFound, Password, ReachReport, Repriced, Resync, ResyncChange, Resynced, Right, Rights,
+    Role, RunRef, RunReport, SavedNote, Secret, SeenMessage, SeenPart, SeenRequest, SeenSizes, SignIn, Spent, StartRun,
     TokenAsk, UndoMode, UndoOutcome, UndoReport, UndoneFile, UnknownWord, UsageLine, Via, WhenBusy, Wish,
     WorkspaceChange, attachment_name, is_erased, kept_for, templates,
 };

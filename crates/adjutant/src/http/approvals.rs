@@ -9,7 +9,7 @@ use adjutant_core::guard::policy::parse_seconds;
 use adjutant_core::guard::redact::{Mode, redact, was_hidden};
 use adjutant_core::id::{AgentId, ApprovalId, RunId};
 use adjutant_core::run::command::{Command, Decide};
-use adjutant_core::run::event::{Actor, ApprovalAsked, ApprovalKind, Decision, DoubtOutcome, GrantScope};
+use adjutant_core::run::event::{Actor, ApprovalAsked, ApprovalKind, Decision, DoubtOutcome, Event, GrantScope};
 use adjutant_core::run::state::State as RunState;
 use adjutant_engine::store::row::{ApprovalFilter, ApprovalRow};
 use adjutant_engine::{Right, Role};
@@ -110,12 +110,23 @@ async fn shown(
     state: &RunState,
     secrets: Secrets,
 ) -> Result<Item, Problem> {
-    let asked: Option<ApprovalAsked> = state.approvals.get(&row.id).and_then(|approval| approval.asked.clone());
-    let texts = match asked.clone() {
-        Some(asked) => Texts::load(&server.engine, access.workspace, [&asked.into()]).await?,
-        None => Texts::default(),
-    };
+    let approval = state.approvals.get(&row.id);
+    let asked: Option<ApprovalAsked> = approval.and_then(|approval| approval.asked.clone());
+    let decided = approval.and_then(|approval| approval.decided.as_ref()).map(|(decided, _)| decided.clone());
+    let events: Vec<Event> =
+        asked.clone().map(Event::from).into_iter().chain(decided.clone().map(Event::from)).collect();
+    let texts = Texts::load(&server.engine, access.workspace, &events).await?;
     let mut shown = wire::approval(row, asked.as_ref(), &texts, secrets);
+    if let Some(decided) = decided {
+        let edited = decided.arguments.map(|edited| texts.of(&edited));
+        (shown.edited_arguments, shown.message) = match secrets {
+            Secrets::Shown => (edited.map(|text| wire::arguments(&text)), decided.message),
+            Secrets::Hidden => (
+                edited.map(|text| wire::arguments(&wire::hide_arguments(&text))),
+                decided.message.map(|text| wire::hide(&text)),
+            ),
+        };
+    }
     let message = state.start.as_ref().and_then(|start| start.user_message.clone());
     if !rules_agent(server, access, row.agent).await? {
         shown.allowed_scopes.iter_mut().for_each(|scopes| scopes.retain(|scope| *scope != GrantScope::Always));

@@ -129,6 +129,11 @@ pub(crate) struct Item {
     decided_at: Option<Moment>,
     decision: Option<String>,
     decided_by: Option<String>,
+    /// The arguments that a person put in place of what was asked. Never in lists.
+    #[schema(value_type = Option<Object>)]
+    pub(crate) edited_arguments: Option<Value>,
+    /// What a person added to the decision. Never in lists.
+    pub(crate) message: Option<String>,
     /// What the agent was answering, cut short. Not in lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) context_summary: Option<String>,
@@ -191,6 +196,8 @@ pub(crate) fn approval(row: &ApprovalRow, asked: Option<&ApprovalAsked>, texts: 
         decided_at: row.decided_at.map(Moment::from),
         decision: card.as_ref().and_then(|card| card.decision.clone()),
         decided_by: card.as_ref().and_then(|card| card.decided_by.clone()),
+        edited_arguments: None,
+        message: None,
         context_summary: None,
         arguments: asked.map(|asked| arguments(&texts.of(&asked.arguments))),
         diff: asked.and_then(|asked| asked.diff.as_ref()).map(|diff| texts.of(diff)),
@@ -239,7 +246,7 @@ pub(crate) fn hide_arguments(text: &str) -> String {
 }
 
 /// Arguments as JSON where they are, as text where they are not.
-fn arguments(text: &str) -> Value {
+pub(crate) fn arguments(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
 }
 

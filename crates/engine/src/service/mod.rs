@@ -44,7 +44,7 @@ pub use keys::{KeyOwner, KeyTest, NewKey};
 pub use linked::NewLink;
 pub use notes::{Meant, NoteAuthor, NoteChange, NoteHistory, NotePlace, NotesFound, SavedNote};
 pub use reach::{Can, ReachReport, Wish};
-pub use report::{ActionReport, ModelCallReport, RunReport};
+pub use report::{Account, ActionReport, ModelCallReport, RunReport};
 pub use retention::{ErasedPart, kept_for};
 pub use rules::NewRule;
 pub use runs::RunRef;

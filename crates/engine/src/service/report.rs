@@ -1,11 +1,13 @@
 //! What a run amounts to, in one document: the result, every action, every model call, and what they cost.
 
+mod account;
+
 use std::collections::BTreeMap;
 
 use adjutant_core::content::{Content, Hash};
-use adjutant_core::id::{AgentId, CallId, ChatId, RunId, WorkspaceId};
-use adjutant_core::money::TokenUsage;
-use adjutant_core::run::event::{Errored, Event, ModelRequested, RunStarted};
+use adjutant_core::id::{AgentId, CallId, ChatId, KeyId, RunId, WorkspaceId};
+use adjutant_core::money::{MicroUsd, TokenUsage};
+use adjutant_core::run::event::{CallEnded, Errored, Event, ModelRequested, RunStarted};
 use adjutant_core::run::output;
 use adjutant_core::run::state::{Call, State};
 use adjutant_core::run::status::Status;
@@ -13,6 +15,7 @@ use adjutant_core::time::Time;
 use adjutant_core::tool::{Recovery, Resource};
 use serde::Serialize;
 
+pub use self::account::Account;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::log::Recorded;
@@ -79,6 +82,9 @@ pub struct RunReport {
     pub superseded_by: Option<RunId>,
     /// The hash of its last event.
     pub head_hash: Hash,
+    /// What there is to say beside the answer.
+    #[serde(flatten)]
+    pub account: Account,
 }
 
 /// What went wrong.
@@ -88,6 +94,15 @@ pub struct ErrorReport {
     pub code: String,
     /// What happened.
     pub message: String,
+    /// What else is known.
+    pub info: ErrorInfo,
+}
+
+/// What else is known of what went wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct ErrorInfo {
+    /// Whether starting again may help.
+    pub retryable: bool,
 }
 
 /// What a run was made from.
@@ -99,6 +114,8 @@ pub struct Provenance {
     pub policy_hash: Hash,
     /// The hash of the system prompt.
     pub prompt_hash: Hash,
+    /// The versions of the texts that the system prompt is composed of.
+    pub prompt_versions: BTreeMap<String, u64>,
     /// The model that was asked for.
     pub model: String,
 }
@@ -112,6 +129,8 @@ pub struct Metrics {
     pub model_ms: u64,
     /// In tools, added up.
     pub tool_ms: u64,
+    /// Waiting for a person, or held.
+    pub wait_ms: u64,
     /// In each tool.
     pub tool_latency_ms: BTreeMap<String, u64>,
 }
@@ -148,10 +167,12 @@ pub struct ActionReport {
 }
 
 /// One model call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ModelCallReport {
     /// Its number, from 1.
     pub n: usize,
+    /// The provider that was asked.
+    pub provider: String,
     /// The model that was asked for.
     pub model_asked: String,
     /// The model that answered.
@@ -160,8 +181,17 @@ pub struct ModelCallReport {
     pub prompt_hash: Hash,
     /// Which attempt at its turn it was, from 1.
     pub attempt: u32,
+    /// How many attempts its turn had taken by then.
+    pub attempts: u32,
+    /// The stored key it was made with.
+    #[serde(skip)]
+    pub key: Option<KeyId>,
+    /// The last letters of that key, as long as it is kept.
+    pub key_hint: Option<String>,
     /// Tokens.
     pub usage: TokenUsage,
+    /// What it cost in dollars; none where the price is not known.
+    pub cost: Option<f64>,
     /// What it cost in millionths of a dollar; none where the price is not known.
     pub cost_microusd: Option<u64>,
     /// The state of the prices it was reckoned with.
@@ -172,6 +202,10 @@ pub struct ModelCallReport {
     pub fallback: Option<String>,
     /// Why it stopped, or what kind of failure it was.
     pub outcome: String,
+    /// Why it stopped; `error` for a failure.
+    pub finish_reason: String,
+    /// How long the first piece of the answer took, where that was measured.
+    pub first_token_ms: Option<u64>,
     /// When it was asked.
     pub started_at: Time,
     /// How long it took.
@@ -211,10 +245,11 @@ impl Engine {
             contents.extend(call.ended.as_mut().map(|(ended, _, _)| &mut ended.output));
         }
         self.load_texts(workspace, &mut contents).await?;
-        let model_calls = model_calls(&recorded);
+        let mut model_calls = model_calls(&recorded);
+        self.name_keys(workspace, &mut model_calls).await?;
         let actions: Vec<_> = calls.iter().map(action).collect();
         let finished_at = state.end.as_ref().map(|(_, at)| *at);
-        let metrics = metrics(&state, &actions, &model_calls);
+        let metrics = metrics(&state, &recorded, &actions, &model_calls);
         Ok(RunReport {
             id: run,
             chat_id: start.chat,
@@ -244,18 +279,32 @@ impl Engine {
             budget_microusd: start.budget.map(|budget| (budget + state.raised).0),
             cost_estimated: state.estimated || state.unpriced,
             files_modified: state.files.iter().cloned().collect(),
-            resources: calls
-                .iter()
-                .filter_map(|call| call.ended.as_ref())
-                .flat_map(|(end, _, _)| end.resources.clone())
-                .collect(),
+            resources: calls.iter().filter_map(|call| call.ended.as_ref()).flat_map(made).collect(),
             pending_approvals: pending(&state),
             provenance: Provenance::of(&start),
             base_run_id: start.base.map(|base| base.run),
             superseded_by: row.superseded_by,
             head_hash: row.head.hash,
+            account: Account::of(*start, &state, &recorded, row.parent),
         })
     }
+
+    /// Says which keys model calls were made with, of those that are still kept.
+    async fn name_keys(&self, workspace: WorkspaceId, calls: &mut [ModelCallReport]) -> Result<(), EngineError> {
+        if calls.iter().all(|call| call.key.is_none()) {
+            return Ok(());
+        }
+        let rows = self.store().provider_keys(workspace).await?;
+        for call in calls {
+            call.key_hint = rows.iter().find(|row| Some(row.id) == call.key).map(|row| row.hint.clone());
+        }
+        Ok(())
+    }
+}
+
+/// What a call created, changed or deleted.
+fn made((ended, _, _): &(CallEnded, u64, Time)) -> Vec<Resource> {
+    ended.resources.clone()
 }
 
 /// The inbox items that wait: about calls, and about money.
@@ -269,7 +318,7 @@ fn millis(span: std::time::Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn metrics(state: &State, actions: &[ActionReport], model_calls: &[ModelCallReport]) -> Metrics {
+fn metrics(state: &State, recorded: &[Recorded], actions: &[ActionReport], model_calls: &[ModelCallReport]) -> Metrics {
     let mut tool_latency_ms = BTreeMap::new();
     for action in actions {
         *tool_latency_ms.entry(action.tool_name.clone()).or_default() += action.ms;
@@ -278,13 +327,15 @@ fn metrics(state: &State, actions: &[ActionReport], model_calls: &[ModelCallRepo
         duration_ms: millis(state.updated_at.since(state.started_at)),
         model_ms: model_calls.iter().map(|call| call.ms).sum(),
         tool_ms: actions.iter().map(|action| action.ms).sum(),
+        wait_ms: account::waited(recorded),
         tool_latency_ms,
     }
 }
 
 impl ErrorReport {
     fn of(error: &Errored) -> Self {
-        Self { code: error.code.clone(), message: error.message.clone() }
+        let info = ErrorInfo { retryable: error.retryable };
+        Self { code: error.code.clone(), message: error.message.clone(), info }
     }
 }
 
@@ -294,6 +345,7 @@ impl Provenance {
             agent_version: start.agent_version,
             policy_hash: start.policy,
             prompt_hash: start.system_prompt.hash(),
+            prompt_versions: BTreeMap::new(),
             model: start.model.clone(),
         }
     }
@@ -339,18 +391,26 @@ fn model_calls(recorded: &[Recorded]) -> Vec<ModelCallReport> {
             _ => continue,
         };
         if let Some((request, started_at)) = asked.take() {
+            let finish_reason = if served.is_some() { outcome.clone() } else { "error".to_owned() };
             let n = calls.len() + 1;
             calls.push(ModelCallReport {
                 n,
+                provider: request.model.split('/').next().unwrap_or_default().to_owned(),
                 model_asked: request.model.clone(),
                 model_served: served,
                 prompt_hash: request.request,
                 attempt: request.attempt,
+                attempts: request.attempt,
+                key: request.key,
+                key_hint: None,
                 usage,
+                cost: cost.map(MicroUsd::dollars),
                 cost_microusd: cost.map(|cost| cost.0),
                 price_version,
                 reserved_microusd: request.reserved.map(|reserved| reserved.0),
                 fallback,
+                finish_reason,
+                first_token_ms: None,
                 outcome,
                 started_at,
                 ms,

@@ -57,6 +57,100 @@ pub(in crate::http) struct RunDocument {
     head_hash: String,
     /// Where its events are.
     event_stream: String,
+    /// What it wrote into what its agent remembers.
+    memory_deltas: Vec<MemoryDelta>,
+    diagnostics: RunDiagnostics,
+    /// The run that began it as a part of its own work.
+    parent_run_id: Option<String>,
+    enforcement: RunEnforcement,
+    retry_info: RetryInfo,
+    /// The seed that its model was given.
+    seed: Option<u64>,
+    /// Whether the same request would be answered the same.
+    deterministic: bool,
+    /// The files that came with its message, by path.
+    attachments: BTreeMap<String, AttachmentShape>,
+    initiated_by: Initiator,
+    /// What began it: `message`, …
+    trigger: String,
+    /// The task it works on.
+    task_id: Option<String>,
+    /// When it was put into the queue.
+    queued_at: Moment,
+    /// Free fields of whoever began it.
+    metadata: BTreeMap<String, String>,
+}
+
+/// Something that an agent remembers, and that a run changed.
+#[derive(Serialize, ToSchema)]
+struct MemoryDelta {
+    /// Its name.
+    id: String,
+    /// `created`, `changed` or `deleted`.
+    op: String,
+    /// Whose it is: `agent`.
+    scope: String,
+    before_hash: Option<String>,
+    after_hash: Option<String>,
+}
+
+/// What went wrong on the way of a run.
+#[derive(Serialize, ToSchema)]
+struct RunDiagnostics {
+    /// Sentences for people.
+    warnings: Vec<String>,
+    /// The trace it belongs to.
+    traces: Vec<String>,
+    /// Whether something old was left out so that a request fitted its model.
+    truncated: bool,
+}
+
+/// What the guard made of a run.
+#[derive(Serialize, ToSchema)]
+struct RunEnforcement {
+    /// `live`, or `dry`: it only reads.
+    effects: String,
+    /// Calls that were allowed.
+    allowed: u64,
+    /// Calls that a person was asked about.
+    asked: u64,
+    /// Calls that were refused.
+    denied: u64,
+    labels: SeenLabels,
+}
+
+/// What a run has seen.
+#[derive(Serialize, ToSchema)]
+struct SeenLabels {
+    /// A tenant's own data.
+    private: bool,
+    /// Content that no member wrote.
+    untrusted: bool,
+}
+
+/// What was tried again.
+#[derive(Serialize, ToSchema)]
+struct RetryInfo {
+    /// Model calls that failed.
+    attempts: u64,
+    /// Why the last of them did.
+    last_error: Option<String>,
+}
+
+/// A file that came with a message.
+#[derive(Serialize, ToSchema)]
+struct AttachmentShape {
+    media_type: String,
+    /// The hash of what it held then.
+    hash: String,
+}
+
+/// Who began a run.
+#[derive(Serialize, ToSchema)]
+struct Initiator {
+    /// `user`.
+    kind: String,
+    id: String,
 }
 
 /// What went wrong.
@@ -65,6 +159,14 @@ struct RunError {
     /// The kind, as a word that programs may rely on.
     code: String,
     message: String,
+    info: RunErrorInfo,
+}
+
+/// What else is known of what went wrong.
+#[derive(Serialize, ToSchema)]
+struct RunErrorInfo {
+    /// Whether starting again may help.
+    retryable: bool,
 }
 
 /// What a run was made from.
@@ -75,6 +177,8 @@ struct RunProvenance {
     policy_hash: String,
     /// The hash of the system prompt.
     prompt_hash: String,
+    /// The versions of the texts that the system prompt is composed of.
+    prompt_versions: BTreeMap<String, u64>,
     /// The model that was asked for.
     model: String,
 }
@@ -86,6 +190,8 @@ struct RunMetrics {
     duration_ms: u64,
     model_ms: u64,
     tool_ms: u64,
+    /// Waiting for a person, or held.
+    wait_ms: u64,
     /// In each tool.
     tool_latency_ms: BTreeMap<String, u64>,
 }
@@ -120,13 +226,20 @@ struct Action {
 struct ModelCall {
     /// Its number, from 1.
     n: u64,
+    provider: String,
     model_asked: String,
     model_served: Option<String>,
     /// The hash of the request.
     prompt_hash: String,
     /// Which attempt at its turn it was, from 1.
     attempt: u32,
+    /// How many attempts its turn had taken by then.
+    attempts: u32,
+    /// The last letters of the stored key it was made with.
+    key_hint: Option<String>,
     usage: TokenSum,
+    /// In dollars; none where the price is not known.
+    cost: Option<f64>,
     /// None where the price is not known.
     cost_microusd: Option<u64>,
     /// The state of the prices it was reckoned with.
@@ -137,6 +250,10 @@ struct ModelCall {
     fallback: Option<String>,
     /// Why it stopped, or what kind of failure it was.
     outcome: String,
+    /// `stop`, `tool_calls`, `length`, `content_filter`, `refusal` or `error`.
+    finish_reason: String,
+    /// How long the first piece of the answer took, where that was measured.
+    first_token_ms: Option<u64>,
     started_at: Moment,
     ms: u64,
 }
