@@ -128,6 +128,18 @@ impl Instance {
             .hint("repair the file or take it away; adjutant agents validate FILE checks it"))
     }
 
+    /// Makes what follows be done in another workspace than the first: its id or short name.
+    ///
+    /// # Errors
+    /// When there is none of that name.
+    pub(crate) async fn enter(&mut self, name: &str) -> Result<(), Failure> {
+        let rows = self.engine.store().workspaces().await?;
+        let found = rows.iter().find(|row| row.slug == name || row.id.to_string() == name);
+        let none = || Failure::not_found(format!("There is no workspace `{name}`. Nothing was done."));
+        self.home.workspace = found.ok_or_else(none)?.id;
+        Ok(())
+    }
+
     /// Tells more to whoever wants the data directory meanwhile.
     pub(crate) fn note(&self, what: &str) {
         if let Some(lock) = &self.lock {

@@ -53,9 +53,6 @@ pub(super) struct Whose {
     /// A key that is kept, or as much of its id as no other has
     #[arg(long, value_name = "ID")]
     key: Option<String>,
-    /// At a server: the workspace, by id or short name [default: the first]
-    #[arg(long, value_name = "WORKSPACE")]
-    workspace: Option<String>,
 }
 
 impl Whose {
@@ -65,7 +62,7 @@ impl Whose {
             let key = keys::find(place, key).await?;
             return Ok(vec!["provider-keys".to_owned(), key.id, "budget".to_owned()]);
         }
-        let workspace = remote.meant_workspace(self.workspace.as_deref()).await?;
+        let workspace = remote.only_workspace().await?;
         let person = self.person.iter().flat_map(|person| ["members".to_owned(), person.clone()]);
         let path = ["workspaces".to_owned(), workspace].into_iter().chain(person);
         Ok(path.chain(std::iter::once("budget".to_owned())).collect())

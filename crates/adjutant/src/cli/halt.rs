@@ -14,9 +14,6 @@ use crate::instance::Instance;
 pub(super) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
-    /// Only this workspace: its id or short name; without it the whole instance
-    #[arg(long, global = true, value_name = "NAME")]
-    workspace: Option<String>,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -37,9 +34,9 @@ pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failu
     let place = Place::find(context, "halt", Work::Looks).await?;
     let command = args.command.unwrap_or(Command::Show);
     let switch = match &place {
-        Place::Here(instance) => here(instance, args.workspace.as_deref(), &command).await,
+        Place::Here(instance) => here(instance, context.workspace.as_deref(), &command).await,
         Place::There(remote) => {
-            let path = match args.workspace.as_deref() {
+            let path = match context.workspace.as_deref() {
                 Some(name) => vec!["workspaces", name, "halt"],
                 None => vec!["halt"],
             };
@@ -60,12 +57,7 @@ async fn here(instance: &Instance, workspace: Option<&str>, command: &Command) -
     let (engine, user) = (&instance.engine, instance.home.user);
     let what = match workspace {
         None => HaltOf::Instance,
-        Some(name) => {
-            let rows = engine.store().workspaces().await?;
-            let found = rows.iter().find(|row| row.slug == name || row.id.to_string() == name);
-            let found = found.ok_or_else(|| Failure::not_found(format!("There is no workspace `{name}`.")))?;
-            HaltOf::Workspace(found.id)
-        }
+        Some(_) => HaltOf::Workspace(instance.home.workspace),
     };
     let shown = |halt: Option<Halt>| match halt {
         Some(Halt { by, at, reason, runs }) => {

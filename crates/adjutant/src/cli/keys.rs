@@ -165,7 +165,7 @@ async fn add(context: &Context, place: &Place, new: New) -> Result<Exit, Failure
             let body = json!({
                 "owner": owner, "agent_id": agent, "provider": provider, "name": name, "value": value, "hosts": hosts,
             });
-            let workspace = remote.first_workspace().await?;
+            let workspace = remote.only_workspace().await?;
             remote.read(remote.post_with(&["provider-keys"], &[("workspace_id", &workspace)], &body).await?)?
         }
     };

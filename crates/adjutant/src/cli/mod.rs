@@ -82,6 +82,9 @@ struct Global {
     /// The server to talk to [default: the one that runs on the data directory, if one does]
     #[arg(long, global = true, value_name = "URL")]
     url: Option<String>,
+    /// The workspace that is meant, by id or short name [default: the only one]
+    #[arg(short, long = "workspace", id = "in_workspace", global = true, value_name = "NAME")]
+    workspace: Option<String>,
     /// What is logged to standard error: off, error, warn, info, debug, trace
     #[arg(long, global = true, value_name = "LEVEL")]
     log: Option<String>,
@@ -116,7 +119,7 @@ enum Command {
     Keys(keys::Args),
     /// Search the record, export it, check that it is whole
     Audit(audit::Args),
-    /// Stop everything, or one workspace, and let it go on
+    /// Stop everything, or with --workspace one workspace, and let it go on
     Halt(halt::Args),
     /// Judge test cases of policy offline, one JSON line a case
     Check(check::Args),
@@ -170,6 +173,8 @@ pub(crate) struct Context {
     pub(crate) flags: Flags,
     pub(crate) terminal: Terminal,
     url: Option<String>,
+    /// The workspace that every request and every look is about.
+    workspace: Option<String>,
     json: bool,
 }
 
@@ -184,7 +189,7 @@ impl Context {
 
     /// Opens the instance for a command that only looks or records a command. Broken agent files are said and no more.
     async fn open(&self, what: &str) -> Result<Instance, Failure> {
-        let instance = Instance::open(&self.config()?, what).await?;
+        let instance = self.open_in_workspace(what).await?;
         for problem in &instance.agent_problems {
             output::tell(&format!("warning: {problem}"));
         }
@@ -193,8 +198,21 @@ impl Context {
 
     /// Opens the instance for a command that makes runs go on.
     async fn open_to_drive(&self, what: &str) -> Result<Instance, Failure> {
-        let instance = Instance::open(&self.config()?, what).await?;
+        let instance = self.open_in_workspace(what).await?;
         match instance.require_agents() {
+            Ok(()) => Ok(instance),
+            Err(failure) => {
+                instance.close().await;
+                Err(failure)
+            }
+        }
+    }
+
+    /// Opens the instance; what the command does there is done in the workspace that is named.
+    async fn open_in_workspace(&self, what: &str) -> Result<Instance, Failure> {
+        let mut instance = Instance::open(&self.config()?, what).await?;
+        let Some(name) = self.workspace.as_deref() else { return Ok(instance) };
+        match instance.enter(name).await {
             Ok(()) => Ok(instance),
             Err(failure) => {
                 instance.close().await;
@@ -219,10 +237,10 @@ impl Context {
 /// # Errors
 /// Why it did not do what it was asked.
 pub(crate) async fn execute(cli: Cli, env: Environment) -> Result<Exit, Failure> {
-    let Global { data, config, database_url, url, log, json } = cli.global;
+    let Global { data, config, database_url, url, workspace, log, json } = cli.global;
     let terminal = Terminal::of_process(&env);
     let flags = Flags { config, data, database_url, listen: None, log };
-    let context = Context { env, flags, terminal, url, json };
+    let context = Context { env, flags, terminal, url, workspace, json };
     start_log(&context, Voice::of(&cli.command))?;
     match cli.command {
         Command::Serve(args) => serve::execute(context, args).await,

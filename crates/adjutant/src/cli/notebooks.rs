@@ -19,14 +19,11 @@ pub(super) struct Add {
     /// Its short name [default: made from the name of the folder]
     #[arg(long, value_name = "NAME")]
     slug: Option<String>,
-    /// The workspace: its id or short name [default: the first]
-    #[arg(long, value_name = "NAME")]
-    workspace: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]
 pub(super) struct List {
-    /// The workspace: its id or short name [default: the first]
+    /// The workspace: its id or short name [default: the only one]
     workspace: Option<String>,
 }
 
@@ -34,14 +31,13 @@ pub(super) async fn add(context: &Context, args: Add) -> Result<Exit, Failure> {
     let folder = std::path::absolute(&args.path)
         .map_err(|error| Failure::usage(format!("{}: {error}. Nothing was linked.", args.path.display())))?;
     let place = Place::find(context, "ws add", Work::Looks).await?;
-    let named = args.workspace.as_deref();
     let made = match &place {
         Place::Here(instance) => {
             let link = NewLink { folder, slug: args.slug, own: own_places(&context.config()?) };
-            link_here(instance, named, link).await
+            link_here(instance, link).await
         }
         Place::There(remote) => {
-            let workspace = remote.meant_workspace(named).await?;
+            let workspace = remote.only_workspace().await?;
             let body = json!({"path": folder, "slug": args.slug});
             remote.post(&["workspaces", &workspace, "notebooks"], &body).await
         }
@@ -58,9 +54,9 @@ pub(super) async fn add(context: &Context, args: Add) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-async fn link_here(instance: &Instance, named: Option<&str>, link: NewLink) -> Result<Value, Failure> {
-    let workspace = workspace(instance, named).await?;
-    Ok(document(&instance.engine.link_notebook(workspace.id, instance.home.user, link).await?))
+async fn link_here(instance: &Instance, link: NewLink) -> Result<Value, Failure> {
+    let home = instance.home;
+    Ok(document(&instance.engine.link_notebook(home.workspace, home.user, link).await?))
 }
 
 pub(super) async fn list(context: &Context, args: List) -> Result<Exit, Failure> {
@@ -69,7 +65,10 @@ pub(super) async fn list(context: &Context, args: List) -> Result<Exit, Failure>
     let page = match &place {
         Place::Here(instance) => list_here(instance, named).await,
         Place::There(remote) => {
-            let workspace = remote.meant_workspace(named).await?;
+            let workspace = match named {
+                Some(name) => name.to_owned(),
+                None => remote.only_workspace().await?,
+            };
             remote.get(&["workspaces", &workspace, "notebooks"], &[]).await
         }
     };

@@ -19,16 +19,13 @@ use crate::failure::{Exit, Failure};
 pub(super) enum Tokens {
     /// List your tokens
     Ls,
-    /// Make a token; its secret is printed this once
+    /// Make a token; its secret is printed this once. With --workspace it opens only that one
     New {
         /// What it is for
         name: String,
         /// A right it has: read, run, write, approvals:decide, admin [default: read, run, write]
         #[arg(long = "scope", value_name = "RIGHT")]
         scopes: Vec<String>,
-        /// The only workspace it opens
-        #[arg(long, value_name = "WORKSPACE")]
-        workspace: Option<String>,
         /// When it ends, such as 30d
         #[arg(long, value_name = "SPAN")]
         expires_in: Option<String>,
@@ -154,9 +151,9 @@ pub(super) async fn tokens(context: &Context, command: Tokens) -> Result<Exit, F
                 table(&["ID", "NAME", "TOKEN", "MAY", "ENDS", "USED"], &cells, context.terminal.out)
             });
         }
-        Tokens::New { name, scopes, workspace, expires_in } => {
+        Tokens::New { name, scopes, expires_in } => {
             let ends = expires_in.as_deref().map(span).transpose()?.map(|span| Env::system().now().after(span));
-            let mut body = json!({"name": name, "workspace_id": workspace, "expires_at": ends});
+            let mut body = json!({"name": name, "workspace_id": context.workspace, "expires_at": ends});
             if !scopes.is_empty() {
                 body["scopes"] = json!(scopes);
             }

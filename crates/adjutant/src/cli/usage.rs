@@ -31,9 +31,6 @@ pub(super) struct Args {
     /// Before this day or moment
     #[arg(long, value_name = "DAY")]
     to: Option<String>,
-    /// At a server: the workspace, by id or short name [default: the first]
-    #[arg(long, value_name = "WORKSPACE")]
-    workspace: Option<String>,
     /// Only of this agent
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
@@ -72,7 +69,7 @@ fn check_moment(option: &str, given: Option<&str>) -> Result<(), Failure> {
 
 impl Args {
     async fn ask(&self, remote: &Remote, path: &[&str]) -> Result<Value, Failure> {
-        let workspace = remote.meant_workspace(self.workspace.as_deref()).await?;
+        let workspace = remote.only_workspace().await?;
         let pairs = [("from", &self.from), ("to", &self.to), ("agent", &self.agent), ("model", &self.model)];
         let given = pairs.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?)));
         let always = [("group_by", self.by.as_str()), ("workspace_id", &workspace)];

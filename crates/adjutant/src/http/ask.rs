@@ -147,9 +147,9 @@ where
 pub(super) fn the_one<T>(what: &'static str, name: &str, mut found: Vec<T>) -> Result<T, Problem> {
     if found.len() > 1 {
         return Err(Problem::invalid(format!(
-            "Several of your workspaces have the {what} `{name}`. Nothing was done."
+            "You are in several workspaces that have the {what} `{name}`. Nothing was done."
         ))
-        .hint(format!("use the id of the {what}, or name the workspace where the request can")));
+        .hint(format!("use the id of the {what}, or name the workspace in the header Adjutant-Workspace")));
     }
     found.pop().ok_or_else(|| Problem::not_found(what, name))
 }

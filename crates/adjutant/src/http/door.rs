@@ -8,13 +8,16 @@ use adjutant_engine::{Caller, EngineError, Membership, Right, Role, Secret};
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::header;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Method};
+use axum::http::{HeaderMap, HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::guard::{is_own_page, is_unsafe};
 use super::problem::Problem;
 use super::server::{Credential, Place, Server};
+
+/// Says which workspace a request is about, for whoever is in several.
+const WORKSPACE: &str = "adjutant-workspace";
 
 /// Somebody who came in, and what they showed for it.
 #[derive(Clone)]
@@ -62,7 +65,20 @@ pub(super) async fn admit(server: &Server, method: &Method, headers: &HeaderMap)
         return Err(Problem::forbidden(text).hint("send a token: Authorization: Bearer adj_…"));
     }
     let caller = server.caller(&credential).await?;
+    let caller = match headers.get(WORKSPACE) {
+        Some(name) => within(&caller, name)?,
+        None => caller,
+    };
     Ok(Signed { caller, credential })
+}
+
+/// The same person, in nothing but the workspace that the request names: nothing else is listed, found or meant.
+fn within(caller: &Caller, name: &HeaderValue) -> Result<Arc<Caller>, Problem> {
+    let name = name.to_str().unwrap_or_default();
+    let id = name.parse::<WorkspaceId>().ok();
+    let known = caller.memberships.iter().find(|member| Some(member.workspace) == id || member.slug == name);
+    let known = known.ok_or_else(|| Problem::not_found("workspace", name))?;
+    Ok(Arc::new(Caller { memberships: vec![known.clone()], ..caller.clone() }))
 }
 
 /// A token counts before a cookie. One that is there and no good never falls back to the other.
@@ -140,7 +156,7 @@ impl Signed {
             [only] => self.enter(only, role, right),
             [_, ..] => Err(Problem::invalid("You are in several workspaces; say which one. Nothing was done.")
                 .error("/workspace_id", "is needed")
-                .hint("GET /api/v1/workspaces lists yours")),
+                .hint("GET /api/v1/workspaces lists yours; the header Adjutant-Workspace names one for any request")),
         }
     }
 

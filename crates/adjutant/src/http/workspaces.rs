@@ -4,7 +4,7 @@ use adjutant_core::audit::Deed;
 use adjutant_core::guard::filter::FilterEntry;
 use adjutant_core::guard::policy::slug_of;
 use adjutant_core::id::UserId;
-use adjutant_engine::store::row::{MemberRow, NotebookRow, WorkspaceRow};
+use adjutant_engine::store::row::{LoginRow, MemberRow, MembershipRow, NotebookRow, WorkspaceRow};
 use adjutant_engine::{FOREVER, NewLink, Right, Role, UnknownWord, WorkspaceChange, workspace_filter};
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -95,7 +95,7 @@ struct NewWorkspace {
     time_zone: Option<String>,
 }
 
-/// Makes a workspace with a notebook `notes`; you are its admin. For the owner of the instance.
+/// Makes a workspace with a notebook `notes` and the agent `guide`; you are its admin. For the owner of the instance.
 #[utoipa::path(post, operation_id = "create_workspace", path = "/workspaces", tag = "workspaces", request_body = NewWorkspace, responses((status = 201, description = "The workspace", body = Workspace)))]
 async fn create(
     State(server): State<Server>,
@@ -214,7 +214,24 @@ fn may_give(signed: &Signed, role: Role) -> Result<(), Problem> {
     if role > Role::Read { signed.need(Right::Decide) } else { Ok(()) }
 }
 
-/// Lets a person in, or changes what they may do. For admins, and for the owner of the instance.
+/// Whoever is to have a role. The owner of the instance knows everybody; an admin only those they share a workspace with, as
+/// nobody learns from another tenant who has an account here, or is pulled into a workspace by strangers.
+async fn acquaintance(server: &Server, signed: &Signed, user: &str) -> Result<LoginRow, Problem> {
+    let unknown = || Problem::not_found("user", user).hint("let somebody new in by an invite");
+    let login = people::find(&server.engine, user).await.map_err(|problem| match problem {
+        problem if problem.is(super::problem::Kind::NotFound) => unknown(),
+        problem => problem,
+    })?;
+    if signed.need_owner().is_ok() {
+        return Ok(login);
+    }
+    let theirs = server.engine.store().memberships(login.id).await?;
+    let shared = |row: &MembershipRow| signed.caller.memberships.iter().any(|mine| mine.workspace == row.workspace);
+    if theirs.iter().any(shared) { Ok(login) } else { Err(unknown()) }
+}
+
+/// Lets a person in whom you share a workspace with, or changes what they may do; everybody else comes by an invite. For
+/// admins, and for the owner of the instance, who knows everybody.
 #[utoipa::path(put, path = "/workspaces/{workspace}/members/{user}", tag = "workspaces", params(("workspace" = String, Path, description = "Id or short name"), ("user" = String, Path, description = "Id or name")), request_body = NewRole, responses((status = 200, description = "The member", body = Member)))]
 async fn put_member(
     State(server): State<Server>,
@@ -223,7 +240,7 @@ async fn put_member(
     Body(body): Body<NewRole>,
 ) -> Result<Json<Member>, Problem> {
     let access = administered(&server, &signed, &name).await?;
-    let (login, role) = (people::find(&server.engine, &user).await?, role(&body.role)?);
+    let (login, role) = (acquaintance(&server, &signed, &user).await?, role(&body.role)?);
     may_give(&signed, role)?;
     server.engine.put_member(access.user, access.workspace, &login, role).await?;
     server.forget_callers();

@@ -265,6 +265,39 @@ fn a_folder_of_ones_own_becomes_a_notebook_with_and_without_a_server() {
 }
 
 #[test]
+fn a_command_is_about_the_workspace_that_it_names_with_and_without_a_server() {
+    let server = Server::start(House::new());
+    let house = &server.house;
+    assert_eq!(house.adjutant(&["ws", "new", "Lab"]).code, Some(0));
+    let rule = ["rules", "add", "deny", "delete_file"];
+    for ambiguous in [&rule[..], &["audit", "search"], &["usage"], &["run", "guide", "hello"]] {
+        let refused = house.adjutant(ambiguous);
+        assert_eq!(refused.code, Some(2), "{ambiguous:?}: {refused}");
+        assert!(refused.err.contains("hint: --workspace NAME") && !refused.err.contains("/api/"), "{refused}");
+    }
+    let within = |house: &House| {
+        let id = |name: &str| text(&house.document(&["agents", "show", "guide", "--workspace", name])["id"]);
+        assert_ne!(id("home"), id("lab"));
+        let ran = house.adjutant(&["run", "guide", "hello", "-w", "lab"]);
+        assert_eq!(ran.code, Some(0), "{ran}");
+        let runs = |name: &str| house.document(&["-w", name, "runs", "ls"])["data"].as_array().unwrap().len();
+        assert_eq!(runs("home"), 0);
+        for command in [&["audit", "search"][..], &["usage"], &["inbox"], &["keys"], &["budgets"], &rule] {
+            let done = house.adjutant(&[command, &["-w", "lab"]].concat());
+            assert_eq!(done.code, Some(0), "{command:?}: {done}");
+        }
+        let rules = |name: &str| house.document(&["rules", "ls", "-w", name])["data"].as_array().unwrap().len();
+        assert_eq!(rules("home"), 0);
+        let nowhere = house.adjutant(&["runs", "ls", "-w", "nowhere"]);
+        assert!(nowhere.code == Some(1) && nowhere.err.contains("no workspace `nowhere`"), "{nowhere}");
+        (runs("lab"), rules("lab"))
+    };
+    assert_eq!(within(house), (1, 1));
+    let (house, _) = server.stop();
+    assert_eq!(within(&house), (2, 2));
+}
+
+#[test]
 fn what_to_do_next_is_a_command_at_a_server_and_without_one() {
     let house = House::new();
     assert_eq!(house.adjutant(&["halt", "on", "--reason", "fire drill"]).code, Some(0));

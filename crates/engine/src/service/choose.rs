@@ -28,6 +28,9 @@ pub enum ChosenBy {
     Default,
 }
 
+/// Why there is none to choose.
+const NO_AGENT: &str = "the workspace has no agent that is switched on and that you may see; make one or switch one on";
+
 impl Engine {
     /// Chooses among the agents that `seen` admits and that may run.
     ///
@@ -58,7 +61,7 @@ impl Engine {
             return Ok(Choice { agent: row.clone(), by: ChosenBy::Keyword(word) });
         }
         let first = rows.iter().find(|row| row.slug == "guide").or_else(|| rows.iter().min_by_key(|row| row.id));
-        let agent = first.cloned().ok_or_else(|| EngineError::not_found("agent", "that may run"))?;
+        let agent = first.cloned().ok_or_else(|| EngineError::Invalid(NO_AGENT.to_owned()))?;
         Ok(Choice { agent, by: ChosenBy::Default })
     }
 }

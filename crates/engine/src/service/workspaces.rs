@@ -12,6 +12,7 @@ use crate::audit::{AuditLog, Done};
 use crate::current::workspace_filter;
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::service::templates::guide;
 
 /// How long something is kept of which nothing else is said.
 pub const FOREVER: &str = "forever";
@@ -32,7 +33,7 @@ pub struct WorkspaceChange {
 }
 
 impl Engine {
-    /// Makes a workspace, with one notebook, that belongs to a person.
+    /// Makes a workspace, with one notebook and the agent `guide`, that belongs to a person.
     ///
     /// # Errors
     /// When the short name cannot be used or is taken.
@@ -67,6 +68,8 @@ impl Engine {
             }
             other => other,
         })?;
+        // Whoever comes in finds somebody to talk to.
+        self.save_agent(row.id, Actor::User(user), guide(), 0).await?;
         Ok(row)
     }
 

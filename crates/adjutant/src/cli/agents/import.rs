@@ -136,7 +136,7 @@ async fn save_there(remote: &Remote, version: Option<u64>, file: &AgentFile) -> 
     if let Some(version) = version {
         return remote.put_if(&["agents", slug], &format!("\"v{version}\""), &body).await.map(drop);
     }
-    body["workspace_id"] = json!(remote.first_workspace().await?);
+    body["workspace_id"] = json!(remote.only_workspace().await?);
     body["owner"] = json!("workspace");
     remote.post(&["agents"], &body).await.map(drop)
 }

@@ -42,7 +42,7 @@ pub(super) async fn resync(context: &Context, place: &Place, dry_run: bool) -> R
             json!({"data": done, "has_more": false})
         }
         Place::There(remote) => {
-            let workspace = remote.first_workspace().await?;
+            let workspace = remote.only_workspace().await?;
             let dry = if dry_run { "true" } else { "false" };
             let query = [("workspace_id", workspace.as_str()), ("dry_run", dry)];
             remote.post_with(&["agents", "resync"], &query, &json!({})).await?

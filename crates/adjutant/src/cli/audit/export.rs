@@ -87,7 +87,7 @@ pub(super) async fn at(context: &Context, remote: &Remote, args: Args) -> Result
     if args.whole {
         return Err(remote.only_here());
     }
-    let (workspace, words) = (remote.first_workspace().await?, search::text(&args.words));
+    let (workspace, words) = (remote.only_workspace().await?, search::text(&args.words));
     let format = match args.format {
         Format::Jsonl => "jsonl",
         Format::Csv => "csv",

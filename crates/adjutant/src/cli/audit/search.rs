@@ -71,7 +71,7 @@ pub(super) async fn execute(context: &Context, place: &Place, args: Args) -> Res
             serde_json::to_value(&found).unwrap_or_default()
         }
         Place::There(remote) => {
-            let (workspace, words) = (remote.first_workspace().await?, text(&args.words));
+            let (workspace, words) = (remote.only_workspace().await?, text(&args.words));
             let limit = args.limit.min(MOST_THERE).to_string();
             let mut query = vec![("workspace_id", workspace.as_str()), ("q", &words), ("limit", &limit)];
             query.extend(args.cursor.as_deref().map(|cursor| ("cursor", cursor)));

@@ -47,7 +47,7 @@ impl Host {
         let listener = Patient::bind((Ipv4Addr::LOCALHOST, 0).into()).map_err(unbound)?;
         let url = format!("http://{}", listener.address().map_err(unbound)?);
         let token = Secret::new(instance.engine.env(), "adj_");
-        let remote = Remote::at(&url, SecretString::from(token.expose().to_owned()))?;
+        let remote = Remote::at(&url, SecretString::from(token.expose().to_owned()))?.within(context);
         let worker = instance.engine.start_worker().await?;
         let beacon = Beacon::light(&config.data.value, &url, &token)?;
         let (close, closing) = watch::channel(false);

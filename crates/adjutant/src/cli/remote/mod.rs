@@ -27,6 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(90);
 /// How long to look whether a server that left its address behind is still there. Where none is, the connection is refused at
 /// once; one that is busy has to be waited for.
 const GLANCE: Duration = Duration::from_secs(20);
+/// What to do where a person is in several workspaces.
+const WHICH_WORKSPACE: &str = "--workspace NAME says which one; adjutant ws ls lists yours";
 /// Bytes of a small file of ours.
 const SMALL: u64 = 64 * 1024;
 
@@ -35,6 +37,8 @@ pub(crate) struct Remote {
     http: reqwest::Client,
     url: Url,
     token: SecretString,
+    /// The workspace that every request is about.
+    workspace: Option<String>,
 }
 
 impl Remote {
@@ -50,9 +54,9 @@ impl Remote {
                 Some(token) => token,
                 None => login::saved(context, &url)?.ok_or_else(|| not_signed_in(&url))?,
             };
-            return Self::new(url, token).map(Some);
+            return Ok(Some(Self::new(url, token)?.within(context)));
         }
-        Self::of_data(&context.config()?).await
+        Ok(Self::of_data(&context.config()?).await?.map(|found| found.within(context)))
     }
 
     /// The server that has the data directory of a configuration, if there is one.
@@ -70,7 +74,12 @@ impl Remote {
     fn new(url: Url, token: SecretString) -> Result<Self, Failure> {
         let http = adjutant_engine::provider_client()
             .map_err(|error| Failure::other(format!("The network cannot be used: {error}. Nothing was done.")))?;
-        Ok(Self { http, url, token })
+        Ok(Self { http, url, token, workspace: None })
+    }
+
+    /// The same, about nothing but the workspace that the command line names.
+    pub(super) fn within(self, context: &Context) -> Self {
+        Self { workspace: context.workspace.clone(), ..self }
     }
 
     /// Whether the address that was left behind is still answered.
@@ -99,19 +108,19 @@ impl Remote {
         self.ask(Method::POST, path, query, Some(body)).await
     }
 
-    /// The workspace that is named, or else the first.
-    pub(super) async fn meant_workspace(&self, named: Option<&str>) -> Result<String, Failure> {
-        match named {
-            Some(name) => Ok(name.to_owned()),
-            None => self.first_workspace().await,
-        }
-    }
-
-    /// The workspace that is meant when none is named: the first one.
-    pub(super) async fn first_workspace(&self) -> Result<String, Failure> {
+    /// The workspace that is named, or else the only one.
+    pub(super) async fn only_workspace(&self) -> Result<String, Failure> {
         let page = self.get(&["workspaces"], &[]).await?;
-        let first = page["data"][0]["id"].as_str().map(str::to_owned);
-        first.ok_or_else(|| Failure::not_found("You are in no workspace of this server."))
+        let mine = page["data"].as_array().map(Vec::as_slice).unwrap_or_default();
+        match mine {
+            [] => Err(Failure::not_found("You are in no workspace of this server.")),
+            [only] => self.read(only["id"].clone()),
+            [_, ..] => {
+                let slugs: Vec<_> = mine.iter().filter_map(|row| row["slug"].as_str()).collect();
+                let text = format!("You are in several workspaces: {}. Nothing was done.", slugs.join(", "));
+                Err(Failure::usage(text).hint(WHICH_WORKSPACE))
+            }
+        }
     }
 
     /// Asks for something to be put in place of what was there.
@@ -222,7 +231,11 @@ impl Remote {
         if !query.is_empty() {
             url.query_pairs_mut().extend_pairs(query);
         }
-        Ok(self.http.request(method, url).bearer_auth(self.token.expose_secret()))
+        let request = self.http.request(method, url).bearer_auth(self.token.expose_secret());
+        Ok(match &self.workspace {
+            Some(name) => request.header("adjutant-workspace", name),
+            None => request,
+        })
     }
 
     /// The answer, unless it is a problem.
@@ -341,6 +354,7 @@ fn in_our_words(failure: &Failure) -> Option<String> {
             "adjutant login URL keeps another token for this server, or set ADJUTANT_TOKEN to one that is good"
         }
         "halted" => LET_GO_ON,
+        "validation_failed" if failure.message.contains("several workspaces") => WHICH_WORKSPACE,
         "not_found" => {
             let what = failure.message.strip_prefix("There is no ")?.split(' ').next()?;
             where_to_look(what)?

@@ -197,11 +197,16 @@ fn a_short_name_in_two_workspaces_means_neither() {
     let owner = server.owner();
     owner.get("/api/v1/agents/guide").expect(200);
     owner.post("/api/v1/workspaces", json!({"slug": "lab", "name": "Lab"})).expect(201);
-    let twin = json!({"workspace_id": "lab", "slug": "guide", "name": "Guide"});
-    let twin = owner.post("/api/v1/agents", twin).expect(201);
+    let twin = owner.get("/api/v1/agents?workspace_id=lab").expect(200)["data"][0].clone();
+    assert_eq!(twin["slug"], "guide", "every workspace begins with one");
     let told = owner.get("/api/v1/agents/guide").refuses(422, "validation_failed");
-    assert!(told["detail"].as_str().unwrap().contains("Several of your workspaces"), "{told}");
+    assert!(told["detail"].as_str().unwrap().contains("several workspaces"), "{told}");
     let body = json!({"agent_id": "guide", "input": "hello"});
     owner.post("/api/v1/runs", body).refuses(422, "validation_failed");
     owner.get(&format!("/api/v1/agents/{}", twin["id"].as_str().unwrap())).expect(200);
+    let there = owner.with("adjutant-workspace", "lab");
+    assert_eq!(there.get("/api/v1/agents/guide").expect(200)["id"], twin["id"], "a request may name one for itself");
+    assert_eq!(there.get("/api/v1/workspaces").expect(200)["data"].as_array().unwrap().len(), 1);
+    there.get("/api/v1/workspaces/home").refuses(404, "not_found");
+    owner.with("adjutant-workspace", "nowhere").get("/api/v1/agents").refuses(404, "not_found");
 }

@@ -307,6 +307,28 @@ fn a_stranger_finds_nothing_of_another_workspace() {
 }
 
 #[test]
+fn an_admin_neither_finds_nor_pulls_in_people_of_another_workspace() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    owner.post("/api/v1/workspaces", json!({"name": "Elsewhere", "slug": "elsewhere"})).expect(201);
+    let (lee, stranger) = (server.person("lee", "home", "read"), server.person("mallory", "elsewhere", "admin"));
+    let lees = text(&lee.get("/api/v1/me").expect(200)["user_id"]);
+    let put = |who: &Client, name: &str| {
+        who.put(&format!("/api/v1/workspaces/elsewhere/members/{name}"), json!({"role": "write"}))
+    };
+    let nobody = put(&stranger, "nobody").expect(404);
+    for name in ["lee", lees.as_str()] {
+        let answer = put(&stranger, name).expect(404);
+        for field in ["detail", "title", "code", "hint"] {
+            assert_eq!(text(&answer[field]).replace(name, "nobody"), text(&nobody[field]), "{field}");
+        }
+    }
+    assert_eq!(lee.get("/api/v1/me").expect(200)["workspaces"].as_array().unwrap().len(), 1);
+    put(&owner, "lee").expect(200);
+    assert_eq!(put(&stranger, "lee").expect(200)["role"], "write", "whom they share a workspace with, they know");
+}
+
+#[test]
 fn somebody_who_may_read_changes_nothing() {
     let server = Server::start(House::new());
     let things = Things::of(&server);
