@@ -22,6 +22,7 @@ use config::Environment;
 use failure::Failure;
 
 fn main() -> ExitCode {
+    forbid_core_dumps();
     // One provider of cryptography for every connection; a second call would only say that it is there.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let cli = cli::Cli::parse();
@@ -42,4 +43,11 @@ fn main() -> ExitCode {
     });
     log_queue::finish();
     ExitCode::from(exit as u8)
+}
+
+/// What this process holds in memory, keys among it, is not written to the disk when it dies. Where that cannot be switched
+/// off it was never on.
+fn forbid_core_dumps() {
+    let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
+    let _ = rustix::process::setrlimit(rustix::process::Resource::Core, none);
 }

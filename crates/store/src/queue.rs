@@ -37,8 +37,8 @@ const WAITING: &str = "WITH RECURSIVE tenants (workspace) AS (\
      UNION ALL SELECT (SELECT min(runs.workspace) FROM runs WHERE runs.owner IS NULL AND runs.due IS NOT NULL \
      AND runs.workspace > tenants.workspace) FROM tenants WHERE tenants.workspace IS NOT NULL) \
      SELECT workspace, (SELECT count(*) FROM runs WHERE runs.owner = $1 AND runs.workspace = tenants.workspace) \
-     FROM tenants WHERE workspace IS NOT NULL AND EXISTS (\
-     SELECT 1 FROM runs WHERE runs.workspace = tenants.workspace AND runs.owner IS NULL AND runs.due <= $2)";
+     FROM tenants WHERE workspace IS NOT NULL AND (SELECT min(runs.due) FROM runs \
+     WHERE runs.workspace = tenants.workspace AND runs.owner IS NULL AND runs.due IS NOT NULL) <= $2";
 const GIVE_BACK: &str = "UPDATE runs SET owner = NULL WHERE owner = $1";
 
 impl Store {

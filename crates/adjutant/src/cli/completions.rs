@@ -12,6 +12,9 @@ pub(super) struct Args {
 }
 
 pub(super) fn execute(args: &Args) -> Result<Exit, Failure> {
-    clap_complete::generate(args.shell, &mut super::Cli::command(), "adjutant", &mut std::io::stdout());
+    // Written by us: the generator would panic when its reader goes away.
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut super::Cli::command(), "adjutant", &mut script);
+    super::output::say_piece(&String::from_utf8_lossy(&script));
     Ok(Exit::Done)
 }

@@ -5,11 +5,11 @@ use adjutant_core::id::{AgentId, UserId};
 use adjutant_core::run::event::Actor;
 use adjutant_engine::store::row::AgentRow;
 use adjutant_engine::{EngineError, Right, Role};
-use axum::Json;
 use axum::extract::State;
 use axum::http::header::{self, HeaderValue};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use axum::{Json, Router, routing};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use utoipa::IntoParams;
@@ -80,6 +80,13 @@ pub(super) async fn listed(
     Ok(listed)
 }
 
+/// What older clients ask for with a slash at the end.
+pub(super) fn slashed() -> Router<Server> {
+    Router::new()
+        .route("/api/v1/agents/{agent}/", routing::get(get).put(replace).patch(change).delete(delete))
+        .route("/api/v1/agents/{agent}/activate/", routing::post(activate))
+}
+
 /// An agent that the caller may change: their own, or any of the workspace for an admin.
 pub(super) async fn changed(server: &Server, signed: &Signed, name: &str) -> Result<(Access, AgentRow), Problem> {
     let (access, row) = find_agent(server, signed, None, name).await?;
@@ -118,6 +125,7 @@ fn tag_of(row: &AgentRow) -> String {
 /// Which agents.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Wanted {
     /// Only of this workspace (id or short name).
     workspace_id: Option<String>,
@@ -359,6 +367,7 @@ async fn versions(
 /// On or off.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 struct Active {
     /// Whether it may run; true without it.
     active: Option<bool>,

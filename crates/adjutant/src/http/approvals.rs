@@ -22,13 +22,16 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::agents::listed;
-use super::ask::{Asked, Body, Path, given, id};
+use super::ask::{Asked, Body, Path, given, id, unknown_word};
 use super::door::{Access, Signed};
 use super::openapi::ProblemShape;
 use super::page::{Page, limit, page};
 use super::problem::{Kind, Problem};
 use super::server::Server;
 use crate::wire::{self, Item, Secrets, Texts};
+
+/// Where an item can be.
+const STATUSES: [&str; 5] = ["pending", "approved", "rejected", "expired", "superseded"];
 
 /// Decisions in one batch.
 const BATCH: usize = 100;
@@ -40,6 +43,7 @@ pub(super) fn router() -> OpenApiRouter<Server> {
 /// Which items.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 struct Wanted {
     /// `pending`, `approved`, `rejected`, `expired`, `superseded`.
     status: Option<String>,
@@ -63,6 +67,9 @@ async fn list(
     Asked(wanted): Asked<Wanted>,
 ) -> Result<Json<Page<Item>>, Problem> {
     let most = limit(wanted.limit)?;
+    if let Some(word) = wanted.status.as_deref().filter(|word| !STATUSES.contains(word)) {
+        return Err(unknown_word("status", word));
+    }
     let mut rows: Vec<ApprovalRow> = Vec::new();
     let places = listed(&server, &signed, wanted.workspace_id.as_deref(), wanted.agent.as_deref()).await?;
     for (access, agent) in places {
@@ -142,6 +149,7 @@ async fn shown(
 /// How one item is shown.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 struct Look {
     /// Shows the secrets in it, to whoever may decide it. That is recorded.
     reveal: Option<bool>,

@@ -139,6 +139,12 @@ where
     parsed.map(Some)
 }
 
+/// A word behind the `?` that means nothing there.
+pub(super) fn unknown_word(pointer: &str, word: &str) -> Problem {
+    Problem::invalid("A word behind the `?` is not known. Nothing was read.")
+        .error(pointer, format!("`{word}` is none of its words"))
+}
+
 /// What was found by a name in all workspaces of the caller. A short name that is in two of them means neither: somebody who
 /// lets you into their workspace must not come between you and yours.
 ///

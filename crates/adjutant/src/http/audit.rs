@@ -38,6 +38,7 @@ pub(super) fn router() -> OpenApiRouter<Server> {
 /// What to look for.
 #[derive(Debug, Clone, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 struct Sought {
     /// The workspace (id or short name); your only one without it.
     workspace_id: Option<String>,

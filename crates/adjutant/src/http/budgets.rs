@@ -29,6 +29,7 @@ pub(super) fn router() -> OpenApiRouter<Server> {
 /// Which workspace.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 struct Where {
     /// The workspace (id or short name); all of yours without it.
     workspace_id: Option<String>,

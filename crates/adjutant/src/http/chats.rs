@@ -105,6 +105,7 @@ pub(super) fn shown(row: &ChatRow) -> Chat {
 /// Which chats.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 struct Wanted {
     /// Only of this workspace (id or short name).
     workspace_id: Option<String>,
@@ -177,6 +178,7 @@ pub(super) fn checked(title: &str) -> Result<String, Problem> {
 /// What comes with it.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 struct Include {
     /// `runs`: the newest 100 of its runs, too.
     include: Option<String>,

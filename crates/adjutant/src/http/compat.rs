@@ -7,6 +7,7 @@ mod sessions;
 use adjutant_core::id::ChatId;
 use adjutant_core::run::command::Command;
 use adjutant_core::run::event::Actor;
+use adjutant_core::run::status::Status;
 use adjutant_engine::store::row::{AgentRow, ChatRow, RunFilter, RunRow};
 use adjutant_engine::{Right, Role, WhenBusy};
 use axum::Json;
@@ -61,6 +62,9 @@ pub(super) fn root() -> Router<Server> {
         .route("/chats/{chat}/interactions/{run}/cancel", post(cancel))
         .route("/chats/{chat}/interactions/{run}/edit", post(edit))
         .route("/api/v1/agents/", get(super::agents::list).post(super::agents::create))
+        .merge(super::agents::slashed())
+        .merge(credentials::slashed())
+        .merge(sessions::slashed())
 }
 
 /// What a client says.
@@ -181,8 +185,8 @@ struct Processed {
 /// That an interaction was told to stop.
 #[derive(Serialize, ToSchema)]
 struct Stopping {
-    /// `cancelling`.
-    status: &'static str,
+    /// `cancelling`; of one that has ended, how it did.
+    status: String,
     interaction_id: String,
     message: &'static str,
 }
@@ -230,11 +234,10 @@ async fn approve(
     Ok(Json(Processed { status: "processed", approval_id: name, approved }))
 }
 
-async fn stop(server: &Server, signed: &Signed, run: &RunRow) -> Result<(), Problem> {
+async fn stop(server: &Server, signed: &Signed, run: &RunRow) -> Result<Status, Problem> {
     let (access, _) = steered(server, signed, &run.id.to_string()).await?;
     let command = Command::Cancel { by: Actor::User(access.user), reason: "cancelled by a person".to_owned() };
-    server.engine.command(access.workspace, run.id, &command).await?;
-    Ok(())
+    Ok(server.engine.command(access.workspace, run.id, &command).await?.status())
 }
 
 /// Cancels an interaction.
@@ -245,9 +248,14 @@ async fn cancel(
     Path((chat, run)): Path<(String, String)>,
 ) -> Result<Json<Stopping>, Problem> {
     let (_, row) = interaction(&server, &signed, &chat, &run).await?;
-    stop(&server, &signed, &row).await?;
-    let message = "Interaction will stop at next checkpoint";
-    Ok(Json(Stopping { status: "cancelling", interaction_id: row.id.to_string(), message }))
+    let had_ended = Status::parse(&row.state.status).is_some_and(Status::is_end);
+    let now = stop(&server, &signed, &row).await?;
+    let (status, message) = if had_ended {
+        (now.word().to_owned(), "Interaction had ended before")
+    } else {
+        ("cancelling".to_owned(), "Interaction will stop at next checkpoint")
+    };
+    Ok(Json(Stopping { status, interaction_id: row.id.to_string(), message }))
 }
 
 /// Says something else in place of an earlier message, and streams what happens.

@@ -41,6 +41,7 @@ pub(super) fn router() -> OpenApiRouter<Server> {
 /// What to be told of.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 struct Wanted {
     /// With commas between: `runs`, `approvals`, `chats`, `settings` (all four without it), `run:{id}` and `run:{id}@{seq}`
     /// for every event of a run, from the beginning or after a number.

@@ -331,6 +331,7 @@ async fn relocate(
 /// What to look for.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 struct Query {
     /// Words.
     q: String,

@@ -26,6 +26,7 @@ pub(super) fn router() -> OpenApiRouter<Server> {
 /// What of it.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 struct Wanted {
     /// The content with this hash (`before` or `after` of a change) instead of the list.
     content: Option<String>,

@@ -28,6 +28,7 @@ pub(super) fn router() -> OpenApiRouter<Server> {
 /// Where it goes.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 struct Wanted {
     /// The workspace, where the agent's short name is not enough.
     workspace_id: Option<String>,

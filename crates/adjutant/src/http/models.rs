@@ -37,6 +37,7 @@ async fn offers(server: &Server, signed: &Signed) -> Result<Vec<Offer>, Problem>
 /// What is to be chosen.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 struct Question {
     /// `cheapest`, `fastest`, `smartest`, `balanced` or `fallback`; `balanced` without it.
     strategy: Option<String>,

@@ -13,6 +13,7 @@ const MOST: u32 = 200;
 /// How much of a list, and from where.
 #[derive(Debug, Clone, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Slice {
     /// How many, from 1 to 200.
     #[param(default = 50, minimum = 1, maximum = 200)]

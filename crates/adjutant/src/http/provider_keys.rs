@@ -69,6 +69,7 @@ async fn one(server: &Server, access: Access, row: ProviderKeyRow) -> Result<Jso
 /// Which workspace.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 struct Where {
     /// The workspace (id or short name); all of yours without it.
     workspace_id: Option<String>,

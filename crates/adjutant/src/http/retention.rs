@@ -96,6 +96,7 @@ fn before(server: &Server, text: &str) -> Result<Time, Problem> {
 /// Which runs.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 struct Old {
     /// They ended before this: `90d` ago, a day, or a time.
     before: String,

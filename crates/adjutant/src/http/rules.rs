@@ -26,6 +26,7 @@ pub(super) fn router() -> OpenApiRouter<Server> {
 /// Which workspace.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 struct Where {
     /// The workspace (id or short name).
     workspace_id: Option<String>,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use adjutant_core::id::{AgentId, ChatId, NotebookId, RunId};
+use adjutant_core::run::status::Status;
 use adjutant_core::time::Time;
 use adjutant_engine::store::row::{AgentRow, CallEnd, CallRow, RunFilter, RunRow};
 use adjutant_engine::{ChosenBy, Right, Role, WhenBusy};
@@ -18,7 +19,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::agents::{find_agent, listed};
-use super::ask::{Asked, Body, Path, given, id};
+use super::ask::{Asked, Body, Path, given, id, unknown_word};
 use super::door::{Access, Signed};
 use super::page::{Page, Slice, all, limit, page, part};
 use super::problem::Problem;
@@ -59,6 +60,7 @@ pub(super) async fn find_run(server: &Server, signed: &Signed, name: &str) -> Re
 /// Which runs.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 struct Wanted {
     /// Only of this workspace (id or short name).
     workspace_id: Option<String>,
@@ -86,6 +88,9 @@ async fn list(
     Asked(wanted): Asked<Wanted>,
 ) -> Result<Json<Page<RunLine>>, Problem> {
     let most = limit(wanted.limit)?;
+    if let Some(word) = wanted.status.as_deref().filter(|word| Status::parse(word).is_none()) {
+        return Err(unknown_word("status", word));
+    }
     let mut rows: Vec<RunRow> = Vec::new();
     let mut names: BTreeMap<AgentId, String> = BTreeMap::new();
     let places = listed(&server, &signed, wanted.workspace_id.as_deref(), wanted.agent.as_deref()).await?;
@@ -242,6 +247,7 @@ pub(super) async fn document(server: &Server, access: Access, run: RunId) -> Res
 /// Where to go on.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 struct After {
     /// Only events after this number.
     after: Option<u64>,

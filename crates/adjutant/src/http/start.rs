@@ -31,6 +31,7 @@ pub(super) const LONGEST_WAIT: u64 = 60;
 /// How to wait for the run.
 #[derive(Debug, Clone, Copy, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Wait {
     /// Seconds to wait for the run to end or ask, up to 60.
     pub(super) wait: Option<u64>,

@@ -44,6 +44,7 @@ pub(super) fn body_of(spec: &AgentSpec) -> Value {
 /// Which workspace, and whether for real.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 struct Wanted {
     /// The workspace (id or short name); your only one without it.
     workspace_id: Option<String>,

@@ -55,6 +55,7 @@ async fn list(State(server): State<Server>, signed: Signed) -> Result<Json<Page<
 /// Words.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 struct Words {
     /// Words that stand in its name or description.
     q: String,

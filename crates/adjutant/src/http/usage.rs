@@ -27,6 +27,7 @@ pub(super) fn router() -> OpenApiRouter<Server> {
 /// Which usage.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 struct Wanted {
     /// The workspace (id or short name); your only one without it.
     workspace_id: Option<String>,

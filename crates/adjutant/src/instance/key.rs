@@ -1,8 +1,8 @@
 //! The master key: where it comes from, and how it is made once. Never printed, never in an error.
 
-use std::fs::OpenOptions;
+use std::fs::{OpenOptions, Permissions};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use adjutant_engine::Env;
@@ -147,8 +147,35 @@ fn missing(path: &Path) -> Failure {
 }
 
 fn read(path: &Path) -> Result<MasterKey, Failure> {
+    keep_from_others(path)?;
     let text = std::fs::read_to_string(path).map_err(|error| super::unusable(path, &error))?;
     parse(&SecretString::from(text), &path.display().to_string())
+}
+
+/// Takes the file out of the reach of other users. Where that cannot be done, as on a read-only mount, one that everybody can
+/// read is refused: whoever can read it can read everything.
+fn keep_from_others(path: &Path) -> Result<(), Failure> {
+    let unusable = |error: std::io::Error| super::unusable(path, &error);
+    let mode = std::fs::metadata(path).map_err(unusable)?.permissions().mode();
+    if mode & 0o077 == 0 {
+        return Ok(());
+    }
+    let kept = std::fs::set_permissions(path, Permissions::from_mode(mode & 0o700));
+    match kept {
+        Ok(()) => {
+            tracing::warn!(file = %path.display(), "other users could read the master key; now they cannot");
+            Ok(())
+        }
+        Err(_) if mode & 0o007 == 0 => Ok(()),
+        Err(error) => {
+            let text = format!(
+                "Every user of this machine can read the master key {}, and that cannot be changed: {error}. Nothing was opened.",
+                path.display()
+            );
+            Err(Failure::new(Exit::Usage, "wrong_key", text)
+                .hint("mount or copy it so that only its owner can read it (mode 0400)"))
+        }
+    }
 }
 
 fn parse(text: &SecretString, place: &str) -> Result<MasterKey, Failure> {
@@ -192,9 +219,18 @@ fn make(path: &Path, env: &Env) -> Result<Found, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
+
+    #[test]
+    fn a_key_that_others_could_read_is_taken_from_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        std::fs::write(&path, "0f".repeat(32)).unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        let source = KeySource::File(path.clone());
+        assert!(find(&source, folder.path(), Database::Old, &Env::system()).is_ok());
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    }
 
     #[test]
     fn a_key_is_made_once_for_its_owner_only() {

@@ -12,6 +12,16 @@ fn the_version_is_one_line_or_one_document() {
 }
 
 #[test]
+fn completions_whose_reader_goes_away_are_no_failure() {
+    let house = House::new();
+    let mut command = house.command(&["completions", "bash"]);
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let done = command.stdout(writer).stderr(std::process::Stdio::piped()).output().unwrap();
+    assert_eq!((done.status.code(), String::from_utf8_lossy(&done.stderr).as_ref()), (Some(0), ""));
+}
+
+#[test]
 fn completions_are_there_for_every_shell() {
     let house = House::new();
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {

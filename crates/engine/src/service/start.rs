@@ -225,6 +225,10 @@ impl Engine {
         fork: Fork,
     ) -> Result<RunId, EngineError> {
         let row = self.run_row(workspace, run).await?;
+        if let Some(at) = fork.at.filter(|at| *at > row.head.seq) {
+            let (last, text) = (row.head.seq, "the run has no event");
+            return Err(EngineError::Invalid(format!("{text} {at} to go on from: its last one is {last}")));
+        }
         let (at, state) = self.turn_end(workspace, run, fork.at.unwrap_or(1)).await?;
         let start = state.start.as_ref().ok_or_else(|| EngineError::not_found("run", run))?;
         let agent = self.active_agent(workspace, row.agent).await?;

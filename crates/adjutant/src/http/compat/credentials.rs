@@ -4,9 +4,9 @@
 use adjutant_core::guard::policy::AgentConfig;
 use adjutant_engine::store::row::{AgentRow, ProviderKeyRow};
 use adjutant_engine::{KeyOwner, NewKey, Right, Role};
-use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::{Json, Router, routing};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -18,6 +18,13 @@ use super::super::door::{Access, Signed};
 use super::super::problem::{Kind, Problem};
 use super::super::server::Server;
 use crate::wire::Moment;
+
+/// The same with a slash at the end.
+pub(super) fn slashed() -> Router<Server> {
+    Router::new()
+        .route("/api/v1/agents/{agent}/credentials/", routing::get(list_credentials).post(set_credential))
+        .route("/api/v1/agents/{agent}/credentials/{credential}/", routing::delete(remove_credential))
+}
 
 pub(super) fn router() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(set_credential, list_credentials)).routes(routes!(remove_credential))

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use adjutant_core::run::status::Status;
-use adjutant_engine::store::row::{ApprovalFilter, ApprovalRow, ChatFilter, ChatRow, RunFilter};
+use adjutant_engine::store::row::{ApprovalFilter, ApprovalRow, CallRow, ChatFilter, ChatRow, RunFilter};
 use adjutant_engine::{Right, Role, RunReport};
-use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
+use axum::{Json, Router, routing};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -36,6 +36,17 @@ pub(super) fn router() -> OpenApiRouter<Server> {
         .routes(routes!(confirm))
         .routes(routes!(cancel_session))
         .routes(routes!(logs))
+}
+
+/// The same with a slash at the end.
+pub(super) fn slashed() -> Router<Server> {
+    Router::new()
+        .route("/api/v1/agents/{agent}/sessions/", routing::get(list_sessions).post(open_session))
+        .route("/api/v1/sessions/{chat}/", routing::get(get_session))
+        .route("/api/v1/sessions/{chat}/message/", routing::post(message))
+        .route("/api/v1/sessions/{chat}/confirm/", routing::post(confirm))
+        .route("/api/v1/sessions/{chat}/cancel/", routing::post(cancel_session))
+        .route("/api/v1/sessions/{chat}/logs/", routing::get(logs))
 }
 
 /// What a session begins with.
@@ -89,14 +100,18 @@ struct PendingAction {
     /// The tool.
     r#type: Option<String>,
     summary: Option<String>,
+    /// The first path it touches.
+    path: Option<String>,
     /// Always true.
     requires_confirmation: bool,
 }
 
 impl PendingAction {
-    fn of(item: &ApprovalRow) -> Self {
+    fn of(item: &ApprovalRow, calls: &[CallRow]) -> Self {
         let summary = wire::approval(item, None, &Texts::default(), Secrets::Hidden).summary;
-        Self { id: item.id.to_string(), r#type: item.tool.clone(), summary, requires_confirmation: true }
+        let path =
+            calls.iter().find(|call| Some(&call.call) == item.call.as_ref()).and_then(|call| call.target.clone());
+        Self { id: item.id.to_string(), r#type: item.tool.clone(), summary, path, requires_confirmation: true }
     }
 }
 
@@ -269,11 +284,15 @@ async fn session(server: &Server, access: Access, chat: &ChatRow) -> Result<Sess
     };
     let pending = Some("pending".to_owned());
     let filter = ApprovalFilter { status: pending, run: last.map(|run| run.id), ..ApprovalFilter::default() };
-    let waiting = match last {
-        Some(_) => server.engine.store().approvals(access.workspace, &filter, SHOWN).await?,
-        None => Vec::new(),
+    let store = server.engine.store();
+    let (waiting, calls) = match last {
+        Some(run) => {
+            let waiting = store.approvals(access.workspace, &filter, SHOWN).await?;
+            (waiting, store.calls(access.workspace, run.id).await?)
+        }
+        None => (Vec::new(), Vec::new()),
     };
-    let actions: Vec<PendingAction> = waiting.iter().map(PendingAction::of).collect();
+    let actions: Vec<PendingAction> = waiting.iter().map(|item| PendingAction::of(item, &calls)).collect();
     let messages = reports.iter().map(|run| SessionMessage {
         role: "assistant",
         content: run.result.clone(),

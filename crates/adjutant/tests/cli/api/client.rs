@@ -100,6 +100,10 @@ impl Server {
         lines.find(|line| line.contains(words)).unwrap_or_else(|| panic!("`{words}` was never said"))
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn terminate(&self) {
         signal("TERM", self.child.id());
     }

@@ -101,6 +101,8 @@ fn an_interaction_is_cancelled_and_another_is_edited() {
     let flow = names(&events);
     assert_eq!(flow[flow.len() - 2..], ["cancelled", "interaction_complete"]);
     assert_eq!(events.last().unwrap().data["status"], "CANCELLED");
+    let late = owner.call("POST", &format!("{base}/cancel"), None).expect(200);
+    assert_eq!(late["status"], "CANCELLED", "it is not cancelling what has ended");
 
     let edited = owner.follow("POST", &format!("{base}/edit"), Some(&json!({"new_user_message": "look"})));
     let edited: Vec<Sent> = edited.collect();
@@ -188,21 +190,27 @@ fn a_session_is_opened_spoken_to_confirmed_logged_and_cancelled() {
     let session = owner.post(&sessions, json!({})).expect(201);
     assert_eq!((&session["status"], &session["agent_id"]), (&json!("pending"), &agent["id"]));
     let path = format!("/api/v1/sessions/{}", text(&session["id"]));
-    let asks = owner.post(&format!("{path}/message"), json!({"content": "write"})).expect(200);
+    let asks = owner.post(&format!("{path}/message/"), json!({"content": "write"})).expect(200);
     assert_eq!(asks["status"], "running");
     let action = &asks["messages"][0]["pending_actions"][0];
     assert_eq!((&action["type"], &action["requires_confirmation"]), (&json!("create_file"), &json!(true)));
-    owner.post(&format!("{path}/confirm"), json!({"action_id": action["id"], "confirmed": true})).expect(200);
+    assert_eq!(action["path"], "/new.md");
+    owner.post(&format!("{path}/confirm/"), json!({"action_id": action["id"], "confirmed": true})).expect(200);
     let run = text(&owner.get(&format!("/api/v1/chats/{}", text(&session["id"]))).expect(200)["last_run_id"]);
     owner.get(&format!("/api/v1/runs/{run}?wait=60")).expect(200);
     let done = owner.get(&path).expect(200);
     assert_eq!((&done["status"], &done["files_modified"]), (&json!("completed"), &json!(["/new.md"])));
-    let logs = owner.get(&format!("{path}/logs")).expect(200);
+    assert_eq!(owner.get(&format!("{path}/")).expect(200)["status"], "completed");
+    let logs = owner.get(&format!("{path}/logs/")).expect(200);
     assert_eq!((&logs[0]["action_type"], &logs[0]["was_allowed"]), (&json!("create_file"), &json!(true)));
     assert_eq!(logs[0]["target_path"], "/new.md");
     assert_eq!(owner.post(&format!("{path}/cancel"), json!({})).expect(200)["status"], "completed");
-    assert_eq!(owner.get(&sessions).expect(200)[0]["id"], session["id"]);
-    let off = format!("/api/v1/agents/{}/activate?active=false", text(&agent["id"]));
+    assert_eq!(owner.post(&format!("{path}/cancel/"), json!({})).expect(200)["status"], "completed");
+    assert_eq!(owner.get(&format!("{sessions}/")).expect(200)[0]["id"], session["id"]);
+    assert_eq!(owner.get(&format!("/api/v1/agents/{}/", text(&agent["id"]))).expect(200)["id"], agent["id"]);
+    let credentials = format!("/api/v1/agents/{}/credentials/", text(&agent["id"]));
+    owner.get(&credentials).expect(200);
+    let off = format!("/api/v1/agents/{}/activate/?active=false", text(&agent["id"]));
     owner.post(&off, json!({})).expect(200);
     owner.post(&sessions, json!({})).refuses(409, "agent_inactive");
 }

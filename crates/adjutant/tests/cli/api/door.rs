@@ -210,3 +210,11 @@ fn a_short_name_in_two_workspaces_means_neither() {
     there.get("/api/v1/workspaces/home").refuses(404, "not_found");
     owner.with("adjutant-workspace", "nowhere").get("/api/v1/agents").refuses(404, "not_found");
 }
+
+#[test]
+fn a_server_leaves_no_core_dump() {
+    let server = Server::start(House::new());
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", server.pid())).unwrap();
+    let line = limits.lines().find(|line| line.starts_with("Max core file size")).unwrap();
+    assert_eq!(line.split_whitespace().skip(4).take(2).collect::<Vec<_>>(), ["0", "0"], "{line}");
+}

@@ -285,3 +285,65 @@ trait TakeInclusive: Iterator<Item = Sent> + Sized {
 }
 
 impl<I: Iterator<Item = Sent>> TakeInclusive for I {}
+
+/// Every name that a run as one document has, whatever there is to say.
+const NAMES: &str = "id session_id chat_id agent_id status success result error aborted created_at queued_at started_at \
+    finished_at steps actions model_calls token_usage cost_usd cost_microusd cost_estimated files_modified resources \
+    memory_deltas provenance diagnostics parent_run_id superseded_by head_hash enforcement event_stream retry_info seed \
+    deterministic metrics attachments initiated_by trigger task_id metadata";
+
+fn has(document: &Value, names: &str) {
+    let known = document.as_object().unwrap();
+    let missing: Vec<_> = names.split_whitespace().filter(|name| !known.contains_key(*name)).collect();
+    assert!(missing.is_empty(), "{missing:?} in {document}");
+}
+
+#[test]
+fn a_run_as_one_document_has_every_name_and_what_the_log_knows() {
+    let server = Server::start(scripted(SCRIPT));
+    let owner = server.owner();
+    let body = json!({"agent_id": "guide", "input": "write", "metadata": {"ticket": "7"}});
+    let asked = owner.post("/api/v1/runs?wait=60", body).expect(200);
+    let approval = format!("/api/v1/approvals/{}", text(&asked["pending_approvals"][0]));
+    has(&owner.get(&approval).expect(200), "decision decided_by decided_at edited_arguments message");
+    let edited = json!({"path": "/new.md", "content": "edited"});
+    let body = json!({"decision": "edit", "arguments": edited, "message": "shorter"});
+    let decided = owner.post(&format!("{approval}/decision"), body).expect(200);
+    assert_eq!((&decided["edited_arguments"], &decided["message"]), (&edited, &json!("shorter")));
+
+    let run = owner.get(&format!("/api/v1/runs/{}?wait=60", text(&asked["id"]))).expect(200);
+    has(&run, NAMES);
+    has(&run["metrics"], "duration_ms model_ms tool_ms wait_ms tool_latency_ms");
+    has(&run["provenance"], "agent_version prompt_versions policy_hash model");
+    has(&run["diagnostics"], "warnings traces truncated");
+    let call = "n provider model_asked model_served prompt_hash key_hint usage cost price_version finish_reason \
+                first_token_ms ms attempts";
+    has(&run["model_calls"][0], call);
+    assert_eq!(run["model_calls"][0]["finish_reason"], "tool_calls");
+    let me = owner.get("/api/v1/me").expect(200);
+    assert_eq!(run["initiated_by"], json!({"kind": "user", "id": me["user_id"]}));
+    assert_eq!((&run["metadata"]["ticket"], &run["trigger"]), (&json!("7"), &json!("message")));
+    assert_eq!((&run["enforcement"]["asked"], &run["enforcement"]["effects"]), (&json!(1), &json!("live")));
+    assert_eq!(run["queued_at"], run["created_at"]);
+}
+
+#[test]
+fn a_fork_from_an_event_that_never_was_is_refused() {
+    let server = Server::start(scripted(SCRIPT));
+    let owner = server.owner();
+    let run = owner.post("/api/v1/runs?wait=60", json!({"agent_id": "guide", "input": "look"})).expect(200);
+    let path = format!("/api/v1/runs/{}/fork", text(&run["id"]));
+    owner.post(&path, json!({"at_seq": 100_000})).refuses(422, "validation_failed");
+    assert_eq!(owner.get("/api/v1/chats").expect(200)["data"].as_array().unwrap().len(), 1, "no chat is left behind");
+}
+
+#[test]
+fn a_word_behind_the_question_mark_that_means_nothing_is_refused() {
+    let server = Server::start(scripted(SCRIPT));
+    let owner = server.owner();
+    for path in ["runs?status=bogus", "approvals?status=bogus", "runs?statsu=RUNNING", "chats?sort=up", "agents?x=1"] {
+        owner.get(&format!("/api/v1/{path}")).refuses(422, "validation_failed");
+    }
+    owner.get("/api/v1/runs?status=COMPLETED").expect(200);
+    owner.get("/api/v1/approvals?status=pending").expect(200);
+}

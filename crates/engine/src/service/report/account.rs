@@ -78,11 +78,11 @@ pub struct Diagnostics {
 pub struct Enforcement {
     /// Whether its effects are real.
     pub effects: Effects,
-    /// Calls that were allowed.
+    /// Calls that ran unasked.
     pub allowed: usize,
     /// Calls that a person was asked about.
     pub asked: usize,
-    /// Calls that were refused.
+    /// Calls that were refused unasked.
     pub denied: usize,
     /// What it has seen.
     pub labels: Seen,
@@ -183,10 +183,12 @@ impl MemoryDelta {
 
 impl Enforcement {
     fn of(effects: Effects, state: &State) -> Self {
-        let calls = state.turns.iter().flat_map(|turn| turn.calls.iter());
-        let said: Vec<_> = calls.filter_map(|call| Some(call.judged.as_ref()?.verdict.decision)).collect();
-        let count = |wanted: Decision| said.iter().filter(|decision| **decision == wanted).count();
-        let (allowed, asked, denied) = (count(Decision::Allow), count(Decision::Ask), count(Decision::Deny));
+        let calls: Vec<_> = state.turns.iter().flat_map(|turn| turn.calls.iter()).collect();
+        let asked = calls.iter().filter(|call| call.approval.is_some()).count();
+        let unasked = calls.iter().filter(|call| call.approval.is_none()).filter_map(|call| call.judged.as_ref());
+        let unasked: Vec<_> = unasked.map(|judged| judged.verdict.decision).collect();
+        let count = |wanted: Decision| unasked.iter().filter(|decision| **decision == wanted).count();
+        let (allowed, denied) = (count(Decision::Allow), count(Decision::Deny));
         Self { effects, allowed, asked, denied, labels: state.labels.into() }
     }
 }
