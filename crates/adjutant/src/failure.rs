@@ -3,6 +3,7 @@
 
 use adjutant_core::run::command::Refusal;
 use adjutant_engine::EngineError;
+use adjutant_engine::models::ModelError;
 use adjutant_engine::store::StoreError;
 use adjutant_engine::tools::FileError;
 use serde_json::{Value, json};
@@ -179,6 +180,7 @@ impl From<EngineError> for Failure {
             .hint("put its folder back where it was (adjutant doctor names it), then try again"),
             EngineError::File { path, why } => left(&path, &why),
             EngineError::Halted { reason } => halted(&reason),
+            EngineError::Model(error) => provider(&error),
             EngineError::Store(error) => error.into(),
         }
     }
@@ -186,6 +188,17 @@ impl From<EngineError> for Failure {
 
 /// How everything goes on, in the words of the command line.
 pub(crate) const LET_GO_ON: &str = "adjutant halt shows why; adjutant halt off lets it go on";
+
+fn provider(error: &ModelError) -> Failure {
+    let what = format!("{} Nothing was made.", sentence(&error.to_string()));
+    match error {
+        ModelError::UnknownModel { .. } | ModelError::Broken { .. } => Failure::usage(what),
+        ModelError::Network { .. } | ModelError::Timeout { .. } => {
+            Failure::new(Exit::Unreachable, "provider_timeout", what)
+        }
+        _ => Failure::new(Exit::Other, "provider_error", what),
+    }
+}
 
 fn halted(reason: &str) -> Failure {
     Failure::new(Exit::Other, "halted", format!("Everything is stopped here: {reason}. Nothing was started."))

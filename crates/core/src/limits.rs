@@ -28,6 +28,10 @@ pub const USER_CALLS_PER_MINUTE: u32 = 600;
 pub const STUCK_REPEATS: usize = 4;
 /// Characters of a user's message.
 pub const MESSAGE_BYTES: usize = 256 * 1024;
+/// Texts of one request for embeddings: their vectors still make an answer that is read in one piece.
+pub const EMBEDDED_TEXTS: usize = 256;
+/// Bytes of all these texts together: what a request to the server may hold.
+pub const EMBEDDED_BYTES: usize = 1024 * 1024;
 /// Files that come with one message.
 pub const ATTACHMENTS: usize = 8;
 /// Bytes of a text that comes with a message: more would crowd the task out of most windows. A tool reads more in pieces.

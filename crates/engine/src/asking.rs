@@ -244,7 +244,7 @@ fn meant(call: RawCall) -> (String, String) {
 }
 
 /// Waits for an answer as long as any model may take. A model that panics has failed: it must not take the run with it.
-async fn in_time(answering: impl Future<Output = Result<ModelAnswer, ModelError>>) -> Result<ModelAnswer, ModelError> {
+pub(crate) async fn in_time<T>(answering: impl Future<Output = Result<T, ModelError>>) -> Result<T, ModelError> {
     let limit = limits::MODEL_TIMEOUT;
     match tokio::time::timeout(limit, AssertUnwindSafe(answering).catch_unwind()).await {
         Ok(Ok(answer)) => answer,

@@ -9,6 +9,7 @@ use adjutant_core::run::command::Refusal;
 use adjutant_core::run::event::BadEvent;
 use adjutant_core::run::state::Impossible;
 use adjutant_core::time::Time;
+use adjutant_models::ModelError;
 use adjutant_store::StoreError;
 use adjutant_tools::FileError;
 
@@ -89,6 +90,9 @@ pub enum EngineError {
         /// When there is money again.
         until: Time,
     },
+    /// A provider did not do what a model call outside of a run asked of it.
+    #[error(transparent)]
+    Model(ModelError),
     /// What was given cannot be used.
     #[error("{0}")]
     Invalid(String),

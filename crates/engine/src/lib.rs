@@ -62,13 +62,13 @@ pub use meter::{BUCKETS_MS, Meter, Numbers, Times, ToolNumbers};
 pub use projection::{Card, RunSummary};
 pub use replay::{Divergence, Replay};
 pub use service::{
-    Account, ActionReport, BudgetReport, Caller, Can, Choice, ChosenBy, EffectivePrompt, EraseReport, EraseWhat,
-    ErasedPart, FOREVER, Forecast, Fork, GroupBy, Halt, HaltOf, Heard, Home, ImportChat, ImportedRun, Interval,
-    Invited, KeyOwner, KeyTest, Meant, Membership, ModelCallReport, NewKey, NewLink, NewRule, NoteAuthor, NoteChange,
-    NoteHistory, NotePlace, NotesFound, Password, ReachReport, Repriced, Resync, ResyncChange, Resynced, Right, Rights,
-    Role, RunRef, RunReport, SavedNote, Secret, SeenMessage, SeenPart, SeenRequest, SeenSizes, SignIn, Spent, StartRun,
-    TokenAsk, UndoMode, UndoOutcome, UndoReport, UndoneFile, UnknownWord, UsageLine, Via, WhenBusy, Wish,
-    WorkspaceChange, attachment_name, is_erased, kept_for, templates,
+    Account, ActionReport, BudgetReport, Caller, Can, Choice, ChosenBy, EffectivePrompt, EmbedAsk, Embeddings,
+    EraseReport, EraseWhat, ErasedPart, FOREVER, Forecast, Fork, GroupBy, Halt, HaltOf, Heard, Home, ImportChat,
+    ImportedRun, Interval, Invited, KeyOwner, KeyTest, Meant, Membership, ModelCallReport, NewKey, NewLink, NewRule,
+    NoteAuthor, NoteChange, NoteHistory, NotePlace, NotesFound, Password, ReachReport, Repriced, Resync, ResyncChange,
+    Resynced, Right, Rights, Role, RunRef, RunReport, SavedNote, Secret, SeenMessage, SeenPart, SeenRequest, SeenSizes,
+    SignIn, Spent, StartRun, TokenAsk, UndoMode, UndoOutcome, UndoReport, UndoneFile, UnknownWord, UsageLine, Via,
+    WhenBusy, Wish, WorkspaceChange, attachment_name, is_erased, kept_for, templates,
 };
 pub use spoken::Piece;
 pub use trace::{Collector, RequestTrace, Tracing, trace_of};

@@ -91,6 +91,18 @@ impl Meter {
         lock(&self.numbers).clone()
     }
 
+    /// Counts a model call outside of runs that has just become durable: what it used, if it was answered.
+    pub(crate) fn called(&self, answered: Option<(TokenUsage, Option<MicroUsd>)>) {
+        let mut numbers = lock(&self.numbers);
+        match answered {
+            Some((usage, cost)) => {
+                numbers.tokens += usage;
+                numbers.cost += cost.unwrap_or_default();
+            }
+            None => numbers.model_failures += 1,
+        }
+    }
+
     /// Counts events that have just become durable.
     pub(crate) fn committed(&self, events: &Tally, took: Duration) {
         let mut numbers = lock(&self.numbers);

@@ -9,6 +9,7 @@ use adjutant_core::limits;
 use adjutant_core::message::ModelRequest;
 use adjutant_core::money::{MicroUsd, TokenUsage};
 use adjutant_core::routing::Wanted;
+use adjutant_core::run::chain::StreamId;
 use adjutant_core::run::event::{BudgetAlerted, Event, ModelRequested, PauseReason, Paused, RunLimits};
 use adjutant_core::run::state::State;
 use adjutant_core::time::Time;
@@ -46,6 +47,17 @@ pub(crate) struct Reservation {
 }
 
 impl Reservation {
+    /// So much from each of these, for the day and for the month.
+    pub(crate) fn of(amount: MicroUsd, drawn: &[Drawn], now: Time, zone: &str) -> Self {
+        let spends = drawn.iter().flat_map(|drawn| {
+            Period::ALL.map(|period| Spend {
+                purse: drawn.owner.purse(period, &period.name(now, zone)),
+                change: Change::Reserve { amount, limit: drawn.budget.of(period) },
+            })
+        });
+        Self { amount: Some(amount), spends: spends.collect() }
+    }
+
     pub(crate) fn purses(&self) -> Vec<String> {
         self.spends.iter().map(|spend| spend.purse.clone()).collect()
     }
@@ -79,21 +91,14 @@ impl Driver {
             let over = Overspent { purse: RUN_PURSE.to_owned(), limit, spent: state.cost, needed: amount };
             return Ok(Reserved::TooMuch(over));
         }
-        let drawn = self.engine.drawn(start.workspace, agent, start.initiator, key).await?;
-        let now = self.now();
-        let spends = drawn.iter().flat_map(|drawn| {
-            Period::ALL.map(|period| Spend {
-                purse: drawn.owner.purse(period, &period.name(now, &start.time_zone)),
-                change: Change::Reserve { amount, limit: drawn.budget.of(period) },
-            })
-        });
-        Ok(Reserved::Fits(Reservation { amount: Some(amount), spends: spends.collect() }))
+        let drawn = self.engine.drawn(start.workspace, Some(agent), start.initiator, key).await?;
+        Ok(Reserved::Fits(Reservation::of(amount, &drawn, self.now(), &start.time_zone)))
     }
 
     /// The stored key that the next model call is made with.
     pub(crate) async fn key_for(&self, agent: &CurrentAgent, model: &str) -> Result<Option<KeyId>, EngineError> {
         let Some(start) = &self.state().start else { return Ok(None) };
-        self.engine.key_for(start.workspace, agent.id, start.initiator, model).await
+        self.engine.key_for(start.workspace, Some(agent.id), start.initiator, model).await
     }
 
     /// Holds the run and asks for more. A budget of a day or a month comes back by itself.
@@ -117,7 +122,7 @@ impl Driver {
         let Some(start) = self.state().start.clone() else { return Ok(()) };
         let answered = self.state().turns.last().and_then(|turn| turn.answered.as_ref());
         let cost = answered.and_then(|answered| answered.cost).unwrap_or(reserved);
-        for drawn in self.engine.drawn(start.workspace, &agent, start.initiator, asked.key).await? {
+        for drawn in self.engine.drawn(start.workspace, Some(&agent), start.initiator, asked.key).await? {
             let mine = |purse: &&String| purse.starts_with(&drawn.owner.purse(Period::Month, ""));
             let Some(purse) = asked.purses.iter().find(mine) else { continue };
             let kept = self.engine.store().purse(purse).await?;
@@ -153,24 +158,23 @@ impl Driver {
 }
 
 impl Engine {
-    /// Whose money a run of an agent spends, and what they may spend.
+    /// Whose money a model call spends, for an agent or outside of runs, and what they may spend.
     ///
     /// # Errors
     /// Those of the store; a budget that cannot be read is one.
     pub(crate) async fn drawn(
         &self,
         workspace: adjutant_core::id::WorkspaceId,
-        agent: &CurrentAgent,
+        agent: Option<&CurrentAgent>,
         person: adjutant_core::id::UserId,
         key: Option<KeyId>,
     ) -> Result<Vec<Drawn>, EngineError> {
         let rows = self.store().budgets(workspace).await?;
         let saved = |owner| Ok::<_, EngineError>(Drawn { owner, budget: budgets::read(&rows, owner)? });
-        let mut drawn = vec![
-            Drawn { owner: Owner::Agent(agent.id), budget: agent.config.budget.clone() },
-            saved(Owner::Person(workspace, person))?,
-            saved(Owner::Workspace(workspace))?,
-        ];
+        let own = |agent: &CurrentAgent| Drawn { owner: Owner::Agent(agent.id), budget: agent.config.budget.clone() };
+        let mut drawn: Vec<Drawn> = agent.map(own).into_iter().collect();
+        drawn.push(saved(Owner::Person(workspace, person))?);
+        drawn.push(saved(Owner::Workspace(workspace))?);
         if let Some(key) = key {
             drawn.push(saved(Owner::Key(key))?);
         }
@@ -209,7 +213,7 @@ impl Engine {
         now: Time,
         zone: &str,
     ) -> Result<(), EngineError> {
-        for drawn in self.drawn(workspace, agent, person, None).await? {
+        for drawn in self.drawn(workspace, Some(agent), person, None).await? {
             for period in Period::ALL {
                 let Some(limit) = drawn.budget.of(period) else { continue };
                 let purse = self.store().purse(&drawn.owner.purse(period, &period.name(now, zone))).await?;
@@ -269,10 +273,10 @@ pub(crate) fn model_call(state: &State, event: &Event, at: Time) -> Option<Model
     let (start, asking) = (state.start.as_ref()?, state.asking.as_ref()?);
     let row = |outcome: String| ModelCallRow {
         workspace: start.workspace,
-        run: start.run,
+        log: StreamId::Run(start.run),
         turn: asking.turn,
         attempt: asking.attempt,
-        agent: start.agent,
+        agent: Some(start.agent),
         person: start.initiator,
         key: asking.key,
         model: asking.model.clone(),

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
-use crate::{DeltaSink, Model, ModelError};
+use crate::{DeltaSink, Embedded, Model, ModelError, Purpose};
 
 /// Calls a provider may have at once.
 const CALLS_AT_ONCE: usize = 64;
@@ -183,6 +183,21 @@ impl Model for Watched {
         }
         drop(turn);
         answer
+    }
+
+    fn texts_at_once(&self) -> usize {
+        self.inner.texts_at_once()
+    }
+
+    async fn embed(&self, texts: &[String], purpose: Purpose) -> Result<Embedded, ModelError> {
+        let turn = self.health.turn(&self.provider).await?;
+        let embedded = self.inner.embed(texts, purpose).await;
+        match &embedded {
+            Ok(_) => self.health.succeeded(&self.provider),
+            Err(error) => self.health.failed(&self.provider, error),
+        }
+        drop(turn);
+        embedded
     }
 }
 

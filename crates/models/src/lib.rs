@@ -30,6 +30,7 @@ use tokio::sync::mpsc;
 pub use error::{Detail, ModelError};
 pub use health::Health;
 pub use protocol::Protocol;
+pub use protocol::embed::{Embedded, Purpose};
 pub use recorded::{Recorded, Recording};
 pub use registry::{Models, ProviderConfig, ProviderKind};
 pub use scripted::Scripted;
@@ -41,13 +42,24 @@ pub use wire::provider::{RemoteConfig, Timeouts};
 
 /// Something that answers requests.
 ///
-/// To implement one: send pieces to `deltas` as they come, then return the whole answer. Return an answer only when the
+/// To implement one, `answer` is enough: send pieces to `deltas` as they come, then return the whole answer. Return an answer only when the
 /// provider said that it is complete. Cancelling is dropping the future, so hold nothing that outlives it. Texts of the
 /// request have to be loaded (`ModelRequest::missing` is empty) before it gets here.
 #[async_trait]
 pub trait Model: Send + Sync {
     /// Answers one request.
     async fn answer(&self, request: &ModelRequest, deltas: &DeltaSink) -> Result<ModelAnswer, ModelError>;
+
+    /// Texts that one call of [`embed`](Self::embed) may be given.
+    fn texts_at_once(&self) -> usize {
+        1
+    }
+
+    /// Makes vectors of texts. Most models that answer make none.
+    async fn embed(&self, texts: &[String], purpose: Purpose) -> Result<Embedded, ModelError> {
+        let _ = (texts, purpose);
+        Err(ModelError::broken("this model makes no embeddings; use one that does"))
+    }
 }
 
 /// Where live pieces of an answer go. Cheap to clone; pieces for nobody cost nothing.

@@ -46,6 +46,18 @@ pub fn bound(request: &ModelRequest) -> u64 {
     size(request) + proofs.sum::<u64>() + marks + images(request) * IMAGE_TOKENS
 }
 
+/// Tokens of texts that are embedded, at the most.
+#[must_use]
+pub fn bound_of(texts: &[String]) -> u64 {
+    texts.iter().map(|text| text.len() as u64 + MARKS).sum()
+}
+
+/// About how many tokens texts are.
+#[must_use]
+pub fn estimate_of(texts: &[String]) -> u64 {
+    texts.iter().map(|text| text.len() as u64).sum::<u64>().div_ceil(BYTES_PER_TOKEN)
+}
+
 /// About how many tokens a request is, rather too many than too few: where a window is made to its measure.
 pub(crate) fn probable(request: &ModelRequest) -> u64 {
     size(request).div_ceil(BYTES_PER_TOKEN - 1)

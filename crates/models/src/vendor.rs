@@ -89,6 +89,8 @@ pub struct Vendor {
     pub key_env: &'static [&'static str],
     /// Whether it wants a key.
     pub key: KeyPlace,
+    /// Whether it makes embeddings.
+    pub embeds: bool,
     pub(crate) habits: Habits,
 }
 
@@ -100,19 +102,20 @@ const fn hosted(
     key_env: &'static [&'static str],
 ) -> Vendor {
     let (protocol, key) = (Protocol::Chat, KeyPlace::Required);
-    Vendor { kind, title, protocol, base_url: Some(base_url), key_env, key, habits: COMPATIBLE }
+    Vendor { kind, title, protocol, base_url: Some(base_url), key_env, key, embeds: true, habits: COMPATIBLE }
 }
 
 /// A server that people run themselves.
 const fn own(kind: &'static str, title: &'static str, base_url: Option<&'static str>) -> Vendor {
     let (protocol, key) = (Protocol::Chat, KeyPlace::Optional);
-    Vendor { kind, title, protocol, base_url, key_env: &[], key, habits: COMPATIBLE }
+    Vendor { kind, title, protocol, base_url, key_env: &[], key, embeds: true, habits: COMPATIBLE }
 }
 
 /// Every kind there is, in the order in which they are tried when one fails.
 pub const VENDORS: &[Vendor] = &[
     Vendor {
         protocol: Protocol::Anthropic,
+        embeds: false,
         ..hosted("anthropic", "Anthropic", "https://api.anthropic.com/v1", &["ANTHROPIC_API_KEY"])
     },
     Vendor { habits: ORIGINAL, ..hosted("openai", "OpenAI", "https://api.openai.com/v1", &["OPENAI_API_KEY"]) },
@@ -131,9 +134,10 @@ pub const VENDORS: &[Vendor] = &[
     },
     Vendor {
         habits: Habits { reasoning: Reasoning::SentBack, ..COMPATIBLE },
+        embeds: false,
         ..hosted("deepseek", "DeepSeek", "https://api.deepseek.com/v1", &["DEEPSEEK_API_KEY"])
     },
-    hosted("groq", "Groq", "https://api.groq.com/openai/v1", &["GROQ_API_KEY"]),
+    Vendor { embeds: false, ..hosted("groq", "Groq", "https://api.groq.com/openai/v1", &["GROQ_API_KEY"]) },
     Vendor {
         // It refuses fields it does not know, and ids that are not nine letters and digits.
         habits: Habits { counting: Counting::ByItself, ids: IdForm::Nine, ..COMPATIBLE },
@@ -141,6 +145,7 @@ pub const VENDORS: &[Vendor] = &[
     },
     Vendor {
         habits: Habits { output: OutputCount::WithoutReasoning, ..COMPATIBLE },
+        embeds: false,
         ..hosted("xai", "xAI", "https://api.x.ai/v1", &["XAI_API_KEY"])
     },
     Vendor {
@@ -151,6 +156,7 @@ pub const VENDORS: &[Vendor] = &[
     hosted("fireworks", "Fireworks", "https://api.fireworks.ai/inference/v1", &["FIREWORKS_API_KEY"]),
     Vendor {
         habits: Habits { counting: Counting::ByItself, ..COMPATIBLE },
+        embeds: false,
         ..hosted("perplexity", "Perplexity", "https://api.perplexity.ai", &["PERPLEXITY_API_KEY"])
     },
     hosted("openrouter", "OpenRouter", "https://openrouter.ai/api/v1", &["OPENROUTER_API_KEY"]),
@@ -160,9 +166,10 @@ pub const VENDORS: &[Vendor] = &[
     },
     Vendor {
         habits: Habits { reasoning: Reasoning::SentBack, ..COMPATIBLE },
+        embeds: false,
         ..hosted("moonshot", "Moonshot", "https://api.moonshot.ai/v1", &["MOONSHOT_API_KEY"])
     },
-    hosted("cerebras", "Cerebras", "https://api.cerebras.ai/v1", &["CEREBRAS_API_KEY"]),
+    Vendor { embeds: false, ..hosted("cerebras", "Cerebras", "https://api.cerebras.ai/v1", &["CEREBRAS_API_KEY"]) },
     Vendor {
         kind: "azure",
         title: "Azure OpenAI",
@@ -170,6 +177,7 @@ pub const VENDORS: &[Vendor] = &[
         base_url: None,
         key_env: &["AZURE_OPENAI_API_KEY"],
         key: KeyPlace::Required,
+        embeds: true,
         habits: ORIGINAL,
     },
     Vendor {
@@ -179,6 +187,7 @@ pub const VENDORS: &[Vendor] = &[
         base_url: None,
         key_env: &[],
         key: KeyPlace::Required,
+        embeds: true,
         habits: COMPATIBLE,
     },
     Vendor {
@@ -188,6 +197,7 @@ pub const VENDORS: &[Vendor] = &[
         base_url: None,
         key_env: &["AWS_BEARER_TOKEN_BEDROCK"],
         key: KeyPlace::Required,
+        embeds: true,
         habits: COMPATIBLE,
     },
     Vendor { protocol: Protocol::Ollama, ..own("ollama", "Ollama", Some("http://127.0.0.1:11434")) },

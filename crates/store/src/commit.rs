@@ -249,6 +249,7 @@ async fn carry_out(tx: &mut Tx, batch: &[Box<Prepared>], verdicts: &Verdicts) ->
             Some(Doing::AddWorkspace(new)) => tenants::add_tenant(tx, new).await?,
             Some(Doing::SaveWorkspace(row)) => tenants::save_workspace(tx, row).await?,
             Some(Doing::StartWaiting(run)) => waiting::become_run(tx, append.scope, *run).await?,
+            Some(Doing::Spend(spends)) => purses::change(tx, spends).await?,
             None => {}
         }
     }

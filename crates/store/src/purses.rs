@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use adjutant_core::budget::{Purse, Purses, spend_all};
+use adjutant_core::budget::{Purse, Purses, Spend, spend_all};
 use adjutant_core::money::MicroUsd;
 
 use crate::commit::Verdicts;
@@ -33,9 +33,12 @@ fn read(mut row: Row) -> Result<Purse, StoreError> {
 /// Reads the purses that appends which have passed so far want to change, held until the transaction ends.
 pub(crate) async fn hold(tx: &mut Tx, batch: &[Box<Prepared>], verdicts: &Verdicts) -> Result<Purses, StoreError> {
     let passed = batch.iter().zip(verdicts).filter(|(_, verdict)| verdict.is_ok());
+    held(tx, passed.flat_map(|(append, _)| &append.spends)).await
+}
+
+async fn held(tx: &mut Tx, spends: impl Iterator<Item = &Spend>) -> Result<Purses, StoreError> {
     // Sorted by the set: every node holds purses in one order, so that two batches never wait for each other.
-    let keys: BTreeSet<&str> =
-        passed.flat_map(|(append, _)| &append.spends).map(|spend| spend.purse.as_str()).collect();
+    let keys: BTreeSet<&str> = spends.map(|spend| spend.purse.as_str()).collect();
     let mut purses = Purses::new();
     if keys.is_empty() {
         return Ok(purses);
@@ -45,6 +48,13 @@ pub(crate) async fn hold(tx: &mut Tx, batch: &[Box<Prepared>], verdicts: &Verdic
         purses.insert(row.take()?, read(row)?);
     }
     Ok(purses)
+}
+
+/// Changes purses for something outside of runs.
+pub(crate) async fn change(tx: &mut Tx, spends: &[Spend]) -> Result<(), StoreError> {
+    let before = held(tx, spends.iter()).await?;
+    let after = spend_all(&before, spends).map_err(StoreError::Overspent)?;
+    write(tx, &before, &after).await
 }
 
 /// What is in the purses after the appends that have passed so far, in their order. An append whose money is not there does
@@ -70,6 +80,10 @@ pub(crate) async fn keep(
     verdicts: &mut Verdicts,
 ) -> Result<(), StoreError> {
     let purses = spend(held, batch, verdicts);
+    write(tx, held, &purses).await
+}
+
+async fn write(tx: &mut Tx, held: &Purses, purses: &Purses) -> Result<(), StoreError> {
     let changed = purses.iter().filter(|(key, purse)| held.get(*key) != Some(*purse));
     let row = |key: &String, purse: &Purse| args![key, purse.spent.0, purse.raised.0, purse.alerted.0];
     let rows: Vec<Args> = changed.map(|(key, purse)| row(key, purse)).collect();

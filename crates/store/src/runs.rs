@@ -3,13 +3,13 @@
 use adjutant_core::content::Hash;
 use adjutant_core::id::{RunId, WorkspaceId};
 use adjutant_core::money::{MicroUsd, TokenUsage};
-use adjutant_core::run::chain::Head;
+use adjutant_core::run::chain::{Head, StreamId};
 
 use crate::keys::Sealer;
 use crate::prepare::{approval_args, call_args, result_args, run_args, summary_place};
 use crate::row::{ApprovalRow, CallEnd, CallRow, ModelCallRow, RunFilter, RunRow, RunState};
 use crate::seal::Scope;
-use crate::statements::{APPROVALS, CALLS, MODEL_CALLS, REBUILD, RESULTS};
+use crate::statements::{APPROVALS, CALLS, REBUILD, RESULTS};
 use crate::usage;
 use crate::value::{Arg, Args, Row, args};
 use crate::{Store, StoreError};
@@ -113,9 +113,8 @@ impl Store {
         let approvals = approvals.iter().map(|row| approval_args(row, &sealer)).collect::<Result<Vec<_>, _>>()?;
         let results: Vec<Args> = calls.iter().filter_map(result_args).collect();
         let calls: Vec<Args> = calls.iter().map(call_args).collect();
-        let model_calls: Vec<Args> = model_calls.iter().map(usage::row_args).collect();
         let mut tx = sql.db.begin().await?;
-        for table in ["approvals", "calls", "results", "model_calls"] {
+        for table in ["approvals", "calls", "results"] {
             tx.run(format!("DELETE FROM {table} WHERE workspace = $1 AND run = $2"), args![row.workspace, row.id])
                 .await?;
         }
@@ -124,7 +123,7 @@ impl Store {
         tx.run_set(&APPROVALS, &approvals.iter().collect::<Vec<_>>()).await?;
         tx.run_set(&CALLS, &calls.iter().collect::<Vec<_>>()).await?;
         tx.run_set(&RESULTS, &results.iter().collect::<Vec<_>>()).await?;
-        tx.run_set(&MODEL_CALLS, &model_calls.iter().collect::<Vec<_>>()).await?;
+        usage::replace(&mut tx, row.workspace, StreamId::Run(row.id), &model_calls).await?;
         tx.commit().await
     }
 }

@@ -303,7 +303,7 @@ pub(crate) static KEEP_PURSES: LazyLock<SetSql> = LazyLock::new(|| {
 pub(crate) static MODEL_CALLS: LazyLock<SetSql> = LazyLock::new(|| {
     let columns = [
         ("workspace", Text),
-        ("run", Text),
+        ("log", Text),
         ("turn", Int),
         ("attempt", Int),
         ("agent", Text),

@@ -2,16 +2,19 @@
 
 use adjutant_core::id::WorkspaceId;
 use adjutant_core::money::{MicroUsd, TokenUsage};
+use adjutant_core::run::chain::StreamId;
 use adjutant_core::time::Time;
 
+use crate::db::Tx;
 use crate::row::{ModelCallRow, UsageFilter, UsageRow};
 use crate::runs::Wanted;
+use crate::statements::MODEL_CALLS;
 use crate::value::{Args, Row, args};
 use crate::{Store, StoreError};
 
 /// A quarter of an hour: every time zone's day begins on one.
 const QUARTER_MS: i64 = 15 * 60 * 1000;
-const COLUMNS: &str = "run, turn, attempt, agent, person, key, model, served, at, outcome, tokens_input, tokens_output, \
+const COLUMNS: &str = "log, turn, attempt, agent, person, key, model, served, at, outcome, tokens_input, tokens_output, \
                        tokens_cached, tokens_reasoning, tokens_cache_write, estimated, cost, price_version, ms";
 
 impl Store {
@@ -56,17 +59,45 @@ impl Store {
         let sql = sql!(self, memory => memory.model_calls(workspace, filter, skip, limit));
         let (wanted, args) = conditions(workspace, filter).done();
         let text = format!(
-            "SELECT {COLUMNS} FROM model_calls WHERE {wanted} ORDER BY at, run, turn, attempt LIMIT {limit} OFFSET {skip}"
+            "SELECT {COLUMNS} FROM model_calls WHERE {wanted} ORDER BY at, log, turn, attempt LIMIT {limit} OFFSET {skip}"
         );
         sql.db.read(text, args).await?.into_iter().map(|row| read(workspace, row)).collect()
     }
+
+    /// Replaces the model calls of a log by what it says.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn rebuild_model_calls(
+        &self,
+        workspace: WorkspaceId,
+        log: StreamId,
+        rows: Vec<ModelCallRow>,
+    ) -> Result<(), StoreError> {
+        let sql = sql!(self, memory => memory.rebuild_model_calls(log, rows));
+        let mut tx = sql.db.begin().await?;
+        replace(&mut tx, workspace, log, &rows).await?;
+        tx.commit().await
+    }
+}
+
+/// Writes what a log says about model calls in place of what is there.
+pub(crate) async fn replace(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    log: StreamId,
+    rows: &[ModelCallRow],
+) -> Result<(), StoreError> {
+    tx.run("DELETE FROM model_calls WHERE workspace = $1 AND log = $2", args![workspace, log]).await?;
+    let rows: Vec<Args> = rows.iter().map(row_args).collect();
+    tx.run_set(&MODEL_CALLS, &rows.iter().collect::<Vec<_>>()).await.map(drop)
 }
 
 fn conditions(workspace: WorkspaceId, filter: &UsageFilter) -> Wanted {
     let mut wanted = Wanted::new(workspace);
     wanted.also("at >=", filter.from);
     wanted.also("at <", filter.to);
-    wanted.equal("run", filter.run);
+    wanted.equal("log", filter.run);
     wanted.equal("agent", filter.agent);
     wanted.equal("person", filter.person);
     wanted.equal("key", filter.key);
@@ -95,7 +126,7 @@ fn read_sum(mut row: Row) -> Result<UsageRow, StoreError> {
 fn read(workspace: WorkspaceId, mut row: Row) -> Result<ModelCallRow, StoreError> {
     Ok(ModelCallRow {
         workspace,
-        run: row.take()?,
+        log: row.take()?,
         turn: row.take()?,
         attempt: row.take()?,
         agent: row.take()?,
@@ -116,7 +147,7 @@ fn read(workspace: WorkspaceId, mut row: Row) -> Result<ModelCallRow, StoreError
 pub(crate) fn row_args(row: &ModelCallRow) -> Args {
     args![
         row.workspace,
-        row.run,
+        row.log,
         row.turn,
         row.attempt,
         row.agent,

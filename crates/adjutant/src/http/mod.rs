@@ -13,6 +13,7 @@ mod compat;
 mod docs;
 mod document;
 mod door;
+mod embeddings;
 mod events;
 mod files;
 mod frame;
@@ -135,6 +136,7 @@ fn closed() -> OpenApiRouter<Server> {
         .merge(budgets::router())
         .merge(provider_keys::router())
         .merge(models::router())
+        .merge(embeddings::router())
         .merge(seen::router())
         .merge(about::router())
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use adjutant_core::run::command::Refusal;
 use adjutant_engine::EngineError;
+use adjutant_engine::models::ModelError;
 use adjutant_engine::store::StoreError;
 use adjutant_engine::tools::FileError;
 use axum::http::header::{self, HeaderValue};
@@ -221,8 +222,23 @@ impl From<EngineError> for Problem {
                 Self::new(Kind::Halted, format!("Everything is stopped here: {reason}. Nothing was started."))
                     .hint("an admin lets it go on (DELETE /api/v1/workspaces/{workspace}/halt)")
             }
+            EngineError::Model(error) => provider(&error),
             EngineError::Store(error) => error.into(),
         }
+    }
+}
+
+/// What a provider did not do. What is displayed of its error is fit for anybody.
+fn provider(error: &ModelError) -> Problem {
+    let detail = format!("{} Nothing was made.", sentence(&error.to_string()));
+    let problem = match error {
+        ModelError::Timeout { .. } => Problem::new(Kind::ProviderTimeout, detail),
+        ModelError::UnknownModel { .. } | ModelError::Broken { .. } => return Problem::invalid(detail),
+        _ => Problem::new(Kind::ProviderError, detail),
+    };
+    match error.retry_after() {
+        Some(wait) => problem.retry_after(seconds(wait)),
+        None => problem,
     }
 }
 

@@ -2,6 +2,7 @@
 //! by snapshots.
 
 mod csv;
+mod embeddings;
 mod event;
 mod keys;
 mod models;
@@ -12,6 +13,7 @@ mod row;
 mod texts;
 
 pub(crate) use csv::{AUDIT_COLUMNS, audit_row};
+pub(crate) use embeddings::{EmbeddingList, EmbeddingsAsk, EmbeddingsInput, EmbeddingsPurpose, embeddings};
 pub(crate) use event::{WireEvent, actor, event};
 pub(crate) use keys::{KeyLine, KeyList, KeyTested, key};
 pub(crate) use models::{Explained, ModelLine, ModelList, RankedModel, explained, models};

@@ -83,6 +83,10 @@ deeds! {
     MessageBlocked "message_blocked";
     /// A workspace was made.
     WorkspaceMade "workspace_made";
+    /// A provider is about to be asked for the vectors of texts; the money is put aside.
+    EmbeddingAsked "embedding_asked";
+    /// What became of that, and what it cost.
+    EmbeddingEnded "embedding_ended";
     /// A setting was changed.
     SettingChanged "setting_changed";
     /// A workspace, or the whole instance, was stopped.

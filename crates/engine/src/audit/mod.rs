@@ -24,6 +24,7 @@ use adjutant_store::row::{Append, Block, Doing, RuleRow, Writer};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::service::embed;
 
 /// How often an entry that lost a race against another node is tried again.
 const RACES: usize = 64;
@@ -172,7 +173,7 @@ impl Engine {
                 marks: Vec::new(),
                 takings: Vec::new(),
                 under: None,
-                model_calls: Vec::new(),
+                model_calls: embed::model_call(log, entry.seq, now, event).into_iter().collect(),
                 doing: done.doing.clone(),
                 spends: Vec::new(),
                 audit: audit_row(stream, entry.seq, now, event).into_iter().collect(),
@@ -209,7 +210,10 @@ impl Engine {
         let recorded = self.audit_log(log).await?;
         let row = |item: &AuditRecorded| audit_row(log.stream(), item.seq, item.at, item.event.as_ref()?);
         let rows = recorded.iter().filter_map(row).collect();
-        Ok(self.store().rebuild_audit(log.tenant(), log.stream(), rows).await?)
+        self.store().rebuild_audit(log.tenant(), log.stream(), rows).await?;
+        let call = |item: &AuditRecorded| embed::model_call(log, item.seq, item.at, item.event.as_ref()?);
+        let calls = recorded.iter().filter_map(call).collect();
+        Ok(self.store().rebuild_model_calls(log.tenant(), log.stream(), calls).await?)
     }
 }
 

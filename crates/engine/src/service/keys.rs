@@ -219,7 +219,7 @@ impl Engine {
     pub(crate) async fn key_for(
         &self,
         workspace: WorkspaceId,
-        agent: AgentId,
+        agent: Option<AgentId>,
         person: UserId,
         model: &str,
     ) -> Result<Option<KeyId>, EngineError> {
@@ -233,8 +233,8 @@ impl Engine {
             let mine = |row: &&ProviderKeyRow| row.provider == provider && row.kind == kind && row.subject == subject;
             rows.iter().filter(mine).map(|row| row.id).max()
         };
-        let order = [KeyOwner::Agent(agent), KeyOwner::Person(person), KeyOwner::Workspace];
-        Ok(order.into_iter().find_map(of))
+        let order = [agent.map(KeyOwner::Agent), Some(KeyOwner::Person(person)), Some(KeyOwner::Workspace)];
+        Ok(order.into_iter().flatten().find_map(of))
     }
 
     /// A model, called with a stored key where there is one. The value is opened here and goes to its hosts and nowhere else.
@@ -252,15 +252,15 @@ impl Engine {
         self.models().model_with(name, BroughtKey { id: id.to_string(), key })
     }
 
-    /// The providers that stored keys make usable for a run.
+    /// The providers that stored keys make usable for a run, or outside of runs.
     pub(crate) async fn keyed_providers(
         &self,
         workspace: WorkspaceId,
-        agent: AgentId,
+        agent: Option<AgentId>,
         person: UserId,
     ) -> Result<Vec<String>, EngineError> {
         let rows = self.store().provider_keys(workspace).await?;
-        let usable = rows.into_iter().filter(|row| is_usable(row, Some(agent), person));
+        let usable = rows.into_iter().filter(|row| is_usable(row, agent, person));
         Ok(usable.map(|row| row.provider).collect())
     }
 
@@ -277,8 +277,7 @@ impl Engine {
         let workspaces: Vec<_> = workspaces.into_iter().collect();
         let mut providers = Vec::new();
         for workspace in workspaces {
-            let rows = self.store().provider_keys(workspace).await?;
-            providers.extend(rows.into_iter().filter(|row| is_usable(row, None, person)).map(|row| row.provider));
+            providers.extend(self.keyed_providers(workspace, None, person).await?);
         }
         Ok(WithKeys { source: self.models(), providers }.offers())
     }

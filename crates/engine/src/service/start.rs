@@ -314,7 +314,7 @@ impl Engine {
         let images = plan.attachments.iter().any(Attachment::is_image);
         let needs = Needs { tools: !shown.definitions.is_empty(), images, ..Needs::default() };
         let wanted = self.wanted(plan.agent, plan.model.as_deref(), now, &zone).await?;
-        let providers = self.keyed_providers(plan.workspace, plan.agent.id, plan.user).await?;
+        let providers = self.keyed_providers(plan.workspace, Some(plan.agent.id), plan.user).await?;
         let source = WithKeys { source: self.models(), providers };
         let lineup = lineup(&source, &wanted, self.default_model(), &needs)
             .map_err(|bad| EngineError::Invalid(bad.to_string()))?;

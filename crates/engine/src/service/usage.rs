@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use adjutant_core::budget::Period;
 use adjutant_core::id::{AgentId, WorkspaceId};
 use adjutant_core::money::{MicroUsd, TokenUsage};
+use adjutant_core::run::chain::StreamId;
 use adjutant_core::run::status::Status;
 use adjutant_core::time::Time;
 use adjutant_store::row::{ModelCallRow, RunFilter, UsageFilter, UsageRow};
@@ -16,6 +17,9 @@ use crate::error::EngineError;
 const PAGE: u32 = 1000;
 /// Runs that a forecast looks back at.
 const HISTORY: u32 = 100;
+
+/// The group of what is spent outside of runs.
+const OUTSIDE: &str = "embeddings";
 
 /// What usage is grouped by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,13 +153,17 @@ impl Engine {
         };
         if by == GroupBy::Run {
             for call in self.all_calls(workspace, filter).await? {
-                add(call.run.to_string(), &alone(&call));
+                let group = match call.log {
+                    StreamId::Run(run) => run.to_string(),
+                    StreamId::Workspace(_) | StreamId::System => OUTSIDE.to_owned(),
+                };
+                add(group, &alone(&call));
             }
         } else {
             for row in self.store().usage(workspace, filter).await? {
                 let group = match by {
                     GroupBy::Day | GroupBy::Run => Period::Day.name(row.at, &zone),
-                    GroupBy::Agent => row.agent.to_string(),
+                    GroupBy::Agent => row.agent.map_or_else(|| OUTSIDE.to_owned(), |agent| agent.to_string()),
                     GroupBy::Model => row.model.clone(),
                     GroupBy::User => row.person.to_string(),
                     GroupBy::Key => row.key.map_or_else(|| "instance".to_owned(), |key| key.to_string()),

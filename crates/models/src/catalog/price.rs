@@ -68,10 +68,12 @@ impl PriceTier {
     }
 
     fn most(&self, input: u64, output: u64) -> Option<u128> {
-        let dearest = |rates: [Option<Rate>; 2]| rates.into_iter().flatten().max();
-        let read = dearest([Some(self.input?), self.cache_write])?;
-        let written = dearest([Some(self.output?), self.reasoning])?;
-        Some(u128::from(input) * u128::from(read.0) + u128::from(output) * u128::from(written.0))
+        // What there is none of needs no price: embeddings have no output.
+        let most = |tokens: u64, rate: Option<Rate>, other: Option<Rate>| match tokens {
+            0 => Some(0),
+            _ => rate.map(|rate| u128::from(tokens) * u128::from(other.map_or(rate, |other| other.max(rate)).0)),
+        };
+        Some(most(input, self.input, self.cache_write)? + most(output, self.output, self.reasoning)?)
     }
 }
 
@@ -164,6 +166,7 @@ mod tests {
         assert_eq!(Prices::default().cost(&usage), None);
         let half = Prices { base: tier("1", "-", "-", "-"), over: Vec::new() };
         assert_eq!((half.cost(&usage), half.bound(10, 10)), (None, None));
+        assert_eq!(half.bound(10, 0), Some(MicroUsd(10)), "what there is none of needs no price");
         let cached = TokenUsage { input: 10, cached: 10, ..TokenUsage::default() };
         assert_eq!(half.cost(&cached), Some(MicroUsd(10)), "cached input costs at the most what fresh input does");
         assert_eq!(Prices::default().cost(&TokenUsage::default()), Some(MicroUsd::ZERO), "no use costs nothing");

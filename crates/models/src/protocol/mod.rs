@@ -5,6 +5,7 @@ mod anthropic;
 mod bedrock;
 pub(crate) mod chat;
 mod cohere;
+pub(crate) mod embed;
 mod gemini;
 mod ollama;
 mod responses;

@@ -4,8 +4,7 @@ use reqwest::header::{ACCEPT, HeaderMap, HeaderValue};
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::fault::Fault;
-use super::{FAULT_BYTES, Provider, WHOLE_BYTES, beginning, network};
+use super::{Provider, document};
 use crate::{Detail, ModelError};
 
 /// Models that are read of one list.
@@ -45,18 +44,10 @@ async fn ask(provider: &Provider, client: &reqwest::Client, now: jiff::Timestamp
     headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
     headers.extend(provider.vendor.protocol.headers());
     provider.auth.attach(&mut headers, &url, b"", client, now).await?;
-    let response = client.get(url).headers(headers).send().await.map_err(network)?;
-    let status = response.status();
-    if !status.is_success() {
-        let headers = response.headers().clone();
-        let body = beginning(response.bytes_stream(), FAULT_BYTES).await;
-        let fault = Fault::from_response(status.as_u16(), &headers, &body);
-        return Err(fault.into_error(name, |text| provider.redact(text)));
-    }
-    let body = beginning(response.bytes_stream(), WHOLE_BYTES).await;
+    let (_, body) = document(provider, name, client.get(url).headers(headers)).await?;
     read(&body).ok_or(ModelError::Unknown {
         reason: "it sent no list of models",
-        status: Some(status.as_u16()),
+        status: Some(200),
         detail: Detail::default(),
     })
 }

@@ -11,6 +11,7 @@
 pub(crate) mod auth;
 pub(crate) mod binary;
 pub(crate) mod draft;
+mod embed;
 pub(crate) mod fault;
 pub(crate) mod frame;
 pub(crate) mod google;
@@ -39,6 +40,7 @@ use self::fault::Fault;
 use self::frame::{BadFrame, Decoder, Frame};
 pub(crate) use self::provider::Provider;
 use self::provider::Timeouts;
+use crate::protocol::embed::{Embedded, Purpose};
 use crate::protocol::{Asked, Reader};
 use crate::{DeltaSink, Detail, Model, ModelError};
 
@@ -150,6 +152,14 @@ impl Model for Remote {
         let late = |_| ModelError::Timeout { what: "finish its answer", limit };
         timeout(limit, self.call(request, deltas)).await.map_err(late)?
     }
+
+    fn texts_at_once(&self) -> usize {
+        self.texts()
+    }
+
+    async fn embed(&self, texts: &[String], purpose: Purpose) -> Result<Embedded, ModelError> {
+        self.vectors(texts, purpose).await
+    }
 }
 
 /// One answer being read.
@@ -212,6 +222,24 @@ impl Reading<'_> {
         let rejected = reader.take(frame, draft);
         rejected.map_err(|rejected| rejected.into_error(&self.model, |text| self.provider.redact(text)))
     }
+}
+
+/// What a provider answers in one piece, with its headers. `name` is what was asked, for errors.
+async fn document(
+    provider: &Provider,
+    name: &str,
+    request: reqwest::RequestBuilder,
+) -> Result<(HeaderMap, Vec<u8>), ModelError> {
+    let limit = provider.timeouts.first_byte;
+    let silent = |_| ModelError::Timeout { what: "begin to answer", limit };
+    let response = timeout(limit, request.send()).await.map_err(silent)?.map_err(network)?;
+    let (status, headers) = (response.status(), response.headers().clone());
+    if !status.is_success() {
+        let body = timeout(limit, beginning(response.bytes_stream(), FAULT_BYTES)).await.map_err(silent)?;
+        let fault = Fault::from_response(status.as_u16(), &headers, &body);
+        return Err(fault.into_error(name, |text| provider.redact(text)));
+    }
+    Ok((headers, beginning(response.bytes_stream(), WHOLE_BYTES).await))
 }
 
 /// The first bytes of a body, at the most `limit`; what breaks off is taken as far as it came.

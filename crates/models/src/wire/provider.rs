@@ -110,8 +110,12 @@ impl Provider {
 
     /// Where a request for this model goes.
     pub(super) fn endpoint(&self, model: &str) -> Result<Url, ModelError> {
+        self.at(&self.vendor.protocol.path(model))
+    }
+
+    /// A path below its address.
+    pub(super) fn at(&self, path: &str) -> Result<Url, ModelError> {
         let base = self.base.as_str().trim_end_matches('/');
-        let path = self.vendor.protocol.path(model);
         let text = match (self.vendor.protocol, &self.api_version) {
             (Protocol::AzureChat, version) => {
                 let version = version.as_deref().unwrap_or(AZURE_VERSION);

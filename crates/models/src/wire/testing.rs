@@ -145,6 +145,11 @@ pub(crate) fn configured(config: RemoteConfig) -> Remote {
     Remote::new(provider, client(), clock, "org/some-model-high".to_owned(), takes)
 }
 
+/// The same by another name.
+pub(crate) fn named(remote: Remote, model: &str) -> Remote {
+    Remote { model: model.to_owned(), ..remote }
+}
+
 /// The answer to these bytes of a server on the loopback, and the pieces that were handed on.
 pub(crate) async fn read(kind: &str, pieces: &[&[u8]]) -> (Result<ModelAnswer, ModelError>, Vec<Delta>) {
     let (base, _seen) = serve(vec![Reply::stream(kind, pieces)]).await;

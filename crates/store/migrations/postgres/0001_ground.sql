@@ -388,10 +388,11 @@ CREATE TABLE rates (
 -- Projection: every attempt to call a model, once it is over: what was read and written, and what it cost.
 CREATE TABLE model_calls (
     workspace TEXT COLLATE "C" NOT NULL,
-    run TEXT COLLATE "C" NOT NULL,
+    -- The log it is recorded in: a run's, or the workspace's for embeddings.
+    log TEXT COLLATE "C" NOT NULL,
     turn BIGINT NOT NULL,
     attempt BIGINT NOT NULL,
-    agent TEXT COLLATE "C" NOT NULL,
+    agent TEXT COLLATE "C",
     person TEXT COLLATE "C" NOT NULL,
     key TEXT COLLATE "C",
     model TEXT COLLATE "C" NOT NULL,
@@ -408,7 +409,7 @@ CREATE TABLE model_calls (
     cost BIGINT,
     price_version TEXT COLLATE "C",
     ms BIGINT NOT NULL,
-    PRIMARY KEY (workspace, run, turn, attempt)
+    PRIMARY KEY (workspace, log, turn, attempt)
 );
 -- Serves: usage of a stretch of time.
 CREATE INDEX model_calls_at ON model_calls (workspace, at);

@@ -388,10 +388,11 @@ CREATE TABLE rates (
 -- Projection: every attempt to call a model, once it is over: what was read and written, and what it cost.
 CREATE TABLE model_calls (
     workspace TEXT NOT NULL,
-    run TEXT NOT NULL,
+    -- The log it is recorded in: a run's, or the workspace's for embeddings.
+    log TEXT NOT NULL,
     turn INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
-    agent TEXT NOT NULL,
+    agent TEXT,
     person TEXT NOT NULL,
     key TEXT,
     model TEXT NOT NULL,
@@ -408,7 +409,7 @@ CREATE TABLE model_calls (
     cost INTEGER,
     price_version TEXT,
     ms INTEGER NOT NULL,
-    PRIMARY KEY (workspace, run, turn, attempt)
+    PRIMARY KEY (workspace, log, turn, attempt)
 ) STRICT;
 -- Serves: usage of a stretch of time.
 CREATE INDEX model_calls_at ON model_calls (workspace, at);

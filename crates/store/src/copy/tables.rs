@@ -60,7 +60,7 @@ pub(super) const TABLES: &[Table] = &[
     table("kv", &["workspace", "agent", "key"]),
     table("rules", &["workspace", "id"]),
     table("rates", &["key"]),
-    table("model_calls", &["workspace", "run", "turn", "attempt"]),
+    table("model_calls", &["workspace", "log", "turn", "attempt"]),
     table("purses", &["key"]),
     table("budgets", &["workspace", "kind", "subject"]),
     in_moves("provider_keys", &["workspace", "id"]),

@@ -14,7 +14,7 @@ use super::{Fault, FaultPoint, Memory, MemoryConfig, Shared, State, lock};
 use crate::StoreError;
 use crate::branch::Link;
 use crate::prepare::{check, makes_due};
-use crate::row::{Append, Block, CallRow, Change, RunChange, RunRow, Writer};
+use crate::row::{Append, Block, CallRow, Change, Doing, RunChange, RunRow, Writer};
 use crate::runs::ERASED;
 use crate::seal::Scope;
 
@@ -158,9 +158,13 @@ impl Commit {
         let Self { append, scope, head, due, point } = self;
         let written = {
             let mut state = lock(&shared.state);
+            let spends = match &append.doing {
+                Some(Doing::Spend(spends)) => spends,
+                _ => &append.spends,
+            };
             let taken = guard(&state, scope, &append)
                 .and_then(|()| state.hold_to(append.workspace, append.under.as_ref()))
-                .and_then(|()| spend_all(&state.purses, &append.spends).map_err(StoreError::Overspent))
+                .and_then(|()| spend_all(&state.purses, spends).map_err(StoreError::Overspent))
                 .and_then(|purses| {
                     let rates = take_all(&state.rates, &append.takings).map_err(StoreError::UsedUp)?;
                     Ok((purses, rates))
@@ -245,7 +249,7 @@ fn write(state: &mut State, scope: Scope, head: Head, append: Append) {
         state.carry_out(append.workspace, doing);
     }
     for row in append.model_calls {
-        state.model_calls.entry((row.run, row.turn, row.attempt)).or_insert(row);
+        state.model_calls.entry((row.log, row.turn, row.attempt)).or_insert(row);
     }
     for row in append.calls {
         state.calls.insert((row.run, row.call.clone()), CallRow { ended: None, ..row });

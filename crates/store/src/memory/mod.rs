@@ -75,7 +75,7 @@ struct State {
     kv: BTreeMap<(WorkspaceId, AgentId, String), Labelled>,
     rates: Kept,
     purses: Purses,
-    model_calls: BTreeMap<(RunId, u32, u32), ModelCallRow>,
+    model_calls: BTreeMap<(StreamId, u32, u32), ModelCallRow>,
     budgets: BTreeMap<(WorkspaceId, String, String), BudgetRow>,
     rules: BTreeMap<(WorkspaceId, RuleId), RuleRow>,
     marks: BTreeSet<(WorkspaceId, MarkRow)>,

@@ -3,9 +3,10 @@
 use adjutant_core::budget::Purse;
 use adjutant_core::id::WorkspaceId;
 use adjutant_core::money::MicroUsd;
+use adjutant_core::run::chain::StreamId;
 use adjutant_core::time::Time;
 
-use super::Memory;
+use super::{Memory, State};
 use crate::StoreError;
 use crate::provider_keys::OpenKey;
 use crate::row::{BudgetRow, ModelCallRow, ProviderKeyRow, UsageFilter, UsageRow};
@@ -42,9 +43,14 @@ impl Memory {
         let state = self.state();
         let wanted = |row: &&ModelCallRow| row.workspace == workspace && matches(filter, row);
         let mut rows: Vec<_> = state.model_calls.values().filter(wanted).cloned().collect();
-        rows.sort_by_key(|row| (row.at, row.run, row.turn, row.attempt));
+        rows.sort_by_key(|row| (row.at, row.log, row.turn, row.attempt));
         let skip = usize::try_from(skip).unwrap_or(usize::MAX);
         Ok(rows.into_iter().skip(skip).take(limit as usize).collect())
+    }
+
+    pub(crate) fn rebuild_model_calls(&self, log: StreamId, rows: Vec<ModelCallRow>) -> Result<(), StoreError> {
+        self.state().replace_model_calls(log, rows);
+        Ok(())
     }
 
     pub(crate) fn usage(&self, workspace: WorkspaceId, filter: &UsageFilter) -> Result<Vec<UsageRow>, StoreError> {
@@ -52,7 +58,13 @@ impl Memory {
         for call in self.model_calls(workspace, filter, 0, u32::MAX)? {
             let at = Time::from_millis(call.at.millis().div_euclid(QUARTER_MS) * QUARTER_MS);
             let (agent, person, key, model) = (call.agent, call.person, call.key, call.model);
-            let place = (at, agent.to_string(), person.to_string(), model.clone(), key.map(|key| key.to_string()));
+            let place = (
+                at,
+                agent.map(|agent| agent.to_string()),
+                person.to_string(),
+                model.clone(),
+                key.map(|key| key.to_string()),
+            );
             let sum = sums.entry(place).or_insert_with(|| UsageRow {
                 agent,
                 person,
@@ -87,11 +99,18 @@ impl Memory {
     }
 }
 
+impl State {
+    pub(super) fn replace_model_calls(&mut self, log: StreamId, rows: Vec<ModelCallRow>) {
+        self.model_calls.retain(|key, _| key.0 != log);
+        self.model_calls.extend(rows.into_iter().map(|row| ((row.log, row.turn, row.attempt), row)));
+    }
+}
+
 fn matches(filter: &UsageFilter, row: &ModelCallRow) -> bool {
     filter.from.is_none_or(|from| row.at >= from)
         && filter.to.is_none_or(|to| row.at < to)
-        && filter.run.is_none_or(|run| row.run == run)
-        && filter.agent.is_none_or(|agent| row.agent == agent)
+        && filter.run.is_none_or(|run| row.log == StreamId::Run(run))
+        && filter.agent.is_none_or(|agent| row.agent == Some(agent))
         && filter.person.is_none_or(|person| row.person == person)
         && filter.key.is_none_or(|key| row.key == Some(key))
         && filter.model.as_ref().is_none_or(|model| row.model == *model)

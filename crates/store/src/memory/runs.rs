@@ -1,6 +1,7 @@
 //! The projections in memory: runs, calls and the inbox.
 
 use adjutant_core::id::{ApprovalId, RunId, UserId, WorkspaceId};
+use adjutant_core::run::chain::StreamId;
 
 use super::{Memory, State};
 use crate::StoreError;
@@ -79,8 +80,7 @@ impl Memory {
         state.approvals.retain(|_, old| old.run != run);
         state.calls.retain(|key, _| key.0 != run);
         state.results.retain(|key, _| key.0 != run);
-        state.model_calls.retain(|key, _| key.0 != run);
-        state.model_calls.extend(model_calls.into_iter().map(|row| ((row.run, row.turn, row.attempt), row)));
+        state.replace_model_calls(StreamId::Run(run), model_calls);
         let owned = state.runs.get(&run).map(|old| (old.owner, old.epoch));
         let (owner, epoch) = owned.unwrap_or((row.owner, row.epoch));
         state.runs.insert(run, RunRow { owner, epoch, ..row });

@@ -39,6 +39,8 @@ impl State {
                 let known = self.workspaces.get(&row.id).ok_or(StoreError::NotFound)?;
                 if known.version + 1 == row.version { Ok(()) } else { Err(StoreError::Stale { fenced: false }) }
             }
+            // Money is looked at where it is taken.
+            Doing::Spend(_) => Ok(()),
             Doing::Admit(_) | Doing::AddWorkspace(_) | Doing::Key(_) | Doing::ReplaceMaster(_) => Err(knows_nobody()),
         }
     }
@@ -62,7 +64,7 @@ impl State {
             Doing::SaveWorkspace(row) => {
                 self.workspaces.insert(row.id, *row);
             }
-            Doing::Admit(_) | Doing::AddWorkspace(_) | Doing::Key(_) | Doing::ReplaceMaster(_) => {}
+            Doing::Spend(_) | Doing::Admit(_) | Doing::AddWorkspace(_) | Doing::Key(_) | Doing::ReplaceMaster(_) => {}
         }
     }
 

@@ -1,5 +1,6 @@
 //! What an append does beside recording it: both happen, or neither.
 
+use adjutant_core::budget::Spend;
 use adjutant_core::id::{AgentId, RuleId, RunId, WorkspaceId};
 use adjutant_core::run::chain::StreamId;
 
@@ -28,6 +29,8 @@ pub enum Doing {
     ReplaceMaster(Rewrapped),
     /// Saves the settings of the workspace; the version before this one must be the current one.
     SaveWorkspace(Box<WorkspaceRow>),
+    /// Puts money aside for something outside of runs, or settles it. If one change is refused, nothing is written.
+    Spend(Vec<Spend>),
 }
 
 impl Doing {
@@ -36,7 +39,7 @@ impl Doing {
         match (self, stream) {
             (Self::StartWaiting(run), StreamId::Run(started)) => *run == started,
             (Self::Admit(_) | Self::AddWorkspace(_) | Self::ReplaceMaster(_), stream) => stream == StreamId::System,
-            (Self::Key(_) | Self::AddNotebook(_) | Self::SaveWorkspace(_), stream) => {
+            (Self::Key(_) | Self::AddNotebook(_) | Self::SaveWorkspace(_) | Self::Spend(_), stream) => {
                 matches!(stream, StreamId::Workspace(_))
             }
             (Self::StartWaiting(_), _) | (_, StreamId::Run(_)) => false,
@@ -57,6 +60,7 @@ impl Doing {
             | Self::Admit(_)
             | Self::AddWorkspace(_)
             | Self::ReplaceMaster(_)
+            | Self::Spend(_)
             | Self::Key(KeyChange::Remove(_)) => true,
         }
     }

@@ -2,6 +2,7 @@
 
 use adjutant_core::id::{AgentId, KeyId, RunId, UserId, WorkspaceId};
 use adjutant_core::money::{MicroUsd, TokenUsage};
+use adjutant_core::run::chain::StreamId;
 use adjutant_core::time::Time;
 
 /// One attempt to call a model, once it is over.
@@ -9,14 +10,14 @@ use adjutant_core::time::Time;
 pub struct ModelCallRow {
     /// Its tenant.
     pub workspace: WorkspaceId,
-    /// The run.
-    pub run: RunId,
-    /// The turn, from 1.
+    /// The log it is recorded in: a run's, or the workspace's for embeddings.
+    pub log: StreamId,
+    /// The turn, from 1; outside of runs the number of its entry in the log.
     pub turn: u32,
     /// The attempt at it, from 1.
     pub attempt: u32,
-    /// The agent.
-    pub agent: AgentId,
+    /// The agent; none outside of runs.
+    pub agent: Option<AgentId>,
     /// The person it was made for.
     pub person: UserId,
     /// The stored key it was made with.
@@ -63,8 +64,8 @@ pub struct UsageFilter {
 /// Model calls that are alike in everything usage is grouped by, within a quarter of an hour.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsageRow {
-    /// The agent.
-    pub agent: AgentId,
+    /// The agent; none outside of runs.
+    pub agent: Option<AgentId>,
     /// The person.
     pub person: UserId,
     /// The stored key.

@@ -32,10 +32,10 @@ fn spends(run: &Run, spends: Vec<Spend>) -> Append {
 fn call(home: &Home, run: &Run, turn: u32, model: &str, cost: Option<u64>) -> ModelCallRow {
     ModelCallRow {
         workspace: home.workspace,
-        run: run.id,
+        log: run.stream(),
         turn,
         attempt: 1,
-        agent: home.agent,
+        agent: Some(home.agent),
         person: person(),
         key: None,
         model: model.into(),
@@ -125,6 +125,31 @@ stories! {
         assert_eq!(only(UsageFilter { to: Some(at(30 * 60 * 1000)), run: Some(run.id), ..UsageFilter::default() }).await, 1);
         assert_eq!(only(UsageFilter { agent: Some(agent_id()), ..UsageFilter::default() }).await, 0);
         assert_eq!(store.usage(other.workspace, &UsageFilter::default()).await.unwrap(), [], "another tenant's");
+    }
+
+    async fn money_outside_of_runs_is_put_aside_with_the_entry_that_says_so_or_neither_is(world: &World) {
+        let home = Home::new(&world.store).await;
+        let store = &world.store;
+        let stream = StreamId::Workspace(home.workspace);
+        let spend = async |kind: &str, spends: Vec<Spend>, model_calls: Vec<ModelCallRow>| {
+            let append = add(home.workspace, stream, store.head(home.workspace, stream).await.unwrap(), &[kind]);
+            store.append(Append { doing: Some(Doing::Spend(spends)), model_calls, ..append }).await
+        };
+        spend("asked", vec![reserve("w", 70, 100)], Vec::new()).await.unwrap();
+        let refused = spend("asked", vec![reserve("v", 1, 9), reserve("w", 70, 100)], Vec::new()).await;
+        assert!(matches!(&refused, Err(StoreError::Overspent(over)) if over[0].purse == "w"), "{refused:?}");
+        assert_eq!(store.head(home.workspace, stream).await.unwrap().seq, 1, "nothing was recorded");
+        assert_eq!(store.purse("v").await.unwrap().spent, MicroUsd(0));
+        let run = home.started(store).await;
+        let row = ModelCallRow { log: stream, agent: None, ..call(&home, &run, 2, "a/x", Some(5)) };
+        spend("ended", vec![settle("w", 70, 5)], vec![row.clone()]).await.unwrap();
+        assert_eq!(store.purse("w").await.unwrap().spent, MicroUsd(5));
+        let all = UsageFilter::default();
+        assert_eq!(store.model_calls(home.workspace, &all, 0, 10).await.unwrap(), std::slice::from_ref(&row));
+        assert_eq!(store.usage(home.workspace, &all).await.unwrap()[0].agent, None);
+        let again = ModelCallRow { cost: Some(MicroUsd(6)), ..row };
+        store.rebuild_model_calls(home.workspace, stream, vec![again.clone()]).await.unwrap();
+        assert_eq!(store.model_calls(home.workspace, &all, 0, 10).await.unwrap(), [again]);
     }
 
     async fn a_budget_takes_the_place_of_the_one_before(world: &World) {

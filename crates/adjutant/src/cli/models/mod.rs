@@ -1,5 +1,6 @@
 //! `models`: what can be used here, what it costs, and why a strategy would choose which.
 
+mod embed;
 mod take;
 
 use adjutant_core::money::MicroUsd;
@@ -31,6 +32,8 @@ pub(super) enum Command {
     },
     /// Say which model a strategy would choose now, and why
     Explain(Question),
+    /// Make vectors of texts and print them, one line each
+    Embed(embed::Args),
     /// Lay a document in the form of models.dev over the built-in catalog
     Sync {
         /// The document, JSON: a file, or an https:// address
@@ -66,6 +69,7 @@ pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failu
         Command::Ls { word } => ls(context, &place, word.as_deref()).await,
         Command::Show { model } => show(context, &place, &model).await,
         Command::Explain(question) => explain(context, &place, &question).await,
+        Command::Embed(args) => embed::embed(context, &place, args).await,
         Command::Sync { source } => take::sync(context, &place, &source).await,
         Command::Refresh { provider } => take::refresh(context, &place, provider.as_deref()).await,
     };

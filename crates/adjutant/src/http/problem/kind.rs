@@ -31,12 +31,14 @@ pub(in crate::http) enum Kind {
     PreconditionRequired,
     RateLimited,
     Internal,
+    ProviderError,
+    ProviderTimeout,
     Overloaded,
     Unavailable,
 }
 
 impl Kind {
-    pub(in crate::http) const ALL: [Self; 28] = [
+    pub(in crate::http) const ALL: [Self; 30] = [
         Self::Malformed,
         Self::Unauthenticated,
         Self::BudgetExhausted,
@@ -63,6 +65,8 @@ impl Kind {
         Self::PreconditionRequired,
         Self::RateLimited,
         Self::Internal,
+        Self::ProviderError,
+        Self::ProviderTimeout,
         Self::Overloaded,
         Self::Unavailable,
     ];
@@ -100,6 +104,8 @@ impl Kind {
             Self::PreconditionRequired => ("precondition_required", 428, "Say which version you mean, by If-Match."),
             Self::RateLimited => ("rate_limited", 429, "Too often; Retry-After says when to try again."),
             Self::Internal => ("internal", 500, "The server made a mistake; its log knows more."),
+            Self::ProviderError => ("provider_error", 502, "The model's provider refused, failed or broke off."),
+            Self::ProviderTimeout => ("provider_timeout", 504, "The model's provider took too long."),
             Self::Overloaded => ("overloaded", 503, "Too much to do; Retry-After says when to try again."),
             Self::Unavailable => ("unavailable", 503, "Something the server needs cannot be used at the moment."),
         }

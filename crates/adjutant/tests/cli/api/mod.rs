@@ -9,6 +9,7 @@ mod compat;
 mod contract;
 mod crowd;
 mod door;
+mod embed;
 mod events;
 mod files;
 mod flow;

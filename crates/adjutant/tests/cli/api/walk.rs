@@ -94,6 +94,7 @@ impl Things {
             ("post", "/workspaces/{workspace}/erase") => json!({"before": "1d"}),
             ("patch", "/users/{user}") => json!({"is_active": false}),
             ("post", "/audit/backups") => json!({"file": "copy"}),
+            ("post", "/embeddings") => json!({"workspace_id": "home", "model": "demo/guide", "input": "walked"}),
             ("post", "/rules") => json!({"tool": "read_file", "decision": "deny"}),
             (
                 "put",
