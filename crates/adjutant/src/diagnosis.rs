@@ -7,7 +7,7 @@ use adjutant_engine::{Engine, EngineError, FOREVER, Home};
 
 use crate::agent_file::Problem;
 use crate::cli::words::size;
-use crate::config::{Config, Database, KeySource};
+use crate::config::{Config, Database, KeySource, Kind};
 
 /// How a thing is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,7 +126,12 @@ fn providers(config: &Config) -> Vec<Check> {
     let mut rows = vec![row("model demo/guide", State::Ok, "built in, scripted, free")];
     rows.extend(config.providers.iter().map(|provider| {
         let state = if provider.missing.is_some() { State::Off } else { State::Ok };
-        row(&format!("provider {}", provider.name), state, format!("{provider} · {} · not stored", provider.origin))
+        let most = match &provider.kind {
+            Kind::Remote(remote) => format!(" · {} calls at once", remote.calls_at_once),
+            Kind::Scripted(_) => String::new(),
+        };
+        let said = format!("{provider} · {} · not stored{most}", provider.origin);
+        row(&format!("provider {}", provider.name), state, said)
     }));
     rows
 }

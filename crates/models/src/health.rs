@@ -2,6 +2,7 @@
 //! for a while after it failed, and how fast it has been. Nothing here is kept over a restart.
 
 use std::collections::HashMap;
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -12,8 +13,6 @@ use tokio::time::{Instant, timeout};
 
 use crate::{DeltaSink, Embedded, Model, ModelError, Purpose};
 
-/// Calls a provider may have at once.
-const CALLS_AT_ONCE: usize = 64;
 /// How long a call waits for its turn.
 const TURN_PATIENCE: Duration = Duration::from_secs(60);
 /// Failures in a row after which a provider is left alone.
@@ -27,11 +26,14 @@ const WEIGHT: u32 = 4;
 
 /// How providers are doing. Cheap to clone; clones know the same.
 #[derive(Debug, Clone, Default)]
-pub struct Health(Arc<Mutex<HashMap<String, State>>>);
+pub struct Health {
+    states: Arc<Mutex<HashMap<String, State>>>,
+    /// The calls that each provider may still have. Whoever came first is first.
+    turns: Arc<Mutex<HashMap<String, Arc<Semaphore>>>>,
+}
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
-    turns: Arc<Semaphore>,
     failures: u32,
     rests: u32,
     rests_until: Option<Instant>,
@@ -40,24 +42,24 @@ struct State {
     first_piece: Option<Duration>,
 }
 
-impl Default for State {
-    fn default() -> Self {
-        Self {
-            turns: Arc::new(Semaphore::new(CALLS_AT_ONCE)),
-            failures: 0,
-            rests: 0,
-            rests_until: None,
-            probed: false,
-            first_piece: None,
-        }
-    }
+/// Where a model's calls take their turn, and what their failures are held against.
+#[derive(Debug)]
+pub(crate) struct Place {
+    /// The provider: all its calls share their turns, whichever key they are made with.
+    pub(crate) provider: String,
+    /// How many it may have at once.
+    pub(crate) at_once: NonZeroUsize,
+    /// What failures are held against: the provider, or one key of it.
+    pub(crate) watched: String,
+    /// The model's full name.
+    pub(crate) model: String,
 }
 
 /// The right to one call of a provider. Dropping it without a word (a cancelled call) says nothing about the provider.
 #[derive(Debug)]
 struct Turn {
     health: Health,
-    provider: String,
+    watched: String,
     probes: bool,
     _permit: OwnedSemaphorePermit,
 }
@@ -76,13 +78,13 @@ impl Health {
         self.lock().get(model)?.first_piece
     }
 
-    async fn turn(&self, provider: &str) -> Result<Turn, ModelError> {
-        let turns = Arc::clone(&self.lock().entry(provider.to_owned()).or_default().turns);
+    async fn turn(&self, place: &Place) -> Result<Turn, ModelError> {
+        let turns = self.turns(place);
         let busy = |wait| ModelError::Overloaded { retry_after: Some(wait), status: None };
         let permit = timeout(TURN_PATIENCE, turns.acquire_owned()).await.map_err(|_| busy(Duration::from_secs(1)))?;
         let permit = permit.map_err(|_| busy(Duration::from_secs(1)))?;
         let mut states = self.lock();
-        let state = states.entry(provider.to_owned()).or_default();
+        let state = states.entry(place.watched.clone()).or_default();
         let probes = match state.rests_until {
             None => false,
             Some(until) if until > Instant::now() => return Err(busy(until - Instant::now())),
@@ -91,7 +93,13 @@ impl Health {
         };
         state.probed |= probes;
         drop(states);
-        Ok(Turn { health: self.clone(), provider: provider.to_owned(), probes, _permit: permit })
+        Ok(Turn { health: self.clone(), watched: place.watched.clone(), probes, _permit: permit })
+    }
+
+    fn turns(&self, place: &Place) -> Arc<Semaphore> {
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = || Arc::new(Semaphore::new(place.at_once.get().min(Semaphore::MAX_PERMITS)));
+        Arc::clone(turns.entry(place.provider.clone()).or_insert_with(new))
     }
 
     fn succeeded(&self, provider: &str) {
@@ -129,14 +137,14 @@ impl Health {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, State>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.states.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
         if self.probes
-            && let Some(state) = self.health.lock().get_mut(&self.provider)
+            && let Some(state) = self.health.lock().get_mut(&self.watched)
         {
             state.probed = false;
         }
@@ -147,21 +155,20 @@ impl Drop for Turn {
 pub(crate) struct Watched {
     inner: Arc<dyn Model>,
     health: Health,
-    provider: String,
-    name: String,
+    place: Place,
 }
 
 impl Watched {
-    /// Watches over a model of a provider; `name` is its full name.
-    pub(crate) const fn new(inner: Arc<dyn Model>, health: Health, provider: String, name: String) -> Self {
-        Self { inner, health, provider, name }
+    /// Watches over a model.
+    pub(crate) const fn new(inner: Arc<dyn Model>, health: Health, place: Place) -> Self {
+        Self { inner, health, place }
     }
 }
 
 #[async_trait]
 impl Model for Watched {
     async fn answer(&self, request: &ModelRequest, deltas: &DeltaSink) -> Result<ModelAnswer, ModelError> {
-        let turn = self.health.turn(&self.provider).await?;
+        let turn = self.health.turn(&self.place).await?;
         let began = Instant::now();
         let first = Arc::new(Mutex::new(None));
         let (heard, hand_on) = (Arc::clone(&first), deltas.clone());
@@ -175,11 +182,11 @@ impl Model for Watched {
         let answer = self.inner.answer(request, &timed).await;
         match &answer {
             Ok(_) => {
-                self.health.succeeded(&self.provider);
+                self.health.succeeded(&self.place.watched);
                 let first = *first.lock().unwrap_or_else(PoisonError::into_inner);
-                self.health.measured(&self.name, first.unwrap_or_else(|| began.elapsed()));
+                self.health.measured(&self.place.model, first.unwrap_or_else(|| began.elapsed()));
             }
-            Err(error) => self.health.failed(&self.provider, error),
+            Err(error) => self.health.failed(&self.place.watched, error),
         }
         drop(turn);
         answer
@@ -190,11 +197,11 @@ impl Model for Watched {
     }
 
     async fn embed(&self, texts: &[String], purpose: Purpose) -> Result<Embedded, ModelError> {
-        let turn = self.health.turn(&self.provider).await?;
+        let turn = self.health.turn(&self.place).await?;
         let embedded = self.inner.embed(texts, purpose).await;
         match &embedded {
-            Ok(_) => self.health.succeeded(&self.provider),
-            Err(error) => self.health.failed(&self.provider, error),
+            Ok(_) => self.health.succeeded(&self.place.watched),
+            Err(error) => self.health.failed(&self.place.watched, error),
         }
         drop(turn);
         embedded
@@ -240,9 +247,16 @@ mod tests {
         }
     }
 
+    const AT_ONCE: NonZeroUsize = NonZeroUsize::new(3).unwrap();
+
     fn watched(model: &Arc<Faulty>, health: &Health) -> Watched {
-        let inner = Arc::clone(model) as Arc<dyn Model>;
-        Watched::new(inner, health.clone(), "p".to_owned(), "p/m".to_owned())
+        watched_as(model, health, "p")
+    }
+
+    fn watched_as(model: &Arc<Faulty>, health: &Health, watched: &str) -> Watched {
+        let (provider, model_name) = ("p".to_owned(), "p/m".to_owned());
+        let place = Place { provider, at_once: AT_ONCE, watched: watched.to_owned(), model: model_name };
+        Watched::new(Arc::clone(model) as Arc<dyn Model>, health.clone(), place)
     }
 
     const DOWN: ModelError = ModelError::Overloaded { retry_after: None, status: Some(503) };
@@ -295,16 +309,37 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn calls_take_turns_and_a_dropped_one_gives_its_turn_back() {
+    async fn calls_take_turns_whichever_key_they_are_made_with_and_a_dropped_one_gives_its_turn_back() {
         let health = Health::default();
         let model = Faulty::new(0, DOWN);
-        let one = async || watched(&model, &health).answer(&request(&["hi"]), &DeltaSink::none()).await;
-        let all = futures::future::join_all((0..CALLS_AT_ONCE + 10).map(|_| one())).await;
+        let one = async |watched: &'static str| {
+            watched_as(&model, &health, watched).answer(&request(&["hi"]), &DeltaSink::none()).await
+        };
+        let keys = ["p", "p with key_1", "p with key_2", "p with key_1", "p"];
+        let all = futures::future::join_all(keys.into_iter().chain(keys).map(one)).await;
         assert!(all.iter().all(Result::is_ok));
-        assert_eq!(model.most_at_once.load(Ordering::SeqCst), CALLS_AT_ONCE);
-        let dropped = futures::future::join_all((0..CALLS_AT_ONCE).map(|_| one()));
+        assert_eq!(model.most_at_once.load(Ordering::SeqCst), AT_ONCE.get());
+        let dropped = futures::future::join_all(keys.into_iter().take(AT_ONCE.get()).map(one));
         assert!(timeout(Duration::from_secs(1), dropped).await.is_err());
-        assert!(one().await.is_ok());
+        assert!(one("p").await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_first_is_called_first_and_nobody_waits_for_ever() {
+        let (health, model, order) = (Health::default(), Faulty::new(0, DOWN), Mutex::new(Vec::new()));
+        let one = async |number: usize| {
+            let answered = watched(&model, &health).answer(&request(&["hi"]), &DeltaSink::none()).await;
+            if answered.is_ok() {
+                order.lock().unwrap().push(number);
+            }
+            answered
+        };
+        // Each call takes seven seconds, and so many of them fit into a minute of waiting.
+        let all = futures::future::join_all((0..AT_ONCE.get() * 10).map(one)).await;
+        assert!(order.lock().unwrap().is_sorted(), "{order:?}");
+        let refused: Vec<_> = all.iter().filter_map(|answer| answer.as_ref().err()).collect();
+        assert!(!refused.is_empty() && refused.iter().all(|error| error.class() == "overloaded"), "{refused:?}");
+        assert!(all[..AT_ONCE.get() * 8].iter().all(Result::is_ok), "{all:?}");
     }
 
     #[tokio::test(start_paused = true)]

@@ -38,7 +38,7 @@ pub use source::{BroughtKey, Lineup, ModelSource, Offer, WithKeys, chosen, lineu
 pub use vendor::{KeyPlace, VENDORS, Vendor};
 pub use wire::auth::{ApiKey, AwsKey, Credential};
 pub use wire::list::Listed;
-pub use wire::provider::{RemoteConfig, Timeouts};
+pub use wire::provider::{CALLS_AT_ONCE, RemoteConfig, Timeouts};
 
 /// Something that answers requests.
 ///

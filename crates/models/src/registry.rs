@@ -9,7 +9,7 @@ use secrecy::SecretString;
 
 use crate::catalog::{Catalog, ModelFacts, Prices};
 use crate::demo::Demo;
-use crate::health::{Health, Watched};
+use crate::health::{Health, Place, Watched};
 use crate::wire::list::{self, Listed};
 use crate::wire::provider::RemoteConfig;
 use crate::wire::{Clock, Provider, Remote, Takes};
@@ -144,8 +144,10 @@ impl Models {
             schema: facts
                 .map_or(matches!(provider.vendor.kind, "compatible" | "ollama"), |facts| facts.abilities.structured),
         };
+        let (name, at_once) = (provider.name.clone(), provider.calls_at_once);
+        let place = Place { provider: name, at_once, watched, model: model.to_owned() };
         let remote = Remote::new(provider, client, clock, rest.to_owned(), takes);
-        Arc::new(Watched::new(Arc::new(remote), self.health.clone(), watched, model.to_owned()))
+        Arc::new(Watched::new(Arc::new(remote), self.health.clone(), place))
     }
 
     /// The models of a provider that are known.

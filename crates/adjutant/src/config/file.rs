@@ -27,13 +27,13 @@ pub(crate) const KEYS: [&str; 14] = [
     "otlp_endpoint",
 ];
 /// Those of them that may be written as numbers.
-const NUMBERS: [&str; 3] = ["user_calls_per_minute", "max_requests", "max_streams"];
+const NUMBERS: [&str; 4] = ["user_calls_per_minute", "max_requests", "max_streams", "calls_at_once"];
 const PROVIDERS: &str = "providers";
 const TOOLS: &str = "tools";
 /// What stands under `[tools]`, and the setting it is.
 const TOOL_KEYS: [(&str, &str); 4] =
     [("enabled", "tools_enabled"), ("shell", "tools_shell"), ("code", "tools_code"), ("network", "tools_network")];
-const PROVIDER_KEYS: [&str; 10] = [
+const PROVIDER_KEYS: [&str; 11] = [
     "kind",
     "base_url",
     "api_key_env",
@@ -41,6 +41,7 @@ const PROVIDER_KEYS: [&str; 10] = [
     "region",
     "project",
     "api_version",
+    "calls_at_once",
     "script",
     "input_usd",
     "output_usd",

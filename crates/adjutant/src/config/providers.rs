@@ -2,10 +2,11 @@
 //! from variables and never stored.
 
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use adjutant_engine::models::catalog::{PriceTier, Prices, Rate};
-use adjutant_engine::models::{AwsKey, KeyPlace, Protocol, VENDORS, Vendor};
+use adjutant_engine::models::{AwsKey, CALLS_AT_ONCE, KeyPlace, Protocol, VENDORS, Vendor};
 use secrecy::SecretString;
 
 use super::Origin;
@@ -45,6 +46,8 @@ pub(crate) struct Remote {
     pub(crate) region: Option<String>,
     pub(crate) project: Option<String>,
     pub(crate) api_version: Option<String>,
+    /// Calls that it may have at once.
+    pub(crate) calls_at_once: NonZeroUsize,
 }
 
 /// What proves to a provider who calls, and where it was found.
@@ -70,7 +73,15 @@ impl Reader<'_> {
             {
                 let origin = Origin::Env(from.clone());
                 let proof = Proof::Key { key, from };
-                let remote = Remote { vendor, base_url: None, proof, region: None, project: None, api_version: None };
+                let remote = Remote {
+                    vendor,
+                    base_url: None,
+                    proof,
+                    region: None,
+                    project: None,
+                    api_version: None,
+                    calls_at_once: CALLS_AT_ONCE,
+                };
                 let (name, kind) = (vendor.kind.to_owned(), Kind::Remote(remote));
                 providers.push(Provider { name, kind, origin, missing: None, prices: None });
             }
@@ -85,7 +96,15 @@ impl Reader<'_> {
             Some(kind) if kind == SCRIPTED => {
                 self.forbid(
                     written,
-                    &["base_url", "api_key_env", "region", "project", "api_version", "credentials_file"],
+                    &[
+                        "base_url",
+                        "api_key_env",
+                        "region",
+                        "project",
+                        "api_version",
+                        "credentials_file",
+                        "calls_at_once",
+                    ],
                 );
                 let Some(script) = text("script") else {
                     self.refuse(written, "it needs script = \"FILE\"");
@@ -135,9 +154,18 @@ impl Reader<'_> {
             _ => None,
         });
         let (project, api_version) = (text("project"), text("api_version"));
-        let kind = Kind::Remote(Remote { vendor, base_url, proof, region, project, api_version });
+        let calls_at_once = self.calls_at_once(written);
+        let kind = Kind::Remote(Remote { vendor, base_url, proof, region, project, api_version, calls_at_once });
         let prices = self.prices(written);
         Some(Provider { name: written.name.clone(), kind, origin, missing, prices })
+    }
+
+    fn calls_at_once(&mut self, written: &WrittenProvider) -> NonZeroUsize {
+        let Some(value) = written.keys.get("calls_at_once") else { return CALLS_AT_ONCE };
+        value.text.parse().unwrap_or_else(|_| {
+            self.refuse(written, "`calls_at_once` has to be a number from 1 on");
+            CALLS_AT_ONCE
+        })
     }
 
     /// The prices that the operator wrote: dollars for a million tokens, as texts, so that they are exact.

@@ -119,6 +119,26 @@ fn every_vendor_is_a_kind_and_its_well_known_key_goes_to_its_own_address_only() 
 }
 
 #[test]
+fn a_provider_has_as_many_calls_at_once_as_the_operator_says() {
+    let (_folder, flags) =
+        with_file("[providers.few]\nkind = \"ollama\"\ncalls_at_once = 1\n[providers.many]\nkind = \"ollama\"\n");
+    let config = Config::load(&flags, &env(&[("HOME", "/home/me")])).unwrap();
+    let most = |provider: &Provider| match &provider.kind {
+        Kind::Remote(remote) => remote.calls_at_once.get(),
+        Kind::Scripted(_) => 0,
+    };
+    assert_eq!(config.providers.iter().map(most).collect::<Vec<_>>(), [1, 64]);
+    for wrong in ["0", "-1", "\"many\""] {
+        let (_folder, flags) = with_file(&format!("[providers.one]\nkind = \"ollama\"\ncalls_at_once = {wrong}\n"));
+        let said = problems(&flags, &[]);
+        assert!(
+            said.iter().any(|problem| problem.contains("`calls_at_once` has to be a number from 1 on")),
+            "{said:?}"
+        );
+    }
+}
+
+#[test]
 fn a_configuration_file_that_was_named_has_to_be_there() {
     let flags = Flags { config: Some(PathBuf::from("/nowhere/config.toml")), ..Flags::default() };
     assert_eq!(problems(&flags, &[("HOME", "/home/me")]).len(), 1);

@@ -56,6 +56,7 @@ fn config(remote: &Remote, credential: Credential) -> RemoteConfig {
         region: remote.region.clone(),
         project: remote.project.clone(),
         api_version: remote.api_version.clone(),
+        calls_at_once: remote.calls_at_once,
         ..RemoteConfig::new(remote.vendor)
     }
 }

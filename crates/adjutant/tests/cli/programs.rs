@@ -84,7 +84,7 @@ fn settings_say_where_they_come_from_and_wrong_ones_what_is_wrong() {
     assert_eq!(shown.code, Some(0), "{shown}");
     assert!(shown.out.contains("config.toml:1") && shown.out.contains("command line"), "{shown}");
     let key = Done::of(house.command(&["doctor"]).env("OPENAI_API_KEY", "sk-very-secret"));
-    assert!(key.out.contains("OPENAI_API_KEY") && key.out.contains("not stored"), "{key}");
+    assert!(key.out.contains("OPENAI_API_KEY") && key.out.contains("not stored · 64 calls at once"), "{key}");
     assert!(!key.out.contains("very-secret"), "{key}");
     std::fs::write(house.path().join(".config/adjutant/config.toml"), "encript = true\n").unwrap();
     let wrong = house.adjutant(&["runs", "ls"]);

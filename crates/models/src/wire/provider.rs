@@ -1,6 +1,7 @@
 //! A provider's address, protocol, credential and patience, checked when the configuration is loaded.
 
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use adjutant_core::limits::{MODEL_SILENCE, MODEL_TIMEOUT};
@@ -10,6 +11,12 @@ use super::auth::{Auth, Credential};
 use crate::ModelError;
 use crate::protocol::Protocol;
 use crate::vendor::{Habits, KeyPlace, Vendor};
+
+/// Calls that a provider may have at once unless the operator says otherwise.
+pub const CALLS_AT_ONCE: NonZeroUsize = match NonZeroUsize::new(64) {
+    Some(calls) => calls,
+    None => NonZeroUsize::MIN,
+};
 
 /// How long to wait for what. Slow local models may need more than the default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +52,8 @@ pub struct RemoteConfig {
     pub project: Option<String>,
     /// The version of the interface (Azure OpenAI).
     pub api_version: Option<String>,
+    /// Calls that it may have at once, whoever makes them and with which key.
+    pub calls_at_once: NonZeroUsize,
 }
 
 impl RemoteConfig {
@@ -59,6 +68,7 @@ impl RemoteConfig {
             region: None,
             project: None,
             api_version: None,
+            calls_at_once: CALLS_AT_ONCE,
         }
     }
 }
@@ -74,6 +84,7 @@ pub(crate) struct Provider {
     pub(super) timeouts: Timeouts,
     pub(super) auth: Auth,
     api_version: Option<String>,
+    pub(crate) calls_at_once: NonZeroUsize,
 }
 
 impl Provider {
@@ -98,9 +109,9 @@ impl Provider {
         base.set_fragment(None);
         base.set_query(None);
         let auth = Auth::new(vendor, config.credential, config.region, &base).map_err(|why| broken(&why))?;
-        let api_version = config.api_version;
+        let RemoteConfig { timeouts, api_version, calls_at_once, .. } = config;
         let habits = vendor.habits_at(base.host_str().unwrap_or_default());
-        Ok(Self { name: name.to_owned(), vendor, habits, base, timeouts: config.timeouts, auth, api_version })
+        Ok(Self { name: name.to_owned(), vendor, habits, base, timeouts, auth, api_version, calls_at_once })
     }
 
     /// The host it is reached at.
