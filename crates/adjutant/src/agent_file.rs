@@ -29,6 +29,7 @@ const FIELDS: [&str; 38] = [
     "routing",
     "budget",
     "temperature",
+    "output_schema",
     "system_prompt",
     "preset",
     "scope",

@@ -43,7 +43,9 @@ pub fn bound(request: &ModelRequest) -> u64 {
         Part::Text { .. } | Part::Image { .. } => 0,
     });
     let marks = (parts + request.tools.len() + 1) as u64 * MARKS;
-    size(request) + proofs.sum::<u64>() + marks + images(request) * IMAGE_TOKENS
+    // A schema that is handed on is read beside the prompt that holds it, too.
+    let schema = request.output_schema.as_ref().map_or(0, |schema| schema.len() as u64 + MARKS);
+    size(request) + schema + proofs.sum::<u64>() + marks + images(request) * IMAGE_TOKENS
 }
 
 /// Tokens of texts that are embedded, at the most.
@@ -125,6 +127,8 @@ mod tests {
         assert!(bound(&asked) > bytes as u64 + asked.tools[0].schema.to_string().len() as u64);
         let mut seen = request(&["x"]);
         let before = bound(&seen);
+        let shaped = ModelRequest { output_schema: Some("{}".repeat(50).into()), ..seen.clone() };
+        assert!(bound(&shaped) >= before + 100, "a schema is handed on beside the prompt");
         let labels = adjutant_core::label::Labels::NONE;
         seen.messages[0].parts.push(Part::Image { media_type: "image/png".into(), data: "AA==".into(), labels });
         assert!(bound(&seen) >= before + IMAGE_TOKENS);

@@ -101,3 +101,12 @@ fn a_default_that_hangs_on_another_field_is_written_out() {
     let config = parse(Path::new("a.md"), text, &known()).unwrap().config;
     assert_eq!(parse(Path::new(""), &write(&config, &known()), &known()).unwrap().config, config);
 }
+
+#[test]
+fn a_schema_of_answers_is_written_as_it_is_and_a_bad_one_is_found() {
+    let text = "---\nname: Clerk\noutput_schema:\n  type: object\n  required: [city]\n---\nAnswer.\n";
+    let config = parse(Path::new("clerk.md"), text, &known()).unwrap().config;
+    assert_eq!(config.output_schema, Some(json!({"type": "object", "required": ["city"]})));
+    let wrong = problems("---\nname: Clerk\noutput_schema: { type: colour }\n---\n");
+    assert!(wrong.len() == 1 && wrong[0].contains("output_schema"), "{wrong:?}");
+}

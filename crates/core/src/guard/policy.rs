@@ -8,6 +8,7 @@ mod written;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 use crate::budget::Budget;
 use crate::canonical;
@@ -81,6 +82,9 @@ pub struct AgentConfig {
     /// Sampling temperature; none is the provider's own.
     #[serde(deserialize_with = "written_out")]
     pub temperature: Option<f64>,
+    /// The JSON Schema that its answers have to fit, unless a run brings one of its own.
+    #[serde(deserialize_with = "written_out")]
+    pub output_schema: Option<Value>,
     /// Its instructions.
     pub system_prompt: String,
     /// What it may touch.

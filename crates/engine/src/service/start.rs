@@ -108,8 +108,8 @@ impl Engine {
     /// When the agent is off, the chat is busy, or the message cannot be used.
     pub async fn start_run(&self, workspace: WorkspaceId, ask: StartRun) -> Result<RunId, EngineError> {
         check_message(&ask.message)?;
-        let output_schema = checked_schema(ask.output_schema.as_ref())?;
         let agent = self.active_agent(workspace, ask.agent).await?;
+        let output_schema = checked_schema(ask.output_schema.as_ref().or(agent.config.output_schema.as_ref()))?;
         let (message, filtered) = self.filter_prompt(workspace, ask.user, &agent, &ask.message).await?;
         let mut files = self.attached(workspace, &agent, &ask).await?;
         files.filtered.splice(..0, filtered);

@@ -73,6 +73,24 @@ async fn tools_may_be_called_before_an_answer_that_fits() {
 }
 
 #[tokio::test]
+async fn the_schema_of_an_agent_counts_where_a_run_brings_none() {
+    let stage = Stage::new(&[]);
+    let script = r#"
+- when: { turn: 1 }
+  text: It is Paris.
+- text: '{"capital": "Paris"}'
+"#;
+    let agent = stage.agent(script).configure(|spec| spec.output_schema = Some(capital())).build().await.unwrap();
+    let report = agent.run("which?").await.unwrap();
+    assert_eq!((report.status, report.output), (Status::Completed, Some(json!({"capital": "Paris"}))));
+    let own = json!({"type": "object", "required": ["city"]});
+    let report = started(&agent, own).await.unwrap();
+    assert_eq!(report.error.map(|error| error.code), Some("output_invalid".to_owned()), "the run's own comes first");
+    let bad = stage.agent(script).configure(|spec| spec.output_schema = Some(json!({"type": "colour"}))).build().await;
+    assert!(bad.is_err_and(|bad| bad.to_string().contains("output_schema")));
+}
+
+#[tokio::test]
 async fn what_is_no_schema_starts_nothing() {
     let stage = Stage::new(&[]);
     let agent = stage.agent("- text: x").build().await.unwrap();

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::words::{Autonomy, DataFlow, FileOperation, PermissionLevel, RoutingStrategy, ToolCategory};
@@ -38,6 +39,9 @@ pub(in crate::http) struct Agent {
     routing: Option<RoutingStrategy>,
     /// Sampling temperature; none is the provider's own.
     temperature: Option<f64>,
+    /// The JSON Schema that its answers have to fit, unless a run brings one of its own.
+    #[schema(value_type = Option<Object>)]
+    output_schema: Option<Value>,
     /// Its instructions.
     system_prompt: String,
     scope: AgentScope,
@@ -163,6 +167,9 @@ pub(in crate::http) struct AgentBody {
     fallback_models: Option<Vec<String>>,
     routing: Option<RoutingStrategy>,
     temperature: Option<f64>,
+    /// The JSON Schema that its answers have to fit, at most 16 KiB; a run may bring another.
+    #[schema(value_type = Option<Object>)]
+    output_schema: Option<Value>,
     system_prompt: Option<String>,
     scope: Option<AgentScope>,
     can_read: Option<bool>,

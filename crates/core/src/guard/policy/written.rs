@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{AgentConfig, Autonomy, Flow};
 use crate::budget::BudgetSpec;
@@ -12,6 +13,7 @@ use crate::guard::scope::ScopeSpec;
 use crate::guard::words::{is_slug, parse_seconds, slug_of};
 use crate::limits;
 use crate::routing::{ModelChoice, Strategy, Wanted};
+use crate::run::output;
 use crate::tool::{Category, Level};
 
 /// An agent as a person writes it. Only the name is required; an unknown key is an error.
@@ -38,6 +40,8 @@ pub struct AgentSpec {
     pub routing: Option<Strategy>,
     /// Sampling temperature; the provider's own when omitted.
     pub temperature: Option<f64>,
+    /// The JSON Schema that its answers have to fit; none when omitted.
+    pub output_schema: Option<Value>,
     /// Its instructions.
     pub system_prompt: Option<String>,
     /// A bundle of grants that is written out at save; what is named beside it counts instead.
@@ -185,6 +189,7 @@ impl AgentSpec {
             fallback_models: wanted.as_ref().map(|wanted| wanted.fallbacks.clone()).unwrap_or_default(),
             routing: wanted.and_then(|wanted| wanted.strategy),
             temperature: self.temperature,
+            output_schema: problems.output_schema(self.output_schema),
             system_prompt: self.system_prompt.unwrap_or_default(),
             scope,
             can_read: self.can_read.unwrap_or(true),
@@ -303,6 +308,13 @@ impl Problems {
 
     fn or_note<T>(&mut self, read: Result<T, (&str, &str)>) -> Option<T> {
         read.map_err(|(field, detail)| self.check(false, field, detail)).ok()
+    }
+
+    fn output_schema(&mut self, schema: Option<Value>) -> Option<Value> {
+        if let Some(why) = schema.as_ref().and_then(|schema| output::check(schema).err()) {
+            self.check(false, "output_schema", &why);
+        }
+        schema
     }
 
     fn filter(&mut self, entries: Vec<FilterEntry>) -> Vec<FilterEntry> {
