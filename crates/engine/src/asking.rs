@@ -149,6 +149,9 @@ impl Driver {
             self.log.push(Thought { turn, form: ThoughtForm::Reasoning, text, signature: thinking.signature })?;
         }
         let has_calls = !answer.calls.is_empty();
+        if let Some(counted) = answer.usage {
+            self.engine.ratios().learn(&request.model, request, counted.input);
+        }
         let usage = answer.usage.unwrap_or_else(|| tokens::estimate(request, &answer));
         let cost = self.engine.models().facts(&request.model).and_then(|facts| facts.cost(&usage));
         let unfit = if has_calls { None } else { self.unfit(&answer.text) };

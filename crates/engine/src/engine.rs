@@ -10,6 +10,7 @@ use adjutant_core::guard::arguments::Schema;
 use adjutant_core::guard::rate::Rate;
 use adjutant_core::id::{AgentId, NodeId, NotebookId, RunId, WorkspaceId};
 use adjutant_core::tool::ToolDefinitions;
+use adjutant_models::tokens::Ratios;
 use adjutant_models::{Model, ModelError, ModelSource};
 use adjutant_store::Store;
 use adjutant_tools::net::Connector;
@@ -73,6 +74,8 @@ struct Inner {
     /// How long something is kept was changed.
     kept_otherwise: Notify,
     meter: Meter,
+    /// How many bytes make a token, as providers have counted since the process began.
+    ratios: Ratios,
     /// The day before which every day is known to be closed.
     closed: Mutex<String>,
 }
@@ -105,6 +108,7 @@ impl Engine {
         Ok(Self(Arc::new(Inner {
             parts,
             meter: Meter::new(schemas.keys().cloned()),
+            ratios: Ratios::default(),
             schemas,
             catalog,
             node,
@@ -122,6 +126,11 @@ impl Engine {
             kept_otherwise: Notify::new(),
             closed: Mutex::default(),
         })))
+    }
+
+    /// How many bytes make a token, learned for each model.
+    pub(crate) fn ratios(&self) -> &Ratios {
+        &self.0.ratios
     }
 
     /// Where everything is kept.

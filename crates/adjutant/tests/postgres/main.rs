@@ -13,6 +13,8 @@ mod api;
 mod backup;
 #[path = "../cli/house.rs"]
 mod house;
+#[path = "../cli/keys.rs"]
+mod keys;
 
 /// What every house here stands on.
 const BASE: Base = Base::Postgres;

@@ -13,9 +13,6 @@ use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::log::{RunLog, texts};
 
-/// Rough bytes of a token, for shares of a request.
-const BYTES_PER_TOKEN: u64 = 4;
-
 /// A request to a model, made again.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SeenRequest {
@@ -54,7 +51,7 @@ pub struct SeenSizes {
     pub tools_bytes: u64,
     /// Bytes of the conversation.
     pub messages_bytes: u64,
-    /// About how many tokens it is in all.
+    /// About how many tokens it is in all, as its model's provider has counted lately.
     pub estimated_tokens: u64,
 }
 
@@ -101,7 +98,7 @@ impl Engine {
                     let hash = request.hash();
                     let loaded = texts(self.store(), workspace, &request.missing()).await?;
                     request.fill(&loaded);
-                    let seen = shown(&request);
+                    let seen = shown(&request, self.ratios().estimate(&request.model, &request));
                     let same = hash == asked.request;
                     let (turn, attempt, request_hash) = (asked.turn, asked.attempt, asked.request);
                     return Ok(SeenRequest { n, turn, attempt, request_hash, same, dropped_bytes: dropped, ..seen });
@@ -113,11 +110,10 @@ impl Engine {
     }
 }
 
-fn shown(request: &ModelRequest) -> SeenRequest {
+fn shown(request: &ModelRequest, estimated_tokens: u64) -> SeenRequest {
     let tools_bytes = serde_json::to_vec(&*request.tools).map_or(0, |bytes| bytes.len() as u64);
     let parts = request.messages.iter().flat_map(|message| &message.parts);
     let (system_bytes, messages_bytes) = (request.system.len(), parts.map(|part| part.content().len()).sum::<u64>());
-    let estimated_tokens = (system_bytes + tools_bytes + messages_bytes).div_ceil(BYTES_PER_TOKEN);
     SeenRequest {
         n: 0,
         turn: 0,

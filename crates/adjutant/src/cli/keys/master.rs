@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use adjutant_engine::EngineError;
+use adjutant_engine::store::StoreError;
 use serde_json::json;
 
 use crate::cli::Context;
@@ -66,5 +68,10 @@ async fn replace(instance: &Instance, next: Option<&NextKey>, to: Option<&Path>)
         (None, Some(path)) => named_key(path)?,
         (None, None) => return Err(Failure::usage("There is no new master key. Nothing was changed.")),
     };
-    Ok(engine.replace_master_key(instance.home.user, &new).await?)
+    engine.replace_master_key(instance.home.user, &new).await.map_err(|error| match error {
+        EngineError::Store(StoreError::Conflict(_)) => {
+            Failure::from(error).hint("stop every server of this database, wait ten seconds, then try again")
+        }
+        other => other.into(),
+    })
 }

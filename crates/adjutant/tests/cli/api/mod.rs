@@ -22,6 +22,6 @@ mod overload;
 mod retention;
 mod runs;
 mod secrets;
-mod traces;
+pub(crate) mod traces;
 mod walk;
 mod workspaces;

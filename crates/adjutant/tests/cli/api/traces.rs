@@ -34,11 +34,11 @@ type Taking = (String, Vec<u8>);
 
 /// What came in.
 #[derive(Clone, Default)]
-struct Taken(Arc<Mutex<Vec<Taking>>>);
+pub(crate) struct Taken(Arc<Mutex<Vec<Taking>>>);
 
 impl Taken {
     /// A collector on loopback that takes everything.
-    fn listen() -> (Self, String) {
+    pub(crate) fn listen() -> (Self, String) {
         let (taken, listener) = (Self::default(), TcpListener::bind("127.0.0.1:0").unwrap());
         let address = format!("http://{}", listener.local_addr().unwrap());
         let all = taken.clone();
@@ -55,6 +55,11 @@ impl Taken {
             }
         });
         (taken, address)
+    }
+
+    /// Everything that was sent, as it came.
+    pub(crate) fn bodies(&self) -> Vec<Vec<u8>> {
+        self.0.lock().unwrap().iter().map(|(_, body)| body.clone()).collect()
     }
 
     fn spans(&self) -> Vec<Span> {
@@ -103,7 +108,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn watched(house: House, endpoint: &str) -> Server {
+pub(crate) fn watched(house: House, endpoint: &str) -> Server {
     let env = [
         ("ADJUTANT_BOOTSTRAP_TOKEN", OWNER),
         ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint),
