@@ -17,7 +17,7 @@ mod write;
 const FILE_BYTES: u64 = 256 * 1024;
 
 /// The fields a file may have: those of an agent, and what they are called elsewhere.
-const FIELDS: [&str; 38] = [
+const FIELDS: [&str; 39] = [
     "name",
     "slug",
     "description",

@@ -31,7 +31,7 @@ pub(super) async fn embed(context: &Context, place: &Place, args: Args) -> Resul
             wire::embeddings(instance.engine.embed(home.workspace, home.user, ask.into()).await?)
         }
         Place::There(remote) => {
-            ask.workspace_id = Some(remote.first_workspace().await?);
+            ask.workspace_id = Some(remote.only_workspace().await?);
             remote.read(remote.post(&["embeddings"], &json!(ask)).await?)?
         }
     };
