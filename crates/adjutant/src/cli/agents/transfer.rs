@@ -16,11 +16,11 @@ pub(super) struct Args {
     /// Its short name or id
     name: String,
     /// The member who gets it, by name
-    #[arg(long, value_name = "PERSON", required_unless_present = "workspace")]
+    #[arg(long, value_name = "PERSON", required_unless_present = "to_workspace")]
     to: Option<String>,
     /// It is nobody's own any more: every member with the role `write` may run it
     #[arg(long, conflicts_with = "to")]
-    workspace: bool,
+    to_workspace: bool,
 }
 
 pub(super) async fn execute(context: &Context, place: &Place, args: &Args) -> Result<Exit, Failure> {

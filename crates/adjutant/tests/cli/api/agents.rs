@@ -196,7 +196,7 @@ fn when_somebody_leaves_their_agents_stop_until_an_admin_gives_them_to_somebody(
     lee.post(&format!("{path}/activate"), json!({})).expect(200);
     assert_eq!(lee.get(path).expect(200)["is_active"], true);
 
-    let taken = server.house.document(&["agents", "transfer", "kims", "--workspace"]);
+    let taken = server.house.document(&["agents", "transfer", "kims", "--to-workspace"]);
     assert_eq!((&taken["owner"], &taken["owner_id"]), (&json!("workspace"), &json!(null)), "{taken:#}");
     let back = server.house.document(&["agents", "transfer", "kims", "--to", "lee"]);
     assert_eq!(back["owner_id"], to_lee["owner"]);
