@@ -36,3 +36,11 @@ export function parseDiff(text: string): Diff {
   }
   return { lines, added, removed }
 }
+
+/** How many lines of a difference are shown before somebody asks for the rest. */
+export const FIRST_LINES = 60
+
+/** Whether a difference is longer than what is shown of it at first. */
+export function isLong(text: string | null | undefined): boolean {
+  return text ? parseDiff(text).lines.length > FIRST_LINES : false
+}

@@ -130,7 +130,7 @@ fn a_provider_has_as_many_calls_at_once_as_the_operator_says() {
     assert_eq!(config.providers.iter().map(most).collect::<Vec<_>>(), [1, 64]);
     for wrong in ["0", "-1", "\"many\""] {
         let (_folder, flags) = with_file(&format!("[providers.one]\nkind = \"ollama\"\ncalls_at_once = {wrong}\n"));
-        let said = problems(&flags, &[]);
+        let said = problems(&flags, &[("HOME", "/home/me")]);
         assert!(
             said.iter().any(|problem| problem.contains("`calls_at_once` has to be a number from 1 on")),
             "{said:?}"
