@@ -76,7 +76,7 @@ async fn tools_may_be_called_before_an_answer_that_fits() {
 async fn the_schema_of_an_agent_counts_where_a_run_brings_none() {
     let stage = Stage::new(&[]);
     let script = r#"
-- when: { turn: 1 }
+- times: 1
   text: It is Paris.
 - text: '{"capital": "Paris"}'
 "#;
