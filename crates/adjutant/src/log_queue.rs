@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// Lines that wait to be written: some seconds of a busy server, a few megabytes at the most.
 const LINES: usize = 4096;
-/// How long the last lines may take when the process ends.
+/// How long the lines so far may take to be written when somebody waits for them.
 const LAST: Duration = Duration::from_secs(1);
 
 static QUEUE: OnceLock<Queue> = OnceLock::new();
@@ -42,8 +42,8 @@ pub(crate) fn lost() -> u64 {
     QUEUE.get().map_or(0, |queue| queue.lost.load(Ordering::Relaxed))
 }
 
-/// Lets what was said last be written, within reason.
-pub(crate) fn finish() {
+/// Lets what was said so far be written, within reason.
+pub(crate) fn drain() {
     let Some(queue) = QUEUE.get() else { return };
     let (tell, written) = sync_channel(1);
     if queue.lines.try_send(Item::Mark(tell)).is_ok() {

@@ -41,7 +41,7 @@ fn main() -> ExitCode {
         cli::report(&failure, json);
         failure.exit
     });
-    log_queue::finish();
+    log_queue::drain();
     ExitCode::from(exit as u8)
 }
 

@@ -17,6 +17,7 @@ use crate::config::{Config, Environment};
 use crate::failure::{Exit, Failure};
 use crate::http::{self, About, Patient, Place, Server};
 use crate::instance::{Beacon, Instance};
+use crate::log_queue;
 
 /// How long open requests may take to end after the server was told to stop.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -212,6 +213,8 @@ fn greet(context: &Context, config: &Config, instance: &Instance, url: &str, lin
     if let Some(link) = link {
         tell(&format!("  Set up   {url}/setup#t={}   (once, 30 min)", link.secret.expose()));
     }
+    // Whoever waits for this line has been told the others.
+    log_queue::drain();
     say(&format!("adjutant ready on {url}"));
 }
 

@@ -1,5 +1,6 @@
 //! Answers that have to fit a schema: asked for again where they do not, and never taken for an answer.
 
+use adjutant_core::guard::policy::AgentSpec;
 use adjutant_core::run::event::Event;
 use adjutant_core::run::status::Status;
 use adjutant_engine::{Agent, EngineError, RunReport, StartRun};
@@ -86,8 +87,9 @@ async fn the_schema_of_an_agent_counts_where_a_run_brings_none() {
     let own = json!({"type": "object", "required": ["city"]});
     let report = started(&agent, own).await.unwrap();
     assert_eq!(report.error.map(|error| error.code), Some("output_invalid".to_owned()), "the run's own comes first");
-    let bad = stage.agent(script).configure(|spec| spec.output_schema = Some(json!({"type": "colour"}))).build().await;
-    assert!(bad.is_err_and(|bad| bad.to_string().contains("output_schema")));
+    let wrong = |spec: &mut AgentSpec| spec.output_schema = Some(json!({"type": "colour"}));
+    let bad = Stage::new(&[]).agent(script).configure(wrong).build().await.err().map(|bad| format!("{bad:?}"));
+    assert!(bad.as_ref().is_some_and(|bad| bad.contains("output_schema")), "{bad:?}");
 }
 
 #[tokio::test]
