@@ -128,7 +128,7 @@ it('takes an agent along as a file, and another over from one', async () => {
   story.wrong.splice(before)
   await other.getByRole('textbox').fill('---\nname: Filed\nkeywords: [shelf]\nscope:\n  notebooks: ["*"]\n  folders: [/]\n---\nRead.')
   await other.getByRole('button', { name: 'Take over into the form' }).click()
-  expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('Filed')
+  await expect.poll(() => page.getByLabel('Name', { exact: true }).inputValue()).toBe('Filed')
   await page.getByRole('button', { name: 'Make the agent' }).click()
   await page.waitForURL(/\/agents\/filed/)
   const made = await page.evaluate(async () => (await fetch('/api/v1/agents/filed')).json())
