@@ -190,6 +190,7 @@ fn a_standing_allow_answers_what_autonomy_asks_and_nothing_else() {
     let allowed = || Ask { rules: vec![rule(Decision::Allow, "write_file", "/notes")], ..Ask::write() };
     let low = || allowed().policy(|agent| agent.autonomy = Autonomy::Low);
     assert_eq!(low().verdict().decision, Decision::Allow);
+    allowed().policy(|agent| agent.autonomy = Autonomy::Full).is(Decision::Allow, "autonomy");
     let always_asks = low().policy(|agent| agent.requires_approval = ["write_file".to_owned()].into());
     always_asks.is(Decision::Ask, "requires_approval");
     low()
