@@ -296,6 +296,19 @@ fn what_an_untrusted_run_wants_to_remember_asks() {
 }
 
 #[test]
+fn a_filter_of_memory_looks_at_what_is_remembered_and_at_nothing_else() {
+    let filtered = |spec: ToolSpec| {
+        let entry = json!({"pattern": "confidential", "points": ["memory"], "action": "block"});
+        let ask = Ask::new(spec).policy(|agent| agent.content_filter = vec![serde_json::from_value(entry).unwrap()]);
+        Ask { arguments: Ok(json!({"path": "/notes/a.md", "content": "confidential"})), ..ask }
+    };
+    let memory = |effect| ToolSpec { category: Category::Memory, effect, paths: Default::default(), ..write_file() };
+    filtered(memory(Effect::Write)).is(Decision::Deny, "content_filter");
+    filtered(memory(Effect::Read)).is(Decision::Allow, "autonomy");
+    filtered(write_file()).is(Decision::Allow, "autonomy");
+}
+
+#[test]
 fn what_passes_every_check_is_allowed() {
     Ask::write().is(Decision::Allow, "autonomy");
     Ask::new(read_file()).is(Decision::Allow, "autonomy");

@@ -30,6 +30,7 @@ fn a_permit_carries_what_was_recorded() {
     assert_eq!((permit.call(), permit.tool()), (&call_id("a"), "write_file"));
     assert_eq!(permit.arguments(), &serde_json::json!({"path": "/a.md"}));
     assert_eq!(permit.target(), &target(&["/a.md"]));
+    assert!(permit.intended().is_some() && permit.intended() == story.prepared("a").intended.as_ref());
     assert_eq!(permit.key(), idempotency_key(run_id(), &call_id("a")));
 }
 
