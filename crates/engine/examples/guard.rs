@@ -80,7 +80,7 @@ fn verdicts(agent: &AgentConfig) -> Result<(), Box<dyn std::error::Error>> {
         prepared: None,
         life: Life::Running,
         definition: Definition::AsPinned,
-        outside: Outside::nothing(),
+        outside: &Outside::default(),
         filter: Filter::none(),
         effects: Effects::Live,
         autonomy: None,

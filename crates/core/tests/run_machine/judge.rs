@@ -309,6 +309,13 @@ fn a_filter_of_memory_looks_at_what_is_remembered_and_at_nothing_else() {
 }
 
 #[test]
+fn a_decision_is_said_as_it_is_stored() {
+    for decision in [Decision::Allow, Decision::Ask, Decision::Deny] {
+        assert_eq!(serde_json::to_value(decision).unwrap(), decision.word());
+    }
+}
+
+#[test]
 fn what_passes_every_check_is_allowed() {
     Ask::write().is(Decision::Allow, "autonomy");
     Ask::new(read_file()).is(Decision::Allow, "autonomy");

@@ -2,7 +2,6 @@
 //! memory keys (T7, T9). Every element of a list is judged.
 
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
 
 use serde_json::Value;
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
@@ -11,7 +10,7 @@ use super::{Question, Verdict, shown};
 use crate::guard::host::{HostPolicy, HostSpec, Method, NetCaps, Url};
 use crate::guard::scope::Denied;
 use crate::guard::{mail, plane};
-use crate::tool::{Effect, ToolSpec};
+use crate::tool::ToolSpec;
 
 /// What of the world outside its notebook an agent reaches. The default reaches nothing.
 #[derive(Debug, Clone)]
@@ -24,15 +23,6 @@ pub struct Outside {
     pub own_ids: BTreeSet<String>,
     /// Memory keys that may not be written, beside those that nobody may write.
     pub reserved_memory: BTreeSet<String>,
-}
-
-impl Outside {
-    /// Nothing at all.
-    #[must_use]
-    pub fn nothing() -> &'static Self {
-        static NOTHING: LazyLock<Outside> = LazyLock::new(Outside::default);
-        &NOTHING
-    }
 }
 
 impl Default for Outside {
@@ -53,11 +43,10 @@ type Check<'a> = dyn Fn(&str) -> Result<(), Denied> + 'a;
 pub(super) fn not_allowed(question: &Question<'_>, spec: &ToolSpec, arguments: &Value) -> Option<Verdict> {
     let outside = question.outside;
     let checks = &*spec.checks;
-    // What a request does to the other side is the tool's own flag and level; here it is about where it goes.
-    let method = if spec.effect == Effect::Read { Method::Get } else { Method::Post };
     let url = |text: &str| {
-        let caps = NetCaps { read: true, write: true };
-        Url::parse(text).and_then(|url| outside.hosts.check_url(&url, method, caps))
+        // What a request does to the other side is the tool's own flag and level; here it is about where it goes.
+        let anything = NetCaps { read: true, write: true };
+        Url::parse(text).and_then(|url| outside.hosts.check_url(&url, Method::Get, anything))
     };
     let email = |text: &str| mail::check(text, outside.mail_domains.iter().map(String::as_str));
     let own = |text: &str| match outside.own_ids.contains(text) {
