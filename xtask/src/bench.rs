@@ -4,34 +4,40 @@
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-/// What is measured, as package and example.
-const PARTS: [(&str, &str); 4] = [
-    ("adjutant-store", "append_rate"),
-    ("adjutant-engine", "guard"),
-    ("adjutant-engine", "bench"),
-    ("adjutant", "http"),
+/// What is measured, as package and example, and whether it measures the server that is shipped.
+const PARTS: [(&str, &str, Of); 5] = [
+    ("adjutant-store", "append_rate", Of::Itself),
+    ("adjutant-engine", "guard", Of::Itself),
+    ("adjutant-engine", "bench", Of::Itself),
+    ("adjutant", "http", Of::Server),
+    ("adjutant", "load", Of::Server),
 ];
 
-/// Runs every part; arguments after the chore's name go to those that take some. `http` alone measures only that.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Itself,
+    Server,
+}
+
+/// Runs every part, or those that are named; the other words go to them.
 pub(crate) fn run(repository: &Path, arguments: &[String]) -> anyhow::Result<ExitCode> {
-    let only_http = arguments.iter().any(|word| word == "http");
-    for (package, example) in PARTS.into_iter().filter(|(_, example)| !only_http || *example == "http") {
+    let is_part = |word: &String| PARTS.iter().any(|(_, example, _)| example == word);
+    let (named, words): (Vec<_>, Vec<_>) = arguments.iter().partition(|word| is_part(word));
+    for (package, example, of) in PARTS {
+        if !named.is_empty() && !named.iter().any(|word| *word == example) {
+            continue;
+        }
         eprintln!("\n== {example} of {package}");
         let mut cargo = cargo(repository, "run");
         cargo.args(["-p", package, "--example", example, "--"]);
-        match example {
-            "bench" => cargo.args(arguments),
-            "http" => {
-                // What is measured is the server that is shipped.
-                if !self::cargo(repository, "build").args(["-p", package]).status()?.success() {
-                    return Ok(ExitCode::FAILURE);
-                }
-                let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-                cargo.arg(repository.join(target).join("release/adjutant")).args(arguments)
+        if of == Of::Server {
+            if !self::cargo(repository, "build").args(["-p", package]).status()?.success() {
+                return Ok(ExitCode::FAILURE);
             }
-            _ => &mut cargo,
-        };
-        if !cargo.status()?.success() {
+            let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+            cargo.arg(repository.join(target).join("release/adjutant"));
+        }
+        if !cargo.args(&words).status()?.success() {
             return Ok(ExitCode::FAILURE);
         }
     }

@@ -42,6 +42,7 @@ impl Here {
             default_model: "test/script".to_owned(),
             connector: Connector::default(),
             user_rate: None,
+            max_runs: adjutant_core::limits::RUNS_PER_NODE,
         })?;
         let home = engine.home().await?;
         let agent = engine.save_agent(home.workspace, Actor::User(home.user), agent(), 0).await?.id;

@@ -1,0 +1,115 @@
+//! What a server does with many runs, beside a bare loop that does the same with one call and one commit a step: throughput,
+//! processor time, the gap between two steps, many streams, and two nodes against one. Prints tables; asserts nothing. Run it
+//! with `make bench`, in release; `quick` measures a tenth.
+//!
+//! The first argument is the server's binary. With `mock` in its place this program is the model provider of the others: in a
+//! process of its own, so that what it costs is nobody else's.
+
+mod bare;
+mod machine;
+mod mock;
+mod nodes;
+mod server;
+
+use std::path::Path;
+use std::time::Instant;
+
+use futures::stream::{FuturesUnordered, StreamExt};
+use server::{Database, Server};
+
+type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
+
+/// Tool calls of one run.
+const TOOLS: usize = 4;
+/// Streams at the same time, in full.
+const STREAMS: usize = 2000;
+/// Pieces a second of a slow answer, as models give them.
+const PACE: u32 = 20;
+
+#[tokio::main]
+async fn main() -> Outcome {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let binary = arguments.first().ok_or("name the server's binary")?;
+    if binary == "mock" {
+        let pace = arguments.get(1).and_then(|pace| pace.parse().ok());
+        return mock::serve(pace.unwrap_or(0)).await;
+    }
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let binary = Path::new(binary);
+    let scale = if arguments.iter().any(|word| word == "quick") { 10 } else { 1 };
+    throughput(binary, 2000 / scale).await?;
+    streams(binary, STREAMS / scale).await?;
+    nodes::compare(binary, 1000 / scale).await
+}
+
+#[allow(clippy::print_stdout, reason = "a table for a person is what a bench is for")]
+fn println(line: &str) {
+    println!("{line}");
+}
+
+/// Runs of four tool calls and a final answer of 64 tokens, so many at once; the mock answers at once.
+async fn throughput(binary: &Path, runs: usize) -> Outcome {
+    let mock = mock::Mock::start(0)?;
+    let bare = bare::Bare::open(&mock.url)?;
+    let server = Server::open(binary, &mock.url, &Database::Sqlite).await?;
+    println(
+        "What a run costs beside a bare loop (4 tool calls, 5 model calls by HTTP, SQLite FULL; ours sealed, over HTTP)",
+    );
+    println(
+        "| at once | bare loop, runs/s | Adjutant, runs/s | share | server's CPU ms/run | gap between steps, ms, median |",
+    );
+    println("|---:|---:|---:|---:|---:|---:|");
+    for at_once in [1, 16, 128] {
+        let some = if at_once == 1 { runs / 4 } else { runs };
+        play(at_once, at_once * 2, |_| bare.run()).await?;
+        play(at_once, at_once * 2, |number| server.run(format!("warm-{at_once}-{number}"))).await?;
+        let theirs = play(at_once, some, |_| bare.run()).await?;
+        mock.gaps().await?;
+        let before = server.cpu();
+        let ours = play(at_once, some, |number| server.run(format!("work-{at_once}-{number}"))).await?;
+        let cpu = (server.cpu() - before) / some as f64;
+        println(&format!(
+            "| {at_once} | {theirs:.0} | {ours:.0} | {:.2} | {cpu:.2} | {:.2} |",
+            ours / theirs,
+            machine::median(mock.gaps().await?)
+        ));
+    }
+    Ok(())
+}
+
+/// Many answers at the pace of a real model, all of them followed.
+async fn streams(binary: &Path, streams: usize) -> Outcome {
+    let mock = mock::Mock::start(PACE)?;
+    let server = Server::open(binary, &mock.url, &Database::Sqlite).await?;
+    play(8, 16, |number| server.follow(format!("say-warm-{number}"))).await?;
+    let before = server.rss_kib();
+    let (highest, from) = (machine::Highest::watch(server.pid()), Instant::now());
+    play(streams, streams, |number| server.follow(format!("say-{number}"))).await?;
+    let (seconds, highest) = (from.elapsed().as_secs_f64(), highest.stop());
+    println("");
+    println(&format!(
+        "{streams} streaming runs at once, {PACE} pieces a second each: all complete in {seconds:.1} s, memory {before} KiB → {highest} KiB ({:.0} KiB a run)",
+        highest.saturating_sub(before) as f64 / streams as f64
+    ));
+    Ok(())
+}
+
+/// Plays so many at a time; says how many a second.
+pub(crate) async fn play<F: Future<Output = Outcome>>(
+    at_once: usize,
+    count: usize,
+    one: impl Fn(usize) -> F,
+) -> Outcome<f64> {
+    let mut playing = FuturesUnordered::new();
+    let (mut started, from) = (0, Instant::now());
+    while started < count || !playing.is_empty() {
+        while started < count && playing.len() < at_once {
+            playing.push(one(started));
+            started += 1;
+        }
+        if let Some(done) = playing.next().await {
+            done?;
+        }
+    }
+    Ok(count as f64 / from.elapsed().as_secs_f64())
+}

@@ -1,0 +1,165 @@
+//! A provider that speaks chat completions and thinks about nothing: a tool call until there were four, then an answer of 64
+//! pieces; for a message that begins with `say` only that. It knows when it answered whom, and so how long the next step took.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use futures::StreamExt as _;
+use serde_json::{Value, json};
+
+use crate::{Outcome, TOOLS};
+
+/// Pieces of an answer.
+const PIECES: usize = 64;
+
+#[derive(Default)]
+struct Seen {
+    /// When each run was last answered.
+    answered: HashMap<String, Instant>,
+    gaps: Vec<f64>,
+}
+
+#[derive(Clone)]
+struct Provider {
+    seen: Arc<Mutex<Seen>>,
+    pace: u32,
+}
+
+/// Serves until it is killed.
+pub(crate) async fn serve(pace: u32) -> Outcome {
+    let provider = Provider { seen: Arc::default(), pace };
+    let router =
+        Router::new().route("/v1/chat/completions", post(answer)).route("/gaps", get(gaps)).with_state(provider);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    crate::println(&format!("http://{}", listener.local_addr()?));
+    Ok(axum::serve(listener, router).await?)
+}
+
+async fn gaps(State(provider): State<Provider>) -> Response {
+    let gaps = std::mem::take(&mut provider.seen.lock().unwrap_or_else(PoisonError::into_inner).gaps);
+    axum::Json(gaps).into_response()
+}
+
+async fn answer(State(provider): State<Provider>, body: Bytes) -> Response {
+    let text = String::from_utf8_lossy(&body);
+    let tools = text.matches("\"role\":\"tool\"").count();
+    let run = run_of(&text);
+    let says = run.starts_with("say");
+    {
+        let mut seen = provider.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(before) = seen.answered.remove(&run) {
+            seen.gaps.push(before.elapsed().as_secs_f64() * 1e3);
+        }
+        if !says && tools < TOOLS {
+            seen.answered.insert(run.clone(), Instant::now());
+        }
+    }
+    let chunks = if !says && tools < TOOLS { call(tools) } else { words() };
+    let done = String::from("data: [DONE]\n\n");
+    let body = match provider.pace {
+        0 => Body::from(chunks.concat() + &done),
+        pace => {
+            let beat = Duration::from_secs(1) / pace;
+            let paced = futures::stream::iter(chunks).then(move |chunk| async move {
+                tokio::time::sleep(beat).await;
+                Ok::<_, Infallible>(chunk)
+            });
+            Body::from_stream(paced.chain(futures::stream::once(async move { Ok(done) })))
+        }
+    };
+    ([(CONTENT_TYPE, "text/event-stream")], body).into_response()
+}
+
+/// The word that names a run: the first of what the person said.
+fn run_of(body: &str) -> String {
+    let Some(at) = body.find("\"role\":\"user\"").or_else(|| body.find("\"role\": \"user\"")) else {
+        return String::new();
+    };
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let near = &body[at.saturating_sub(200)..(at + 200).min(body.len())];
+    let names = near.split(|c: char| !word(c)).find(|name| {
+        name.split('-').count() > 1 && name.rsplit('-').next().is_some_and(|end| end.parse::<u32>().is_ok())
+    });
+    names.unwrap_or_default().to_owned()
+}
+
+fn chunk(delta: &Value, finish: Option<&str>) -> String {
+    let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
+    let whole = json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": "mock", "choices": [choice]});
+    format!("data: {whole}\n\n")
+}
+
+fn usage() -> String {
+    let usage = json!({"prompt_tokens": 300, "completion_tokens": PIECES, "total_tokens": 300 + PIECES});
+    format!(
+        "data: {}\n\n",
+        json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": "mock", "choices": [], "usage": usage})
+    )
+}
+
+fn call(number: usize) -> Vec<String> {
+    let (name, arguments) = match number {
+        0 => ("read_file", json!({"path": "/todo.md"})),
+        1 => ("kv_set", json!({"key": "note", "value": "a value of some length"})),
+        2 => ("kv_get", json!({"key": "note"})),
+        _ => ("list_files", json!({"path": "/"})),
+    };
+    let function = json!({"name": name, "arguments": arguments.to_string()});
+    let calls = json!([{"index": 0, "id": format!("call_{number}"), "type": "function", "function": function}]);
+    vec![
+        chunk(&json!({"role": "assistant", "tool_calls": calls}), None),
+        chunk(&json!({}), Some("tool_calls")),
+        usage(),
+    ]
+}
+
+fn words() -> Vec<String> {
+    let mut chunks: Vec<String> = (0..PIECES).map(|_| chunk(&json!({"content": "word "}), None)).collect();
+    chunks.extend([chunk(&json!({}), Some("stop")), usage()]);
+    chunks
+}
+
+/// The provider, in a process of its own.
+pub(crate) struct Mock {
+    child: Child,
+    pub(crate) url: String,
+}
+
+impl Mock {
+    pub(crate) fn start(pace: u32) -> Outcome<Self> {
+        let mut command = Command::new(std::env::current_exe()?);
+        let mut child = command.args(["mock", &pace.to_string()]).stdout(Stdio::piped()).spawn()?;
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().ok_or("the mock says nothing")?).read_line(&mut line)?;
+        Ok(Self { child, url: line.trim().to_owned() })
+    }
+
+    /// The gaps between steps since this was last asked, in milliseconds.
+    pub(crate) async fn gaps(&self) -> Outcome<Vec<f64>> {
+        Ok(reqwest::Client::builder()
+            .no_proxy()
+            .build()?
+            .get(format!("{}/gaps", self.url))
+            .send()
+            .await?
+            .json()
+            .await?)
+    }
+}
+
+impl Drop for Mock {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,122 @@
+//! The server that is measured: the real binary, in a process of its own, whose model is the mock.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use reqwest::Client;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::{Outcome, machine};
+
+const TOKEN: &str = "adj_only-for-the-measuring-of-a-server";
+/// More than anybody does here.
+const MANY: u32 = 100_000_000;
+
+/// Where it keeps everything.
+pub(crate) enum Database {
+    Sqlite,
+    /// Beside other nodes, with their data directory.
+    Postgres(String),
+}
+
+pub(crate) struct Server {
+    child: Child,
+    client: Client,
+    url: String,
+    _home: TempDir,
+}
+
+impl Server {
+    pub(crate) async fn open(binary: &Path, mock: &str, database: &Database) -> Outcome<Self> {
+        let home = TempDir::new()?;
+        let data = home.path().join("data");
+        Self::at(binary, mock, database, &data, home).await
+    }
+
+    /// A further node on the data directory of the first.
+    pub(crate) async fn beside(&self, binary: &Path, mock: &str, database: &Database) -> Outcome<Self> {
+        Self::at(binary, mock, database, &self._home.path().join("data"), TempDir::new()?).await
+    }
+
+    async fn at(binary: &Path, mock: &str, database: &Database, data: &Path, home: TempDir) -> Outcome<Self> {
+        let config = home.path().join("config.toml");
+        let provider = format!("kind = \"compatible\"\nbase_url = \"{mock}/v1\"\ncalls_at_once = 10000\n");
+        std::fs::write(
+            &config,
+            format!("default_model = \"mock/mock\"\nmax_runs = 4096\n[providers.mock]\n{provider}"),
+        )?;
+        let mut command = Command::new(binary);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--no-open", "--log", "error"]);
+        command.arg("--data").arg(data).arg("--config").arg(&config);
+        command.env_clear().env("HOME", home.path()).env("ADJUTANT_BOOTSTRAP_TOKEN", TOKEN);
+        command.env("ADJUTANT_USER_CALLS_PER_MINUTE", MANY.to_string()).env("ADJUTANT_MAX_REQUESTS", "8192");
+        if let Database::Postgres(url) = database {
+            command.env("ADJUTANT_DATABASE_URL", url);
+        }
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().ok_or("the server says nothing")?).read_line(&mut line)?;
+        let url = line.trim().strip_prefix("adjutant ready on ").ok_or("the server did not start")?.to_owned();
+        let client = Client::builder().no_proxy().build()?;
+        let server = Self { child, client, url, _home: home };
+        let agent = json!({
+            "workspace_id": "home", "name": "Bench", "slug": "bench", "scope": {"notebooks": ["*"], "folders": ["/"]},
+            "toolsets": ["files", "kv"], "autonomy": "full", "max_requests_per_hour": MANY,
+            "budget": {"run_usd": null, "month_usd": null},
+        });
+        // A second node finds it there.
+        let made =
+            server.client.post(format!("{}/api/v1/agents", server.url)).bearer_auth(TOKEN).json(&agent).send().await?;
+        match made.status().as_u16() {
+            201 | 409 | 422 => Ok(server),
+            _ => Err(made.text().await?.into()),
+        }
+    }
+
+    fn order(&self, message: &str) -> reqwest::RequestBuilder {
+        let body = json!({"agent_id": "bench", "input": message});
+        self.client.post(format!("{}/api/v1/runs?wait=60", self.url)).bearer_auth(TOKEN).json(&body)
+    }
+
+    /// One run, to its end.
+    pub(crate) async fn run(&self, message: String) -> Outcome {
+        let run: Value = self.order(&message).send().await?.error_for_status()?.json().await?;
+        if run["status"] == "COMPLETED" { Ok(()) } else { Err(format!("a run did not end well: {run}").into()) }
+    }
+
+    /// One run whose answer is followed piece by piece.
+    pub(crate) async fn follow(&self, message: String) -> Outcome {
+        let request = self.order(&message).header("accept", "text/event-stream");
+        let mut answer = request.send().await?.error_for_status()?;
+        let mut end = Vec::new();
+        while let Some(piece) = answer.chunk().await? {
+            end.extend_from_slice(&piece);
+            // Only the end says how it ended.
+            let first = end.len().saturating_sub(4096);
+            end.drain(..first);
+        }
+        let said = String::from_utf8_lossy(&end);
+        if said.contains("interaction_complete") { Ok(()) } else { Err(format!("a stream ended early: {said}").into()) }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn cpu(&self) -> f64 {
+        machine::cpu(self.pid())
+    }
+
+    pub(crate) fn rss_kib(&self) -> u64 {
+        machine::rss_kib(self.pid())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
