@@ -1,14 +1,42 @@
-//! A tool whose end only a person can tell, for the tests of crashes: of the built-in tools none is of that class. Only with
-//! the feature `faults`, never in the shipped binary.
+//! For the tests of crashes: a tool whose end only a person can tell, because of the built-in ones none is of that class, and a
+//! clock that can be set wrong. Only with the feature `faults`, never in the shipped binary.
 
 use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use adjutant_core::guard::permit::Permit;
 use adjutant_core::label::Labels;
+use adjutant_core::time::Time;
 use adjutant_core::tool::{Category, Effect, Level, Recovery, ToolDefinition, ToolOutcome, ToolSpec};
 use adjutant_engine::tools::{Tool, World};
+use adjutant_engine::{Env, Source};
 use async_trait::async_trait;
 use serde_json::json;
+
+/// The machine's time and chance; the time is off by as many milliseconds as the file says that `ADJUTANT_CLOCK` names.
+pub(crate) fn env() -> Env {
+    // It belongs to the test and not to the instance, so it is not among the settings.
+    match std::env::var_os("ADJUTANT_CLOCK") {
+        Some(file) => Env::new(Arc::new(WrongClock(file.into()))),
+        None => Env::system(),
+    }
+}
+
+struct WrongClock(PathBuf);
+
+impl Source for WrongClock {
+    fn now(&self) -> Time {
+        let off = std::fs::read_to_string(&self.0).ok().and_then(|text| text.trim().parse().ok());
+        Time::from_millis(Env::system().now().millis() + off.unwrap_or(0))
+    }
+
+    fn fill(&self, bytes: &mut [u8]) {
+        for piece in bytes.chunks_mut(16) {
+            piece.copy_from_slice(&Env::system().random::<16>()[..piece.len()]);
+        }
+    }
+}
 
 /// Rings a bell that everybody hears: one line, with the key of the call, at the end of the file that `ADJUTANT_BELL` names.
 /// With `ADJUTANT_BELL_HOLD` set it never comes back from that.

@@ -23,6 +23,7 @@ pub(crate) struct Cluster {
 pub(crate) struct Node {
     child: Child,
     address: String,
+    clock: PathBuf,
 }
 
 /// An agent that may do everything at once, and has a bell.
@@ -69,6 +70,7 @@ impl Cluster {
         std::fs::write(path("toml"), config).unwrap();
         let mut command = self.house.command(&["serve", "--listen", "127.0.0.1:0", "--no-open"]);
         command.env("ADJUTANT_CONFIG", path("toml")).env("ADJUTANT_BOOTSTRAP_TOKEN", OWNER);
+        command.env("ADJUTANT_CLOCK", path("clock"));
         command.env("ADJUTANT_BELL", self.bell()).env("ADJUTANT_USER_CALLS_PER_MINUTE", "1000000");
         command.envs(database.map(|url| ("ADJUTANT_DATABASE_URL", url)));
         let log = std::fs::File::create(path("log")).unwrap();
@@ -77,7 +79,7 @@ impl Cluster {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let said = || std::fs::read_to_string(path("log")).unwrap_or_default();
         let address = line.trim().strip_prefix("adjutant ready on http://").unwrap_or_else(|| panic!("{}", said()));
-        Node { address: address.to_owned(), child }
+        Node { address: address.to_owned(), child, clock: path("clock") }
     }
 
     /// The bell that every ring of `ring_bell` is written to.
@@ -138,6 +140,19 @@ impl Node {
     pub(crate) fn kill(mut self) {
         signal("KILL", self.child.id());
         self.child.wait().unwrap();
+    }
+
+    /// Sets its clock off by so many seconds.
+    pub(crate) fn set_clock(&self, seconds: i64) {
+        // In one piece: the node reads it all the time.
+        let fresh = self.clock.with_extension("fresh");
+        std::fs::write(&fresh, (seconds * 1000).to_string()).unwrap();
+        std::fs::rename(fresh, &self.clock).unwrap();
+    }
+
+    /// Stops the process where it is, as a machine does that sleeps; or lets it go on.
+    pub(crate) fn freeze(&self, on: bool) {
+        signal(if on { "STOP" } else { "CONT" }, self.child.id());
     }
 
     /// Asks the process to stop.

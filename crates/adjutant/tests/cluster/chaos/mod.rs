@@ -1,8 +1,9 @@
 //! Three nodes, a PostgreSQL and the ways between them, all of them treated badly while people work: every effect happens once,
 //! no event is lost, every run ends, every chain verifies. `make chaos` does it for half an hour.
 
+mod history;
 mod people;
-mod proxy;
+pub(crate) mod proxy;
 mod server;
 
 use std::collections::BTreeMap;
@@ -10,6 +11,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use self::history::History;
 use self::people::{Doors, decide, give_task};
 use self::proxy::{Proxy, Weather};
 use self::server::Postgres;
@@ -17,8 +19,10 @@ use crate::house::skip;
 use crate::nodes::{Cluster, Node};
 
 const NODES: usize = 3;
-/// People who give tasks, each one after the other.
-const PEOPLE: usize = 4;
+/// People who give tasks, each one after the other: in `make test`, and when it takes long.
+const PEOPLE: (usize, usize) = (4, 200);
+/// How many answer questions, when it takes long.
+const DECIDING: usize = 4;
 /// Tasks at the least.
 const TASKS: usize = 12;
 
@@ -47,20 +51,41 @@ Make the rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Fault {
     KillNode,
+    StopNode,
+    FreezeNode,
+    WrongClock,
     CutWay,
+    DeadWay,
     FreezeWay,
     SlowWay,
     CrashDatabase,
+    KillDatabase,
     ReadOnly,
 }
 
-const FAULTS: [Fault; 6] =
-    [Fault::KillNode, Fault::CutWay, Fault::FreezeWay, Fault::SlowWay, Fault::CrashDatabase, Fault::ReadOnly];
+const FAULTS: [Fault; 11] = [
+    Fault::KillNode,
+    Fault::CutWay,
+    Fault::WrongClock,
+    Fault::FreezeWay,
+    Fault::SlowWay,
+    Fault::StopNode,
+    Fault::CrashDatabase,
+    Fault::FreezeNode,
+    Fault::ReadOnly,
+    Fault::DeadWay,
+    Fault::KillDatabase,
+];
 
 impl Fault {
     const fn word(self) -> &'static str {
         match self {
             Self::KillNode => "kill -9 of a node",
+            Self::StopNode => "a node told to stop, and started again",
+            Self::FreezeNode => "a node that sleeps for longer than its lease",
+            Self::WrongClock => "a clock that jumps ahead and back",
+            Self::DeadWay => "connections to PostgreSQL dead without a word",
+            Self::KillDatabase => "kill -9 of PostgreSQL itself",
             Self::CutWay => "connections to PostgreSQL cut",
             Self::FreezeWay => "connections to PostgreSQL frozen",
             Self::SlowWay => "connections to PostgreSQL slow",
@@ -78,12 +103,15 @@ struct Stage {
     nodes: Mutex<Vec<Option<Node>>>,
     doors: Doors,
     ended: Mutex<BTreeMap<String, String>>,
+    history: History,
     given: AtomicUsize,
     over: AtomicBool,
+    /// How long it takes; nothing is as long as each fault needs.
+    minutes: u64,
 }
 
 impl Stage {
-    fn new(cluster: Cluster) -> Self {
+    fn new(cluster: Cluster, minutes: u64) -> Self {
         let postgres = Postgres::start();
         let ways = (0..NODES).map(|_| Proxy::to(&postgres.address())).collect();
         std::fs::write(cluster.house.data().join("agents/keeper.md"), KEEPER).unwrap();
@@ -95,8 +123,10 @@ impl Stage {
             nodes,
             doors: Doors::default(),
             ended: Mutex::default(),
+            history: History::default(),
             given: AtomicUsize::new(0),
             over: AtomicBool::new(false),
+            minutes,
         }
     }
 
@@ -114,10 +144,16 @@ impl Stage {
         }
     }
 
-    /// Lets a fault last until some more runs came to their end in spite of it, or it lasted long enough.
+    /// How many give tasks.
+    const fn people(&self) -> usize {
+        if self.minutes == 0 { PEOPLE.0 } else { PEOPLE.1 }
+    }
+
+    /// Lets a fault last; where there is little time, only until some more runs came to their end in spite of it.
     fn endure(&self, long: Duration) {
         let (before, begun) = (self.ended.lock().unwrap().len(), Instant::now());
-        while begun.elapsed() < long && self.ended.lock().unwrap().len() < before + PEOPLE / 2 {
+        let enough = || self.minutes == 0 && self.ended.lock().unwrap().len() >= before + PEOPLE.0 / 2;
+        while begun.elapsed() < long && !enough() {
             std::thread::sleep(Duration::from_millis(50));
         }
     }
@@ -130,7 +166,36 @@ impl Stage {
                 self.endure(Duration::from_secs(2));
                 self.start(number);
             }
+            Fault::StopNode => {
+                self.doors.open(number, None);
+                let node = self.nodes.lock().unwrap()[number].take();
+                if let Some(node) = node {
+                    node.terminate();
+                    node.ended();
+                }
+                self.start(number);
+            }
+            Fault::FreezeNode => {
+                let freeze = |on| {
+                    self.nodes.lock().unwrap()[number].as_ref().is_some_and(|node| {
+                        node.freeze(on);
+                        true
+                    })
+                };
+                freeze(true);
+                self.endure(Duration::from_secs(14));
+                freeze(false);
+            }
+            Fault::WrongClock => {
+                for seconds in [40, -40, 0] {
+                    if let Some(node) = &self.nodes.lock().unwrap()[number] {
+                        node.set_clock(seconds);
+                    }
+                    self.endure(Duration::from_secs(2));
+                }
+            }
             Fault::CutWay => way.cut(),
+            Fault::DeadWay => way.deaden(),
             Fault::FreezeWay => {
                 way.set(Weather::Frozen);
                 // Longer than a lease, so that others take over what it drives.
@@ -143,6 +208,7 @@ impl Stage {
                 way.set(Weather::Fair);
             }
             Fault::CrashDatabase => self.postgres.crash(),
+            Fault::KillDatabase => self.postgres.kill(),
             Fault::ReadOnly => {
                 self.postgres.set_read_only(true);
                 self.endure(Duration::from_secs(1));
@@ -168,20 +234,23 @@ fn three_nodes_lose_nothing_and_do_nothing_twice_whatever_happens_to_them() {
         return skip("chaos", "psql is missing");
     }
     let minutes = std::env::var("ADJUTANT_CHAOS_MINUTES").ok().and_then(|minutes| minutes.parse().ok()).unwrap_or(0);
-    let (stage, begun) = (Stage::new(cluster), Instant::now());
+    let (stage, begun) = (Stage::new(cluster, minutes), Instant::now());
     let until = begun + Duration::from_secs(60 * minutes);
     (0..NODES).for_each(|number| stage.start(number));
     let faults = Mutex::new(BTreeMap::<Fault, usize>::new());
     let decided = Mutex::new((0, 0));
     std::thread::scope(|scope| {
-        let people: Vec<_> = (0..PEOPLE).map(|_| scope.spawn(|| work(&stage, until))).collect();
-        scope.spawn(|| {
-            while !stage.over.load(Ordering::SeqCst) {
-                let (approved, doubts) = decide(&stage.doors, |name| stage.rings().contains_key(name));
-                let mut decided = decided.lock().unwrap();
-                *decided = (decided.0 + approved, decided.1 + doubts);
-            }
-        });
+        let people: Vec<_> = (0..stage.people()).map(|_| scope.spawn(|| work(&stage, until))).collect();
+        for _ in 0..if minutes == 0 { 1 } else { DECIDING } {
+            scope.spawn(|| {
+                while !stage.over.load(Ordering::SeqCst) {
+                    let rung = |name: &str| stage.rings().contains_key(name);
+                    let (approved, doubts) = decide(&stage.doors, &stage.history, rung);
+                    let mut decided = decided.lock().unwrap();
+                    *decided = (decided.0 + approved, decided.1 + doubts);
+                }
+            });
+        }
         for turn in 0.. {
             let fault = FAULTS[turn % FAULTS.len()];
             stage.inflict(fault, turn % NODES);
@@ -206,7 +275,7 @@ fn work(stage: &Stage, until: Instant) {
         if number >= TASKS && Instant::now() >= until {
             return;
         }
-        let (run, status) = give_task(&stage.doors, &format!("round-{number}"));
+        let (run, status) = give_task(&stage.doors, &stage.history, &format!("round-{number}"));
         stage.ended.lock().unwrap().insert(run, status);
     }
 }
@@ -218,6 +287,7 @@ fn judge(stage: &Stage, faults: &BTreeMap<Fault, usize>, (approved, doubts): (us
     let number = |sql: &str| stage.postgres.sql(sql).and_then(|number| number.parse::<usize>().ok()).unwrap();
     let (runs, events) = (number("SELECT count(*) FROM runs"), number("SELECT count(*) FROM events"));
     let claims = number("SELECT sum(epoch) FROM runs");
+    let untrue = stage.history.check(&stage.doors);
     let (_, verified) = stage.doors.ask("GET", "/api/v1/audit/verify", None, None);
     let mut table = String::from("\n");
     let mut row = |what: &str, count: usize| table.push_str(&format!("  {count:>8}  {what}\n"));
@@ -228,12 +298,15 @@ fn judge(stage: &Stage, faults: &BTreeMap<Fault, usize>, (approved, doubts): (us
     row("calls in doubt, resolved by what the bell says", doubts);
     row("times that a run was taken up", claims);
     row("events in the logs", events);
+    row("events that somebody was shown before the end", stage.history.seen());
+    row("things that were shown and are not so", untrue.len());
     row("effects outside", rings.values().sum());
     row("effects done twice", rings.values().filter(|count| **count > 1).count());
     row("effects lost", ended.len() - rings.len().min(ended.len()));
     row("logs that are not whole", verified["problems"].as_array().map_or(usize::MAX, Vec::len));
     row("seconds", usize::try_from(took.as_secs()).unwrap());
     eprintln!("{table}");
+    assert_eq!(untrue, Vec::<String>::new());
     assert!(ended.values().all(|status| status == "COMPLETED"), "{ended:#?}");
     assert_eq!(runs, ended.len(), "a request that was sent again is one run");
     assert_eq!((rings.len(), rings.values().sum::<usize>()), (ended.len(), ended.len()), "{rings:#?}");

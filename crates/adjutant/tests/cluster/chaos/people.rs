@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::history::History;
 use crate::client::OWNER;
 use crate::house::text;
 
@@ -91,7 +92,7 @@ fn look(doors: &Doors, name: &str) -> Option<String> {
 }
 
 /// Starts a run and stays with it to its end. Says its id and how it ended.
-pub(crate) fn give_task(doors: &Doors, name: &str) -> (String, String) {
+pub(crate) fn give_task(doors: &Doors, history: &History, name: &str) -> (String, String) {
     let order = json!({"agent_id": "keeper", "input": name});
     let asked = Instant::now();
     let run = loop {
@@ -111,10 +112,15 @@ pub(crate) fn give_task(doors: &Doors, name: &str) -> (String, String) {
             _ => panic!("{begun:#}"),
         }
     };
-    let begun = Instant::now();
+    history.ordered(name, &run);
+    let (begun, mut last, mut before) = (Instant::now(), 0, String::new());
     loop {
         let (_, seen) = doors.ask("GET", &format!("/api/v1/runs/{run}?wait=5"), None, None);
         let status = text(&seen["status"]);
+        history.status(&run, &status, &before);
+        before.clone_from(&status);
+        let (_, page) = doors.ask("GET", &format!("/api/v1/runs/{run}/events?limit=100&after={last}"), None, None);
+        last = history.page(&run, last, &page);
         if matches!(status.as_str(), "COMPLETED" | "FAILED" | "CANCELLED") {
             return (run, status);
         }
@@ -125,7 +131,7 @@ pub(crate) fn give_task(doors: &Doors, name: &str) -> (String, String) {
 }
 
 /// Decides what waits: approves what is asked, and says of what is in doubt what the world saw. Says of how many.
-pub(crate) fn decide(doors: &Doors, has_rung: impl Fn(&str) -> bool) -> (usize, usize) {
+pub(crate) fn decide(doors: &Doors, history: &History, has_rung: impl Fn(&str) -> bool) -> (usize, usize) {
     let (mut approved, mut doubts) = (0, 0);
     let (_, inbox) = doors.ask("GET", "/api/v1/approvals?status=pending&limit=100", None, None);
     for item in inbox["data"].as_array().into_iter().flatten() {
@@ -141,7 +147,10 @@ pub(crate) fn decide(doors: &Doors, has_rung: impl Fn(&str) -> bool) -> (usize, 
         } else {
             let yes = json!({"decision": "approve"});
             let (status, _) = doors.ask("POST", &format!("/api/v1/approvals/{id}/decision"), Some(&yes), None);
-            approved += usize::from(status == 200);
+            if status == 200 {
+                history.taken(&id);
+                approved += 1;
+            }
         }
     }
     (approved, doubts)

@@ -22,8 +22,17 @@ struct Inner {
     weather: AtomicU8,
     /// Counts the cuts: a connection that was made before the last one is ended.
     cuts: AtomicU64,
+    /// Counts the deaths: what comes over a connection that was made before the last one goes nowhere, and nobody is told.
+    deaths: AtomicU64,
     changed: Condvar,
     lock: Mutex<()>,
+}
+
+/// When a connection was made, in cuts and deaths.
+#[derive(Clone, Copy)]
+struct Made {
+    cuts: u64,
+    deaths: u64,
 }
 
 /// The way itself. It lasts as long as the test.
@@ -37,8 +46,8 @@ impl Proxy {
     pub(crate) fn to(server: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let (weather, cuts) = (AtomicU8::new(Weather::Fair as u8), AtomicU64::new(0));
-        let inner = Arc::new(Inner { weather, cuts, changed: Condvar::new(), lock: Mutex::new(()) });
+        let (weather, cuts, deaths) = (AtomicU8::new(Weather::Fair as u8), AtomicU64::new(0), AtomicU64::new(0));
+        let inner = Arc::new(Inner { weather, cuts, deaths, changed: Condvar::new(), lock: Mutex::new(()) });
         let (proxy, server) = (Self { inner, port }, server.to_owned());
         let ways = proxy.clone();
         std::thread::spawn(move || {
@@ -52,14 +61,15 @@ impl Proxy {
     }
 
     fn join(&self, near: &TcpStream, far: &TcpStream) {
-        let made = self.inner.cuts.load(Ordering::SeqCst);
+        let made =
+            Made { cuts: self.inner.cuts.load(Ordering::SeqCst), deaths: self.inner.deaths.load(Ordering::SeqCst) };
         for (from, to) in [(near, far), (far, near)] {
             let (Ok(from), Ok(to), proxy) = (from.try_clone(), to.try_clone(), self.clone()) else { return };
             std::thread::spawn(move || proxy.carry(from, to, made));
         }
     }
 
-    fn carry(&self, mut from: TcpStream, mut to: TcpStream, made: u64) {
+    fn carry(&self, mut from: TcpStream, mut to: TcpStream, made: Made) {
         let mut piece = [0; 16 * 1024];
         let _ = from.set_read_timeout(Some(Duration::from_millis(200)));
         loop {
@@ -72,8 +82,11 @@ impl Proxy {
                 Err(_) => break,
             };
             self.wait_while_frozen(made);
-            if self.inner.cuts.load(Ordering::SeqCst) != made {
+            if self.inner.cuts.load(Ordering::SeqCst) != made.cuts {
                 break;
+            }
+            if self.inner.deaths.load(Ordering::SeqCst) != made.deaths {
+                continue;
             }
             if self.inner.weather.load(Ordering::SeqCst) == Weather::Slow as u8 && read > 0 {
                 self.pause(Duration::from_millis(15));
@@ -82,12 +95,15 @@ impl Proxy {
                 break;
             }
         }
-        let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
+        // The other end of a dead connection hears nothing of its end, either.
+        if self.inner.deaths.load(Ordering::SeqCst) == made.deaths {
+            let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
+        }
     }
 
-    fn wait_while_frozen(&self, made: u64) {
+    fn wait_while_frozen(&self, made: Made) {
         while self.inner.weather.load(Ordering::SeqCst) == Weather::Frozen as u8
-            && self.inner.cuts.load(Ordering::SeqCst) == made
+            && self.inner.cuts.load(Ordering::SeqCst) == made.cuts
         {
             self.pause(Duration::from_millis(200));
         }
@@ -100,6 +116,12 @@ impl Proxy {
 
     pub(crate) fn set(&self, weather: Weather) {
         self.inner.weather.store(weather as u8, Ordering::SeqCst);
+        self.inner.changed.notify_all();
+    }
+
+    /// Lets every connection that there is go nowhere without a word, as after a failover; new ones are fine.
+    pub(crate) fn deaden(&self) {
+        self.inner.deaths.fetch_add(1, Ordering::SeqCst);
         self.inner.changed.notify_all();
     }
 

@@ -2,8 +2,10 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::time::Instant;
 
-use crate::house::{Done, signal};
+use crate::house::{Done, is_root, signal};
+use crate::nodes::PATIENCE;
 
 pub(crate) struct Postgres {
     script: Child,
@@ -47,6 +49,44 @@ impl Postgres {
         let writer = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer'";
         if let Some(pid) = self.sql(writer).and_then(|pid| pid.parse().ok()) {
             signal("KILL", pid);
+        }
+    }
+
+    /// Kills the server itself with SIGKILL, and starts it again once all that was left of it is gone.
+    pub(crate) fn kill(&self) {
+        let Some(data) = self.sql("SHOW data_directory") else { return };
+        let first_line =
+            || Some(std::fs::read_to_string(format!("{data}/postmaster.pid")).ok()?.lines().next()?.to_owned());
+        let Some(pid) = first_line().and_then(|line| line.parse::<u32>().ok()) else { return };
+        let programs = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap();
+        let pg_ctl = programs.with_file_name("pg_ctl");
+        let owner = Done::of(Command::new("stat").args(["-c", "%U", &data])).out.trim().to_owned();
+        let port = self.url.parse::<url::Url>().unwrap().port().unwrap();
+        signal("KILL", pid);
+        let begun = Instant::now();
+        loop {
+            let mut start = if is_root() {
+                let mut start = Command::new("runuser");
+                start.args(["-u", &owner, "--"]).arg(&pg_ctl);
+                start
+            } else {
+                Command::new(&pg_ctl)
+            };
+            start.args([
+                "-D",
+                &data,
+                "-l",
+                &format!("{data}/../server.log"),
+                "-o",
+                &format!("-p {port}"),
+                "-w",
+                "start",
+            ]);
+            // What it prints goes nowhere: the server would inherit a pipe, and whoever reads it would wait for its end.
+            if start.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap().success() {
+                return;
+            }
+            assert!(begun.elapsed() < PATIENCE, "PostgreSQL did not start again");
         }
     }
 
