@@ -29,6 +29,8 @@ use crate::failure::Failure;
 const DEFAULT_LISTEN: &str = "127.0.0.1:7878";
 const DEFAULT_MODEL: &str = "demo/guide";
 const DEFAULT_CALLS: &str = "600";
+/// Runs that a node drives at the same time.
+const DEFAULT_RUNS: &str = "1024";
 /// Requests worked on at the same time. More would only wait for the database.
 const DEFAULT_REQUESTS: &str = "512";
 /// Streams, and requests that wait for a run, open at the same time.
@@ -164,6 +166,8 @@ pub(crate) struct Config {
     pub(crate) durability: Setting<Durability>,
     pub(crate) log: Option<Setting<String>>,
     pub(crate) user_calls_per_minute: Setting<u32>,
+    /// Runs driven at the same time.
+    pub(crate) max_runs: Setting<usize>,
     /// Requests worked on at the same time.
     pub(crate) max_requests: Setting<usize>,
     /// Streams open at the same time.
@@ -219,7 +223,7 @@ impl Config {
                 Some(default_model),
                 Some(encrypt),
                 Some(durability),
-                Some(((user_calls_per_minute, max_requests, max_streams), stream_patience)),
+                Some(((user_calls_per_minute, max_runs, max_requests, max_streams), stream_patience)),
                 Some((tools, key)),
             ) if problems.is_empty() => {
                 let file = (!file.path.as_os_str().is_empty()).then_some(file.path);
@@ -234,6 +238,7 @@ impl Config {
                     durability,
                     log,
                     user_calls_per_minute,
+                    max_runs,
                     max_requests,
                     max_streams,
                     stream_patience,
@@ -265,7 +270,9 @@ impl Config {
         lines.push(("log".to_owned(), level, log.map_or(Origin::Default, |log| log.origin.clone())));
         let calls = &self.user_calls_per_minute;
         lines.push(("user_calls_per_minute".to_owned(), calls.value.to_string(), calls.origin.clone()));
-        for (name, most) in [("max_requests", &self.max_requests), ("max_streams", &self.max_streams)] {
+        let most =
+            [("max_runs", &self.max_runs), ("max_requests", &self.max_requests), ("max_streams", &self.max_streams)];
+        for (name, most) in most {
             lines.push((name.to_owned(), most.value.to_string(), most.origin.clone()));
         }
         let patience = &self.stream_patience;
@@ -288,12 +295,13 @@ impl Config {
     }
 }
 
-/// How many tool calls a minute, requests and streams there may be.
-fn most(reader: &mut Reader<'_>) -> Option<(Setting<u32>, Setting<usize>, Setting<usize>)> {
+/// How many tool calls a minute, runs, requests and streams there may be.
+fn most(reader: &mut Reader<'_>) -> Option<(Setting<u32>, Setting<usize>, Setting<usize>, Setting<usize>)> {
     let calls = number(reader, "user_calls_per_minute", DEFAULT_CALLS);
+    let runs = number(reader, "max_runs", DEFAULT_RUNS);
     let requests = number(reader, "max_requests", DEFAULT_REQUESTS);
     let streams = number(reader, "max_streams", DEFAULT_STREAMS);
-    Some((calls?, requests?, streams?))
+    Some((calls?, runs?, requests?, streams?))
 }
 
 /// How long a stream waits for its reader.

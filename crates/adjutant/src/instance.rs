@@ -67,6 +67,9 @@ impl Instance {
             Database::Sqlite => Some(Lock::take(data, what)?),
             Database::Postgres(_) => None,
         };
+        #[cfg(feature = "faults")]
+        let env = crate::fault::env();
+        #[cfg(not(feature = "faults"))]
         let env = Env::system();
         let models = models::models(&config.providers, &data.join(CATALOG))?;
         let store = open_store(config, &env).await?;
@@ -79,6 +82,7 @@ impl Instance {
             default_model: config.default_model.value.clone(),
             connector: connector(config),
             user_rate: Some(Rate::per_minute(config.user_calls_per_minute.value)),
+            max_runs: config.max_runs.value,
         };
         let started = Self::start(parts, data, lock).await;
         let watched = started.and_then(|instance| instance.watched(config.traces.as_ref().map(|traces| &traces.value)));

@@ -90,8 +90,8 @@ pub const FEED_BACKLOG: usize = 1024;
 pub const MESSAGES_WAITING: u32 = 16;
 /// Runs of a chat that is taken in from a file: as many as an export holds.
 pub const IMPORTED_RUNS: usize = 100;
-/// Runs one node drives at the same time.
-pub const RUNS_PER_NODE: usize = 256;
+/// Runs one node drives at the same time unless the operator says otherwise: they wait for models most of the time.
+pub const RUNS_PER_NODE: usize = 1024;
 /// Runs of one workspace that a node drives for each place that it leaves free: however slow they are, whoever comes next from
 /// another workspace finds a place.
 pub const PLACES_PER_FREE: u32 = 7;

@@ -328,6 +328,7 @@ impl AgentBuilder {
             default_model,
             connector: self.connector,
             user_rate: self.user_rate,
+            max_runs: limits::RUNS_PER_NODE,
         };
         let engine = Engine::new(parts)?;
         let (workspace, user) = tenant(&engine).await?;

@@ -46,6 +46,8 @@ pub struct Parts {
     pub connector: Connector,
     /// Tool calls of one person's runs, over all agents and tools; none is no limit.
     pub user_rate: Option<Rate>,
+    /// Runs that this node drives at the same time.
+    pub max_runs: usize,
 }
 
 /// One handle on everything that makes runs happen.
@@ -188,6 +190,10 @@ impl Engine {
         self.0.parts.connector.clone()
     }
 
+    pub(crate) fn max_runs(&self) -> usize {
+        self.0.parts.max_runs
+    }
+
     pub(crate) fn user_rate(&self) -> Option<Rate> {
         self.0.parts.user_rate
     }
@@ -264,6 +270,11 @@ impl Engine {
         let open = OpenNotebook { slug: row.slug.clone(), files };
         lock(&self.0.open).insert((workspace, id), open.clone());
         Ok(open)
+    }
+
+    /// Where the managed notebooks are.
+    pub(crate) fn notebooks_folder(&self) -> &std::path::Path {
+        &self.0.parts.notebooks
     }
 
     /// The folder of a managed notebook.

@@ -22,6 +22,7 @@ mod held;
 mod lease;
 mod live;
 mod log;
+mod marker;
 mod marks;
 mod meter;
 mod projection;

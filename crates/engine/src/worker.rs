@@ -34,14 +34,33 @@ const DAYS: Duration = Duration::from_secs(60);
 /// A worker that runs until it is told to stop.
 #[derive(Debug)]
 pub struct Worker {
-    stop: watch::Sender<bool>,
+    shift: watch::Sender<Shift>,
     task: tokio::task::JoinHandle<()>,
 }
 
+/// How far a worker's time has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shift {
+    /// It takes up what is due.
+    On,
+    /// It ends what it has, and takes nothing more up.
+    Last,
+    /// It hands on what it has.
+    Over,
+}
+
 impl Worker {
+    /// What takes no more runs up when it is called: others find them at once, while this process still answers.
+    pub fn closing(&self) -> impl FnOnce() + Send + 'static {
+        let shift = self.shift.clone();
+        move || {
+            let _ = shift.send(Shift::Last);
+        }
+    }
+
     /// Lets running drivers come to their next durable point, gives the node's lease back, and ends.
     pub async fn stop(mut self) {
-        let _ = self.stop.send(true);
+        let _ = self.shift.send(Shift::Over);
         if let Err(error) = (&mut self.task).await {
             tracing::error!(%error, "the worker did not end cleanly");
         }
@@ -62,24 +81,25 @@ impl Engine {
     /// # Errors
     /// When the node cannot be registered in the store.
     pub async fn start_worker(&self) -> Result<Worker, EngineError> {
+        self.recognise_notebooks().await?;
         self.join().await?;
-        let (stop, stopped) = watch::channel(false);
+        let (shift, told) = watch::channel(Shift::On);
         let engine = self.clone();
-        let task = tokio::spawn(async move { work(engine, stopped).await });
-        Ok(Worker { stop, task })
+        let task = tokio::spawn(async move { work(engine, told).await });
+        Ok(Worker { shift, task })
     }
 }
 
-async fn work(engine: Engine, mut stopped: watch::Receiver<bool>) {
+async fn work(engine: Engine, mut shift: watch::Receiver<Shift>) {
     // They end with this task, however it ends: a node that renews its lease and drives nothing would hold its runs for ever.
     let mut helpers = attendants(&engine);
     helpers.spawn(close_days(engine.clone()));
     helpers.spawn(forget(engine.clone()));
     let mut changes = engine.store().changes();
-    let places = Arc::new(Semaphore::new(limits::RUNS_PER_NODE));
+    let places = Arc::new(Semaphore::new(engine.max_runs()));
     let freed = Arc::new(Notify::new());
     let mut drivers = JoinSet::new();
-    while !*stopped.borrow() {
+    while *shift.borrow_and_update() != Shift::Over {
         if engine.claims().take_doubt() {
             adopt(&engine, &mut drivers).await;
         }
@@ -88,7 +108,8 @@ async fn work(engine: Engine, mut stopped: watch::Receiver<bool>) {
             let waits = engine.start_waiting().await.unwrap_or(true);
             engine.waiting().fetch_or(waits, Ordering::SeqCst);
         }
-        let free = u32::try_from(places.available_permits()).unwrap_or(u32::MAX);
+        let open = *shift.borrow() == Shift::On && engine.has_notebooks().await;
+        let free = if open { u32::try_from(places.available_permits()).unwrap_or(u32::MAX) } else { 0 };
         let claims = if free == 0 {
             Ok(Vec::new())
         } else {
@@ -116,7 +137,7 @@ async fn work(engine: Engine, mut stopped: watch::Receiver<bool>) {
         };
         tokio::select! {
             biased;
-            _ = stopped.changed() => {}
+            _ = shift.changed() => {}
             Some(_) = drivers.join_next() => {}
             () = freed.notified() => {}
             () = due(&mut changes) => {}
@@ -183,7 +204,18 @@ async fn idle_for(engine: &Engine) -> Duration {
     match engine.store().next_due().await {
         // It is due, and this node takes no more of its workspace: a place that is freed wakes the loop.
         Ok(Some(at)) if at <= engine.env().now() => CROWDED,
-        Ok(Some(at)) => at.since(engine.env().now()).clamp(Duration::from_millis(1), POLL),
+        Ok(Some(at)) => {
+            at.since(engine.env().now()).clamp(Duration::from_millis(1), until_one_may_be_dead(engine).await)
+        }
+        Ok(None) | Err(_) => until_one_may_be_dead(engine).await,
+    }
+}
+
+/// How long nobody has to look whether another node has died with runs in its hands.
+async fn until_one_may_be_dead(engine: &Engine) -> Duration {
+    match engine.store().next_expiry(engine.node()).await {
+        // A moment later, so that it has run out by then.
+        Ok(Some(rest)) => (rest + Duration::from_millis(10)).min(POLL),
         Ok(None) | Err(_) => POLL,
     }
 }
@@ -269,6 +301,7 @@ impl Engine {
     /// # Errors
     /// When the node cannot be registered in the store.
     pub async fn attend(&self) -> Result<Attendance, EngineError> {
+        self.recognise_notebooks().await?;
         self.join().await?;
         let helpers = attendants(self);
         Ok(Attendance { engine: self.clone(), helpers })

@@ -9,7 +9,7 @@ use adjutant_core::run::chain::{Head, StreamId};
 use crate::StoreError;
 use crate::admission;
 use crate::agents;
-use crate::db::{Db, Dialect, Tx};
+use crate::db::{Db, Dialect, Tx, within};
 use crate::fault;
 use crate::keys;
 use crate::postgres;
@@ -42,18 +42,26 @@ enum Mode {
     Careful,
 }
 
-/// Writes a batch in which each stream, and each chat with a start, occurs once. An error means that nothing was written.
-pub(crate) async fn commit(db: &Db, batch: &[Box<Prepared>], me: &str) -> Result<Committed, StoreError> {
-    if let Some(committed) = attempt(db, batch, me, Mode::Hopeful).await? {
-        return Ok(committed);
+/// Writes a batch in which each stream, and each chat with a start, occurs once. An error means that nothing was written, or,
+/// when the database does not answer any more, that nobody knows: whoever appends reads the log to find out.
+pub(crate) async fn commit(db: &Db, batch: &[Box<Prepared>]) -> Result<Committed, StoreError> {
+    let committing = async {
+        if let Some(committed) = attempt(db, batch, Mode::Hopeful).await? {
+            return Ok(committed);
+        }
+        let committed = attempt(db, batch, Mode::Careful).await?;
+        committed.ok_or_else(|| StoreError::other("a row changed while it was held"))
+    };
+    match db.dialect() {
+        Dialect::Sqlite => committing.await,
+        // Everybody's appends wait behind this one: a connection that went dead must not hold them up for long.
+        Dialect::Postgres => within(postgres::PATIENCE, committing).await,
     }
-    let committed = attempt(db, batch, me, Mode::Careful).await?;
-    committed.ok_or_else(|| StoreError::other("a row changed while it was held"))
 }
 
-async fn attempt(db: &Db, batch: &[Box<Prepared>], me: &str, mode: Mode) -> Result<Option<Committed>, StoreError> {
+async fn attempt(db: &Db, batch: &[Box<Prepared>], mode: Mode) -> Result<Option<Committed>, StoreError> {
     let mut tx = db.begin_append().await?;
-    match write(&mut tx, batch, me, mode).await {
+    match write(&mut tx, batch, mode).await {
         Ok(Some(committed)) => {
             fault::point("commit.before");
             tx.commit().await?;
@@ -73,7 +81,7 @@ async fn attempt(db: &Db, batch: &[Box<Prepared>], me: &str, mode: Mode) -> Resu
 }
 
 /// None when more is wrong than this mode can tell apart.
-async fn write(tx: &mut Tx, batch: &[Box<Prepared>], me: &str, mode: Mode) -> Result<Option<Committed>, StoreError> {
+async fn write(tx: &mut Tx, batch: &[Box<Prepared>], mode: Mode) -> Result<Option<Committed>, StoreError> {
     let stale = || Err(StoreError::Stale { fenced: false });
     let mut verdicts: Vec<Result<(), StoreError>> = batch.iter().map(|_| stale()).collect();
     start(tx, batch, &mut verdicts).await?;
@@ -103,11 +111,6 @@ async fn write(tx: &mut Tx, batch: &[Box<Prepared>], me: &str, mode: Mode) -> Re
     let mut changes: Vec<Change> = winners().map(|append| Change::of(append.writer, append.stream)).collect();
     if winners().any(|append| append.due) {
         changes.push(Change::Due);
-    }
-    if tx.dialect() == Dialect::Postgres {
-        for payload in postgres::payloads(me, &changes) {
-            tx.run("SELECT pg_notify($1, $2)", args![postgres::CHANNEL, payload]).await?;
-        }
     }
     Ok(Some(Committed { verdicts, changes }))
 }

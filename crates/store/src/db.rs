@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
-use sqlx::{Column as _, Postgres, Row as _, Transaction, TypeInfo as _, ValueRef as _};
+use sqlx::pool::PoolConnection;
+use sqlx::{Column as _, Postgres, Row as _, TypeInfo as _, ValueRef as _};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::StoreError;
@@ -11,6 +13,9 @@ use crate::lite::{self, Writing};
 use crate::set::{SetSql, transpose};
 use crate::sqlite::Readers;
 use crate::value::{Args, Row, Value};
+
+/// How long PostgreSQL may take to answer a statement. A connection whose other end is gone never says so by itself.
+const ANSWER: Duration = Duration::from_secs(60);
 
 /// Statement text: constant, or put together from constant pieces. Never holds a value.
 pub(crate) type Text = Cow<'static, str>;
@@ -26,14 +31,81 @@ pub(crate) enum Dialect {
 pub(crate) enum Db {
     /// One connection writes, the others only read.
     Sqlite { writer: Arc<Mutex<Writing>>, readers: Arc<Readers> },
-    /// One connection appends, the others serve everything else.
-    Postgres { writer: sqlx::PgPool, pool: sqlx::PgPool },
+    /// One connection appends, one tells other nodes of it, the others serve everything else.
+    Postgres { writer: sqlx::PgPool, teller: sqlx::PgPool, pool: sqlx::PgPool },
 }
 
 /// A transaction; dropped without [`Tx::commit`] it never happened.
 pub(crate) enum Tx {
     Sqlite(OwnedMutexGuard<Writing>, Disk),
-    Postgres(Transaction<'static, Postgres>),
+    Postgres(Lent),
+}
+
+/// A connection of a pool. One that still owes an answer, or is inside a transaction, is closed and not given back: what was
+/// going on there ends with it, and a pool that waits for a dead one has one fewer for ever.
+pub(crate) struct Lent {
+    connection: PoolConnection<Postgres>,
+    whole: bool,
+}
+
+impl Lent {
+    async fn from(pool: &sqlx::PgPool) -> Result<Self, StoreError> {
+        Ok(Self { connection: pool.acquire().await?, whole: true })
+    }
+
+    async fn begin(pool: &sqlx::PgPool) -> Result<Self, StoreError> {
+        let mut lent = Self::from(pool).await?;
+        lent.whole = false;
+        lent.say("BEGIN").await?;
+        Ok(lent)
+    }
+
+    async fn end(mut self, how: &'static str) -> Result<(), StoreError> {
+        self.say(how).await?;
+        self.whole = true;
+        Ok(())
+    }
+
+    async fn say(&mut self, word: &'static str) -> Result<(), StoreError> {
+        let said = sqlx::raw_sql(word).execute(&mut *self.connection);
+        within(ANSWER, async { Ok(said.await.map(drop)?) }).await
+    }
+
+    async fn fetch(&mut self, query: Query<'_>) -> Result<Vec<Row>, StoreError> {
+        let whole = std::mem::replace(&mut self.whole, false);
+        let fetched = query.fetch_all(&mut *self.connection);
+        let rows = within(ANSWER, async { Ok(fetched.await) }).await?;
+        self.whole = whole;
+        postgres_rows(&rows?)
+    }
+
+    async fn execute(&mut self, query: Query<'_>) -> Result<u64, StoreError> {
+        let whole = std::mem::replace(&mut self.whole, false);
+        let executed = query.execute(&mut *self.connection);
+        let done = within(ANSWER, async { Ok(executed.await) }).await?;
+        self.whole = whole;
+        Ok(done?.rows_affected())
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if !self.whole {
+            self.connection.close_on_drop();
+        }
+    }
+}
+
+/// A statement of PostgreSQL with its values.
+type Query<'q> = sqlx::query::Query<'q, Postgres, sqlx::postgres::PgArguments>;
+
+/// Waits so long, and then takes the database for gone.
+pub(crate) async fn within<T>(
+    most: Duration,
+    work: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    let late = || StoreError::unavailable(format!("PostgreSQL did not answer within {} s", most.as_secs()));
+    tokio::time::timeout(most, work).await.unwrap_or_else(|_| Err(late()))
 }
 
 /// Where a commit waits for the disk.
@@ -74,7 +146,7 @@ impl Db {
         let sql = sql.into();
         match self {
             Self::Sqlite { readers, .. } => readers.with(|connection| lite::rows(connection, &sql, &args)),
-            Self::Postgres { pool, .. } => postgres_rows(&query!(sql, args).fetch_all(pool).await?),
+            Self::Postgres { pool, .. } => Lent::from(pool).await?.fetch(query!(sql, args)).await,
         }
     }
 
@@ -97,7 +169,7 @@ impl Db {
             _ if rows.is_empty() => Ok(Vec::new()),
             Self::Sqlite { readers, .. } => readers.with(|connection| lite::rows_each(connection, text, rows)),
             Self::Postgres { pool, .. } => {
-                postgres_rows(&transpose!(sqlx::query(text), sql, rows).fetch_all(pool).await?)
+                Lent::from(pool).await?.fetch(transpose!(sqlx::query(text), sql, rows)).await
             }
         }
     }
@@ -110,7 +182,7 @@ impl Db {
                 let mut writing = Arc::clone(writer).lock_owned().await;
                 apart(move || lite::changed(writing.ready()?, &sql, &args)).await?
             }
-            Self::Postgres { pool, .. } => query!(sql, args).execute(pool).await?.rows_affected(),
+            Self::Postgres { pool, .. } => Lent::from(pool).await?.execute(query!(sql, args)).await?,
         })
     }
 
@@ -118,7 +190,7 @@ impl Db {
     pub(crate) async fn begin(&self) -> Result<Tx, StoreError> {
         match self {
             Self::Sqlite { writer, .. } => begin(writer, Disk::Apart).await,
-            Self::Postgres { pool, .. } => Ok(Tx::Postgres(pool.begin().await?)),
+            Self::Postgres { pool, .. } => Ok(Tx::Postgres(Lent::begin(pool).await?)),
         }
     }
 
@@ -126,7 +198,7 @@ impl Db {
     pub(crate) async fn begin_append(&self) -> Result<Tx, StoreError> {
         match self {
             Self::Sqlite { writer, .. } => begin(writer, Disk::Here).await,
-            Self::Postgres { writer, .. } => Ok(Tx::Postgres(writer.begin().await?)),
+            Self::Postgres { writer, .. } => Ok(Tx::Postgres(Lent::begin(writer).await?)),
         }
     }
 
@@ -144,8 +216,9 @@ impl Db {
                     tracing::warn!(%error, "the database was not closed cleanly");
                 }
             }
-            Self::Postgres { writer, pool } => {
+            Self::Postgres { writer, teller, pool } => {
                 writer.close().await;
+                teller.close().await;
                 pool.close().await;
             }
         }
@@ -178,7 +251,7 @@ impl Tx {
         let sql = sql.into();
         match self {
             Self::Sqlite(tx, _) => lite::rows(tx.connection()?, &sql, &args),
-            Self::Postgres(tx) => postgres_rows(&query!(sql, args).fetch_all(&mut **tx).await?),
+            Self::Postgres(tx) => tx.fetch(query!(sql, args)).await,
         }
     }
 
@@ -190,7 +263,7 @@ impl Tx {
         let sql = sql.into();
         match self {
             Self::Sqlite(tx, _) => lite::changed(tx.connection()?, &sql, &args),
-            Self::Postgres(tx) => Ok(query!(sql, args).execute(&mut **tx).await?.rows_affected()),
+            Self::Postgres(tx) => tx.execute(query!(sql, args)).await,
         }
     }
 
@@ -198,7 +271,8 @@ impl Tx {
     pub(crate) async fn script(&mut self, sql: &'static str) -> Result<(), StoreError> {
         match self {
             Self::Sqlite(tx, _) => tx.connection()?.execute_batch(sql)?,
-            Self::Postgres(tx) => sqlx::raw_sql(sql).execute(&mut **tx).await.map(drop)?,
+            // However long it takes.
+            Self::Postgres(tx) => sqlx::raw_sql(sql).execute(&mut *tx.connection).await.map(drop)?,
         }
         Ok(())
     }
@@ -209,9 +283,7 @@ impl Tx {
         match self {
             _ if rows.is_empty() => Ok(0),
             Self::Sqlite(tx, _) => lite::changed_each(tx.connection()?, text, rows),
-            Self::Postgres(tx) => {
-                Ok(transpose!(sqlx::query(text), sql, rows).execute(&mut **tx).await?.rows_affected())
-            }
+            Self::Postgres(tx) => tx.execute(transpose!(sqlx::query(text), sql, rows)).await,
         }
     }
 
@@ -221,7 +293,7 @@ impl Tx {
         match self {
             _ if rows.is_empty() => Ok(Vec::new()),
             Self::Sqlite(tx, _) => lite::rows_each(tx.connection()?, text, rows),
-            Self::Postgres(tx) => postgres_rows(&transpose!(sqlx::query(text), sql, rows).fetch_all(&mut **tx).await?),
+            Self::Postgres(tx) => tx.fetch(transpose!(sqlx::query(text), sql, rows)).await,
         }
     }
 
@@ -229,14 +301,14 @@ impl Tx {
         match self {
             Self::Sqlite(mut tx, Disk::Here) => tx.end("COMMIT"),
             Self::Sqlite(mut tx, Disk::Apart) => apart(move || tx.end("COMMIT")).await,
-            Self::Postgres(tx) => Ok(tx.commit().await?),
+            Self::Postgres(tx) => tx.end("COMMIT").await,
         }
     }
 
     pub(crate) async fn roll_back(self) -> Result<(), StoreError> {
         match self {
             Self::Sqlite(mut tx, _) => tx.end("ROLLBACK"),
-            Self::Postgres(tx) => Ok(tx.rollback().await?),
+            Self::Postgres(tx) => tx.end("ROLLBACK").await,
         }
     }
 }

@@ -69,6 +69,7 @@ mod search;
 mod set;
 mod sqlite;
 mod statements;
+mod teller;
 mod tenants;
 mod usage;
 mod value;
@@ -88,6 +89,7 @@ use db::Db;
 use keys::{Keyring, Sealer};
 use row::Change;
 use seal::Scope;
+use teller::Teller;
 use writer::Writer;
 
 /// What a commit survives on SQLite.
@@ -124,6 +126,8 @@ struct Sql {
     writer: Writer,
     /// This process, as it signs what it tells other nodes.
     me: String,
+    /// The way to other nodes, where there may be some.
+    teller: Option<Teller>,
     listener: Option<JoinHandle<()>>,
 }
 
@@ -202,9 +206,13 @@ impl Store {
                 Some(tokio::spawn(postgres::listen(pool.clone(), hearing, first)))
             }
         };
+        let teller = match &db {
+            Db::Sqlite { .. } => None,
+            Db::Postgres { teller, .. } => Some(Teller::start(teller.clone(), me.clone())),
+        };
         let db = Arc::new(db);
-        let writer = Writer::start(Arc::clone(&db), me.clone(), changes.clone())?;
-        let backend = Backend::Sql(Sql { db, keys: Keyring::new(sealing), writer, me, listener });
+        let writer = Writer::start(Arc::clone(&db), teller.clone(), changes.clone())?;
+        let backend = Backend::Sql(Sql { db, keys: Keyring::new(sealing), writer, me, teller, listener });
         Ok(Self { inner: Arc::new(Inner { backend, changes, live }) })
     }
 
@@ -229,6 +237,9 @@ impl Store {
             Backend::Memory(memory) => return memory.close(),
         };
         sql.writer.close().await;
+        if let Some(teller) = &sql.teller {
+            teller.close().await;
+        }
         if let Some(listener) = &sql.listener {
             listener.abort();
         }
@@ -236,16 +247,10 @@ impl Store {
     }
 
     /// Tells this process and other nodes about a change that was not an append.
-    async fn announce(&self, sql: &Sql, change: Change) {
+    fn announce(&self, sql: &Sql, change: Change) {
         let _ = self.inner.changes.send(change);
-        if let Db::Postgres { .. } = &*sql.db {
-            for payload in postgres::payloads(&sql.me, &[change]) {
-                let told = sql.db.write("SELECT pg_notify($1, $2)", value::args![postgres::CHANNEL, payload]).await;
-                if let Err(error) = told {
-                    // Others find out by their slow poll.
-                    tracing::debug!(%error, "other nodes were not told of a change");
-                }
-            }
+        if let Some(teller) = &sql.teller {
+            teller.tell(&[change]);
         }
     }
 }

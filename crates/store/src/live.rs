@@ -6,7 +6,6 @@ use tokio::sync::broadcast;
 
 use crate::db::Db;
 use crate::seal::{Place, Scope};
-use crate::value::args;
 use crate::{Backend, Sql, Store, StoreError};
 
 /// The channel of these notes.
@@ -73,7 +72,7 @@ impl Store {
         };
         for some in runs.chunks(RUNS) {
             let names: Vec<_> = some.iter().map(ToString::to_string).collect();
-            note(sql, &format!("{} {word} {}", sql.me, names.join(" "))).await?;
+            note(sql, format!("{} {word} {}", sql.me, names.join(" ")));
         }
         Ok(())
     }
@@ -97,7 +96,8 @@ impl Store {
         let sealed = sql.sealer(Scope::Workspace(workspace)).await?.seal(place(&id), what)?;
         let digits: String = sealed.iter().map(|byte| format!("{byte:02x}")).collect();
         let to = to.map(|to| format!(" {to}")).unwrap_or_default();
-        note(sql, &format!("{} s {workspace} {run} {digits}{to}", sql.me)).await
+        note(sql, format!("{} s {workspace} {run} {digits}{to}", sql.me));
+        Ok(())
     }
 
     /// What another node said.
@@ -114,10 +114,9 @@ const fn place(id: &str) -> Place<'_> {
     Place::Column { table: "live", column: "said", id }
 }
 
-async fn note(sql: &Sql, payload: &str) -> Result<(), StoreError> {
-    match &*sql.db {
-        Db::Sqlite { .. } => Ok(()),
-        Db::Postgres { .. } => sql.db.write("SELECT pg_notify($1, $2)", args![CHANNEL, payload]).await.map(drop),
+fn note(sql: &Sql, payload: String) {
+    if let Some(teller) = &sql.teller {
+        teller.note(payload);
     }
 }
 

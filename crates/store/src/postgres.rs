@@ -5,8 +5,8 @@ use std::str::FromStr as _;
 use std::time::Duration;
 
 use adjutant_core::run::chain::StreamId;
-use sqlx::ConnectOptions as _;
 use sqlx::postgres::{PgConnectOptions, PgListener, PgPoolOptions};
+use sqlx::{ConnectOptions as _, Executor as _};
 use tokio::sync::broadcast;
 
 use crate::StoreError;
@@ -20,7 +20,16 @@ const OLDEST: u32 = 140_000;
 /// Connections of one node beside the one that appends.
 const CONNECTIONS: u32 = 16;
 /// How long a caller waits for a connection before the database counts as unavailable.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+/// What every session asks of the server: to notice a node that is gone, and to let go of what it held.
+const SESSION: [(&str, &str); 4] = [
+    ("idle_in_transaction_session_timeout", "30s"),
+    ("tcp_keepalives_idle", "10"),
+    ("tcp_keepalives_interval", "5"),
+    ("tcp_keepalives_count", "3"),
+];
+/// How long nothing may be heard before the connection is asked whether it is still one, and everybody looks for themselves.
+const SILENCE: Duration = Duration::from_secs(15);
 /// How long to wait before listening again when the server is gone.
 const LISTEN_AGAIN: Duration = Duration::from_secs(1);
 /// A notification holds fewer than 8,000 bytes.
@@ -30,6 +39,7 @@ const COMMAND: char = '!';
 
 pub(crate) async fn open(url: &str) -> Result<Db, StoreError> {
     let options = PgConnectOptions::from_str(url)?.application_name("adjutant").disable_statement_logging();
+    let options = options.options(SESSION);
     let pool = PgPoolOptions::new()
         .max_connections(CONNECTIONS)
         .acquire_timeout(PATIENCE)
@@ -44,9 +54,12 @@ pub(crate) async fn open(url: &str) -> Result<Db, StoreError> {
         .max_connections(1)
         .acquire_timeout(PATIENCE)
         .test_before_acquire(false)
-        .connect_with(options)
+        .connect_with(options.clone())
         .await?;
-    Ok(Db::Postgres { writer, pool })
+    // A notice that is lost with the power is of no use to anybody: it waits for no disk.
+    let telling = options.options([("synchronous_commit", "off")]);
+    let teller = PgPoolOptions::new().max_connections(1).acquire_timeout(PATIENCE).connect_lazy_with(telling);
+    Ok(Db::Postgres { writer, teller, pool })
 }
 
 /// Where what other nodes tell goes.
@@ -88,12 +101,18 @@ pub(crate) async fn listen(pool: sqlx::PgPool, hearing: Hearing, first: Option<P
 
 async fn listen_on(mut listener: PgListener, hearing: &Hearing) -> Result<(), sqlx::Error> {
     loop {
-        match listener.try_recv().await {
+        let heard = match tokio::time::timeout(SILENCE, listener.try_recv()).await {
+            Ok(heard) => heard,
+            // A connection whose other end is gone is as silent as one on which nothing happens. And whoever tells may have died
+            // between a commit and its notice.
+            Err(_) => alive(&mut listener).await.map(|()| None),
+        };
+        match heard {
             Ok(Some(heard)) if heard.channel() == live::CHANNEL => {
                 live::hand_on(heard.payload(), &hearing.me, &hearing.live);
             }
             Ok(Some(heard)) => hand_on(heard.payload(), &hearing.me, &hearing.changes),
-            // The connection was lost and made again: something may have been missed.
+            // The connection was lost and made again, or silent: something may have been missed.
             Ok(None) => {
                 let _ = hearing.changes.send(Change::Reread);
             }
@@ -101,6 +120,11 @@ async fn listen_on(mut listener: PgListener, hearing: &Hearing) -> Result<(), sq
             Err(error) => return Err(error),
         }
     }
+}
+
+async fn alive(listener: &mut PgListener) -> Result<(), sqlx::Error> {
+    let asked = tokio::time::timeout(PATIENCE, listener.execute("SELECT 1"));
+    asked.await.map_or_else(|_| Err(sqlx::Error::PoolTimedOut), |answered| answered.map(drop))
 }
 
 /// What a commit changed, in as few payloads as fit: the sender, then `due` and streams, separated by blanks.

@@ -1,6 +1,8 @@
 //! Who drives which run: nodes with leases, claims with epochs, and when the next run is due. A lease is a node's, so that
 //! renewing it costs one row. Every run that has an owner has a living node, or one whose row is still here.
 
+use std::time::Duration;
+
 use adjutant_core::id::{NodeId, RunId, WorkspaceId};
 use adjutant_core::limits::{LEASE, PLACES_PER_FREE};
 use adjutant_core::time::Time;
@@ -112,6 +114,34 @@ impl Store {
         row.map_or(Ok(None), |mut row| row.take())
     }
 
+    /// Whether another node is alive.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn has_others(&self, node: NodeId) -> Result<bool, StoreError> {
+        let sql = sql!(self, memory => Ok(false));
+        let text = format!("SELECT 1 FROM nodes WHERE id <> $1 AND expires > {} LIMIT 1", now(sql.db.dialect()));
+        Ok(sql.db.read_one(text, args![node]).await?.is_some())
+    }
+
+    /// How long the first lease of another node lasts that drives runs, where there may be other nodes.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn next_expiry(&self, node: NodeId) -> Result<Option<Duration>, StoreError> {
+        if !self.is_shared() {
+            return Ok(None);
+        }
+        let sql = sql!(self, memory => Ok(None));
+        let text = format!(
+            "SELECT min(expires) - {now} FROM nodes WHERE id <> $1 AND EXISTS (SELECT 1 FROM runs WHERE owner = nodes.id)",
+            now = now(sql.db.dialect())
+        );
+        let row = sql.db.read_one(text, args![node]).await?;
+        let left: Option<i64> = row.map_or(Ok(None), |mut row| row.take())?;
+        Ok(left.map(|left| Duration::from_millis(u64::try_from(left).unwrap_or(0))))
+    }
+
     /// The runs that this node owns, with the epochs of their claims: the reply to a claim may have been lost.
     ///
     /// # Errors
@@ -131,7 +161,7 @@ impl Store {
         let sql = sql!(self, memory => memory.release(node, run, epoch));
         let text = "UPDATE runs SET owner = NULL WHERE id = $1 AND owner = $2 AND epoch = $3";
         if sql.db.write(text, args![run, node, epoch]).await? > 0 {
-            self.announce(sql, Change::Due).await;
+            self.announce(sql, Change::Due);
         }
         Ok(())
     }
@@ -175,7 +205,7 @@ impl Store {
         let given = tx.run(GIVE_BACK, args![node]).await?;
         tx.commit().await?;
         if given > 0 {
-            self.announce(sql, Change::Due).await;
+            self.announce(sql, Change::Due);
         }
         Ok(())
     }

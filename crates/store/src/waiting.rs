@@ -45,7 +45,7 @@ impl Store {
                     VALUES ($1, $2, $3, $4, $5, $6, $7)";
         let args = args![row.workspace, row.id, row.chat, row.person, row.created_at, body, u64::from(row.failed)];
         sql.db.write(text, args).await?;
-        self.announce(sql, change(row.id)).await;
+        self.announce(sql, change(row.id));
         Ok(())
     }
 
@@ -93,7 +93,7 @@ impl Store {
         let body = sealer.seal(place(&row.id.to_string()), row.body.as_bytes())?;
         let text = "UPDATE waiting_messages SET failed = 1, body = $3 WHERE workspace = $1 AND id = $2";
         sql.db.write(text, args![row.workspace, row.id, body]).await?;
-        self.announce(sql, change(row.id)).await;
+        self.announce(sql, change(row.id));
         Ok(())
     }
 

@@ -14,6 +14,7 @@ use crate::db::{Db, Dialect};
 use crate::error::{collided, unsynced};
 use crate::prepare::{Guard, Prepared};
 use crate::row::Change;
+use crate::teller::Teller;
 
 /// Bytes written in one transaction at the most, beyond its first append: one huge batch would hold up everybody.
 const BYTES_PER_COMMIT: usize = 8 * 1024 * 1024;
@@ -40,10 +41,14 @@ impl Writer {
     ///
     /// # Errors
     /// When the system has no thread for it.
-    pub(crate) fn start(db: Arc<Db>, me: String, changes: broadcast::Sender<Change>) -> Result<Self, StoreError> {
+    pub(crate) fn start(
+        db: Arc<Db>,
+        teller: Option<Teller>,
+        changes: broadcast::Sender<Change>,
+    ) -> Result<Self, StoreError> {
         let (sender, receiver) = mpsc::channel(QUEUE);
         let dialect = db.dialect();
-        let task = Task { db, me, changes, waiting: VecDeque::new(), broken: None }.run(receiver);
+        let task = Task { db, teller, changes, waiting: VecDeque::new(), broken: None }.run(receiver);
         match dialect {
             Dialect::Postgres => drop(tokio::spawn(task)),
             // SQLite works on the thread that calls it and waits there for the disk, so its writer has one to itself.
@@ -75,7 +80,7 @@ impl Writer {
 
 struct Task {
     db: Arc<Db>,
-    me: String,
+    teller: Option<Teller>,
     changes: broadcast::Sender<Change>,
     /// Appends that may not share a transaction with an earlier one.
     waiting: VecDeque<(Box<Prepared>, Answer)>,
@@ -153,7 +158,7 @@ impl Task {
             }
             return;
         }
-        match commit(&self.db, &batch, &self.me).await {
+        match commit(&self.db, &batch).await {
             Ok(committed) => {
                 self.tell(&committed.changes);
                 for ((append, answer), verdict) in batch.into_iter().zip(answers).zip(committed.verdicts) {
@@ -177,7 +182,7 @@ impl Task {
 
     async fn write_alone(&mut self, append: Box<Prepared>) -> Result<Head, StoreError> {
         let head = append.head;
-        match commit(&self.db, &[append], &self.me).await {
+        match commit(&self.db, &[append]).await {
             Ok(committed) => {
                 self.tell(&committed.changes);
                 committed.verdicts.into_iter().collect::<Result<Vec<()>, _>>().map(|_| head)
@@ -193,6 +198,9 @@ impl Task {
         for change in changes {
             // Nobody listening is no error.
             let _ = self.changes.send(*change);
+        }
+        if let Some(teller) = &self.teller {
+            teller.tell(changes);
         }
     }
 

@@ -67,6 +67,12 @@ async fn serve(context: &Context, config: &Config, instance: &Instance, open: bo
         let way = link.as_ref().map_or_else(String::new, |link| format!("/setup#t={}", link.secret.expose()));
         open_page(&context.env, &format!("{url}{way}"));
     }
+    // From the signal on others take up what is due, while what was asked of this node is still answered.
+    let leave = worker.closing();
+    let stop = async move {
+        stop.await;
+        leave();
+    };
     let result = listen(listener, server, stop, close).await;
     drop(beacon);
     stop_worker(worker).await;

@@ -10,7 +10,7 @@ use toml::de::{DeArray, DeTable, DeValue};
 use crate::suggest;
 
 /// The keys that stand at the top.
-pub(crate) const KEYS: [&str; 14] = [
+pub(crate) const KEYS: [&str; 15] = [
     "listen",
     "public_url",
     "data",
@@ -20,6 +20,7 @@ pub(crate) const KEYS: [&str; 14] = [
     "durability",
     "log",
     "user_calls_per_minute",
+    "max_runs",
     "max_requests",
     "max_streams",
     "stream_patience",

@@ -12,10 +12,14 @@ pub(super) async fn live() -> Json<Value> {
     Json(json!({"status": "ok", "version": env!("CARGO_PKG_VERSION")}))
 }
 
-/// The database answers too, and nobody told the server to stop.
+/// The database answers too, the notebooks are there, and nobody told the server to stop.
 pub(super) async fn ready(State(server): State<Server>) -> (StatusCode, Json<Value>) {
     if *server.closing.borrow() {
         return (StatusCode::SERVICE_UNAVAILABLE, Json(json!({"status": "stopping"})));
+    }
+    if !server.engine.has_notebooks().await {
+        let gone = json!({"status": "unavailable", "notebooks": "not there"});
+        return (StatusCode::SERVICE_UNAVAILABLE, Json(gone));
     }
     match server.engine.store().health().await {
         Ok(health) => {

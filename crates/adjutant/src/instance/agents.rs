@@ -88,7 +88,7 @@ pub(crate) async fn save(engine: &Engine, home: Home, file: &AgentFile) -> Resul
     Ok(())
 }
 
-/// Switches off the agents whose files are gone. A file that is there and broken keeps its agent as it was; what
+/// Switches off the agents whose files are gone, where no other node may have them. A file that is there and broken keeps its agent as it was; what
 /// drives runs without a server refuses to as long as it is broken.
 async fn forget(
     engine: &Engine,
@@ -98,7 +98,11 @@ async fn forget(
 ) -> Result<(), Failure> {
     let remembered = engine.store().meta_get(FROM_FILES).await?.unwrap_or_default();
     let before: BTreeSet<String> = serde_json::from_slice(&remembered).unwrap_or_default();
-    let now: BTreeSet<String> = files.keys().chain(broken).cloned().collect();
+    let mut now: BTreeSet<String> = files.keys().chain(broken).cloned().collect();
+    if engine.store().is_shared() {
+        // Another node may have the file: what is missing here is not gone.
+        now.extend(before.iter().cloned());
+    }
     for slug in before.difference(&now) {
         let Some(row) = engine.store().agent_by_slug(home.workspace, slug).await? else { continue };
         if row.active {

@@ -6,16 +6,20 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use adjutant_engine::Secret;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::unusable;
 use crate::failure::Failure;
 
 const FILE: &str = "server.json";
 
-/// The file, for as long as the server runs.
+/// The file, for as long as the server runs, with what it says.
 #[derive(Debug)]
-pub(crate) struct Beacon(PathBuf);
+pub(crate) struct Beacon {
+    path: PathBuf,
+    pid: u32,
+    url: String,
+}
 
 impl Beacon {
     /// Writes the file anew.
@@ -33,7 +37,7 @@ impl Beacon {
             std::fs::rename(&fresh, &path)
         });
         written.map_err(|error| unusable(&path, &error))?;
-        Ok(Self(path))
+        Ok(Self { path, pid: std::process::id(), url: url.to_owned() })
     }
 }
 
@@ -46,6 +50,10 @@ fn remove(path: &Path) -> std::io::Result<()> {
 
 impl Drop for Beacon {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
+        // Another node on the same data directory may have written it since.
+        let said = std::fs::read_to_string(&self.path).ok().and_then(|text| serde_json::from_str::<Value>(&text).ok());
+        if said.is_some_and(|said| said["pid"] == self.pid && said["url"] == self.url) {
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 }

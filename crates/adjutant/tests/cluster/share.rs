@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::chaos::proxy::Proxy;
 use crate::house::text;
 use crate::nodes::{Cluster, up_to};
 
@@ -119,6 +120,54 @@ fn whoever_comes_late_at_any_node_hears_an_answer_from_its_beginning() {
     assert!(answer.starts_with(&said), "{said}");
     two.owner().post(&format!("/api/v1/runs/{run}/cancel"), json!({})).expect(200);
     up_to(&mut first, "interaction_complete");
+}
+
+#[test]
+fn a_node_whose_connections_went_dead_without_a_word_makes_new_ones_and_goes_on() {
+    let Some(cluster) = Cluster::new() else { return };
+    let mut url: url::Url = cluster.house.database().unwrap().parse().unwrap();
+    let proxy = Proxy::to(&format!("127.0.0.1:{}", url.port().unwrap()));
+    url.set_port(Some(proxy.port)).unwrap();
+    let (one, two) = (cluster.node_at(ASKS, Some(url.as_str())), cluster.node(ASKS));
+    let (run, approval) = asked(&cluster, &one, &one);
+    let mut watching = one.follow(&run);
+    up_to(&mut watching, "approval_required");
+    proxy.deaden();
+    // What is decided elsewhere reaches it, although nothing tells it that it hears nothing any more.
+    two.owner().post(&format!("/api/v1/approvals/{approval}/decision"), json!({"decision": "approve"})).expect(200);
+    up_to(&mut watching, "interaction_complete");
+    // And it writes again: at the first try, or at one that is told to be tried again.
+    let begun = std::time::Instant::now();
+    let order = json!({"agent_id": "guide", "input": "hello"});
+    while one.owner().post("/api/v1/runs?wait=60", order.clone()).status >= 500 {
+        assert!(begun.elapsed() < crate::nodes::PATIENCE, "it never came back");
+    }
+}
+
+#[test]
+fn a_node_with_other_notebooks_is_refused_and_one_that_lost_them_takes_nothing_up() {
+    let Some(cluster) = Cluster::new() else { return };
+    let one = cluster.node(ASKS);
+    let elsewhere = cluster.house.path().join("elsewhere");
+    let mut other = std::process::Command::new(crate::house::BINARY);
+    cluster.house.prepare(&mut other);
+    other.env("ADJUTANT_SECRET_KEY_FILE", cluster.house.data().join("master.key"));
+    other.arg("--data").arg(elsewhere).args(["serve", "--listen", "127.0.0.1:0", "--no-open"]);
+    let refused = crate::house::Done::of(&mut other);
+    assert_ne!(refused.code, Some(0), "{refused}");
+    assert!(refused.err.contains("all nodes share one folder"), "{refused}");
+    assert_eq!(
+        one.owner().get("/api/v1/agents/keeper").expect(200)["is_active"],
+        true,
+        "a file that it lacks is not gone"
+    );
+    let (there, away) = (cluster.house.data().join("notebooks"), cluster.house.path().join("away"));
+    std::fs::rename(&there, &away).unwrap();
+    assert_eq!(one.owner().get("/readyz").status, 503);
+    let run = cluster.start(&one, "hello");
+    std::fs::rename(&away, &there).unwrap();
+    up_to(&mut one.follow(&run), "interaction_complete");
+    assert_eq!(one.run(&run)["status"], "COMPLETED");
 }
 
 #[test]

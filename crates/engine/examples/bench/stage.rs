@@ -99,6 +99,7 @@ async fn engine(data: &Path, postgres: Option<&str>) -> Outcome<Engine> {
         // What is measured is the work, not the waiting.
         connector: adjutant_tools::net::Connector::default(),
         user_rate: None,
+        max_runs: adjutant_core::limits::RUNS_PER_NODE,
     })?)
 }
 

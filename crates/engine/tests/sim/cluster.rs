@@ -57,6 +57,7 @@ pub(crate) fn engine(post: &Arc<Post>) -> Engine {
         default_model: "sim/model".to_owned(),
         connector: adjutant_tools::net::Connector::default(),
         user_rate: None,
+        max_runs: adjutant_core::limits::RUNS_PER_NODE,
     });
     let engine = engine.expect("the simulated tools have good schemas");
     let _ = post.node.set(engine.node());

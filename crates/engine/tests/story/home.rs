@@ -24,6 +24,7 @@ async fn engine(data: &TempDir) -> Engine {
         default_model: "demo/guide".to_owned(),
         connector: adjutant_tools::net::Connector::default(),
         user_rate: None,
+        max_runs: adjutant_core::limits::RUNS_PER_NODE,
     })
     .unwrap()
 }
