@@ -2,6 +2,7 @@
 //! environment; it opens no database and starts nothing.
 
 mod file;
+mod most;
 mod providers;
 mod public_url;
 mod reader;
@@ -12,13 +13,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use adjutant_core::guard::address::Network;
 use adjutant_core::guard::policy::parse_seconds;
 use secrecy::SecretString;
 
 use self::file::ConfigFile;
+pub(crate) use self::most::Most;
 pub(crate) use self::providers::{Kind, Proof, Provider, Remote};
 pub(crate) use self::public_url::PublicUrl;
 use self::reader::Reader;
@@ -28,16 +29,6 @@ use crate::failure::Failure;
 
 const DEFAULT_LISTEN: &str = "127.0.0.1:7878";
 const DEFAULT_MODEL: &str = "demo/guide";
-const DEFAULT_CALLS: &str = "600";
-/// Runs that a node drives at the same time.
-const DEFAULT_RUNS: &str = "1024";
-/// Requests worked on at the same time. More would only wait for the database.
-const DEFAULT_REQUESTS: &str = "512";
-/// Streams, and requests that wait for a run, open at the same time.
-const DEFAULT_STREAMS: &str = "8192";
-/// How long somebody may take nothing of what is sent.
-const DEFAULT_PATIENCE: &str = "20s";
-
 /// The variables of the process, read once. They hold secrets, so there is no way to print them.
 #[derive(Clone, Default)]
 pub(crate) struct Environment(BTreeMap<String, String>);
@@ -165,15 +156,8 @@ pub(crate) struct Config {
     pub(crate) encrypt: Setting<bool>,
     pub(crate) durability: Setting<Durability>,
     pub(crate) log: Option<Setting<String>>,
-    pub(crate) user_calls_per_minute: Setting<u32>,
-    /// Runs driven at the same time.
-    pub(crate) max_runs: Setting<usize>,
-    /// Requests worked on at the same time.
-    pub(crate) max_requests: Setting<usize>,
-    /// Streams open at the same time.
-    pub(crate) max_streams: Setting<usize>,
-    /// How long somebody may take nothing of what is sent before the connection is given up.
-    pub(crate) stream_patience: Setting<Duration>,
+    /// How much there may be at once.
+    pub(crate) most: Most,
     /// Networks that are not public and open to agents whose hosts lie there.
     pub(crate) allow_private: Option<Setting<Vec<Network>>>,
     /// Where traces go; none means nowhere.
@@ -211,7 +195,7 @@ impl Config {
             reader.optional("public_url", "http://NAME or https://NAME, with a port if need be", PublicUrl::parse);
         let allow_private = reader.optional("allow_private", "networks such as 10.1.0.0/16, 127.0.0.1/32", networks);
         let log = reader.pick("log", flags.log.clone());
-        let most = most(&mut reader).zip(patience(&mut reader));
+        let most = Most::read(&mut reader);
         let traces = reader.traces();
         let key = Tools::read(&mut reader).zip(reader.key());
         let providers = reader.providers();
@@ -223,7 +207,7 @@ impl Config {
                 Some(default_model),
                 Some(encrypt),
                 Some(durability),
-                Some(((user_calls_per_minute, max_runs, max_requests, max_streams), stream_patience)),
+                Some(most),
                 Some((tools, key)),
             ) if problems.is_empty() => {
                 let file = (!file.path.as_os_str().is_empty()).then_some(file.path);
@@ -237,11 +221,7 @@ impl Config {
                     encrypt,
                     durability,
                     log,
-                    user_calls_per_minute,
-                    max_runs,
-                    max_requests,
-                    max_streams,
-                    stream_patience,
+                    most,
                     allow_private,
                     traces,
                     tools,
@@ -268,15 +248,7 @@ impl Config {
         let log = self.log.as_ref();
         let level = log.map_or_else(|| "info for serve, warn elsewhere".to_owned(), |log| log.value.clone());
         lines.push(("log".to_owned(), level, log.map_or(Origin::Default, |log| log.origin.clone())));
-        let calls = &self.user_calls_per_minute;
-        lines.push(("user_calls_per_minute".to_owned(), calls.value.to_string(), calls.origin.clone()));
-        let most =
-            [("max_runs", &self.max_runs), ("max_requests", &self.max_requests), ("max_streams", &self.max_streams)];
-        for (name, most) in most {
-            lines.push((name.to_owned(), most.value.to_string(), most.origin.clone()));
-        }
-        let patience = &self.stream_patience;
-        lines.push(("stream_patience".to_owned(), format!("{}s", patience.value.as_secs()), patience.origin.clone()));
+        lines.extend(self.most.shown());
         if let Some(open) = &self.allow_private {
             let networks: Vec<_> = open.value.iter().map(Network::to_string).collect();
             lines.push(("allow_private".to_owned(), networks.join(", "), open.origin.clone()));
@@ -293,31 +265,6 @@ impl Config {
         );
         lines
     }
-}
-
-/// How many tool calls a minute, runs, requests and streams there may be.
-fn most(reader: &mut Reader<'_>) -> Option<(Setting<u32>, Setting<usize>, Setting<usize>, Setting<usize>)> {
-    let calls = number(reader, "user_calls_per_minute", DEFAULT_CALLS);
-    let runs = number(reader, "max_runs", DEFAULT_RUNS);
-    let requests = number(reader, "max_requests", DEFAULT_REQUESTS);
-    let streams = number(reader, "max_streams", DEFAULT_STREAMS);
-    Some((calls?, runs?, requests?, streams?))
-}
-
-/// How long a stream waits for its reader.
-fn patience(reader: &mut Reader<'_>) -> Option<Setting<Duration>> {
-    reader.parsed("stream_patience", None, DEFAULT_PATIENCE, "a span such as 20s or 2m", |text| {
-        parse_seconds(text).filter(|seconds| *seconds > 0).map(Duration::from_secs)
-    })
-}
-
-/// A number from 1.
-fn number<T: std::str::FromStr + PartialOrd + Default>(
-    reader: &mut Reader<'_>,
-    name: &'static str,
-    usual: &str,
-) -> Option<Setting<T>> {
-    reader.parsed(name, None, usual, "a number from 1", |text| text.parse().ok().filter(|most| *most > T::default()))
 }
 
 /// Networks, with commas between them.

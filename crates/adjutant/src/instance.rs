@@ -81,8 +81,8 @@ impl Instance {
             notebooks: data.join(NOTEBOOKS),
             default_model: config.default_model.value.clone(),
             connector: connector(config),
-            user_rate: Some(Rate::per_minute(config.user_calls_per_minute.value)),
-            max_runs: config.max_runs.value,
+            user_rate: Some(Rate::per_minute(config.most.user_calls_per_minute.value)),
+            max_runs: config.most.runs.value,
         };
         let started = Self::start(parts, data, lock).await;
         let watched = started.and_then(|instance| instance.watched(config.traces.as_ref().map(|traces| &traces.value)));

@@ -49,7 +49,7 @@ pub(super) async fn execute(mut context: Context, args: Args) -> Result<Exit, Fa
 async fn serve(context: &Context, config: &Config, instance: &Instance, open: bool) -> Result<(), Failure> {
     let link = first_owner(context, config, instance).await?;
     let listener = Patient::bind(config.listen.value).map_err(|error| unbound(config.listen.value, &error))?;
-    let listener = listener.waiting(config.stream_patience.value);
+    let listener = listener.waiting(config.most.stream_patience.value);
     let address = listener.address().map_err(|error| unbound(config.listen.value, &error))?;
     let url = format!("http://{address}");
     instance.note(&format!("serve on {url}"));

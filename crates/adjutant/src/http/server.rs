@@ -92,7 +92,7 @@ impl Server {
         local: &Secret,
         closing: watch::Receiver<bool>,
     ) -> Self {
-        let (requests, streams) = (about.config.max_requests.value, about.config.max_streams.value);
+        let (requests, streams) = (about.config.most.requests.value, about.config.most.streams.value);
         let inside = requests.saturating_mul(INSIDE).saturating_add(streams);
         Self(Arc::new(Inner {
             lines: Lines::default(),
