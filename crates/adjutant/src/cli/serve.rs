@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use adjutant_core::audit::{Act, Deed};
 use adjutant_engine::{AuditLog, Invited, Rights, Secret, TokenAsk, Worker};
-use axum::serve::ListenerExt;
 use serde_json::{Map, Value};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -73,10 +72,10 @@ async fn serve(context: &Context, config: &Config, instance: &Instance, open: bo
         stop.await;
         leave();
     };
-    let result = listen(listener, server, stop, close).await;
+    listen(listener, server, stop, close).await;
     drop(beacon);
     stop_worker(worker).await;
-    result.map_err(|error| Failure::other(format!("The server ended: {error}.")))
+    Ok(())
 }
 
 /// Records the start with its settings, none of which shows a secret.
@@ -142,26 +141,21 @@ pub(super) async fn listen(
     server: Server,
     stop: impl Future<Output = ()> + Send + 'static,
     close: watch::Sender<bool>,
-) -> std::io::Result<()> {
+) {
     let (stopped, told) = tokio::sync::oneshot::channel();
-    let service = http::router(server).into_make_service_with_connect_info::<SocketAddr>();
-    // Only a listener that is tapped hands on who connects.
-    let server = axum::serve(listener.tap_io(|_| {}), service).with_graceful_shutdown(async move {
+    let serving = http::serve(listener, server, async move {
         stop.await;
         // Streams end with a hint when to come back.
         let _ = close.send(true);
         let _ = stopped.send(());
     });
     let patience = async {
-        // An end without a signal is an error of the server itself, which the other branch reports.
-        if told.await.is_err() {
-            std::future::pending::<()>().await;
-        }
+        let _ = told.await;
         tokio::time::sleep(DRAIN).await;
     };
     tokio::select! {
-        ended = async { server.await } => ended,
-        () = patience => Ok(()),
+        () = serving => {}
+        () = patience => {}
     }
 }
 

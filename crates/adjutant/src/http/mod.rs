@@ -10,6 +10,7 @@ mod audit;
 mod budgets;
 mod chats;
 mod compat;
+mod connections;
 mod docs;
 mod document;
 mod door;
@@ -61,6 +62,7 @@ use axum::routing::get;
 use axum::{Router, middleware};
 use utoipa_axum::router::OpenApiRouter;
 
+pub(crate) use self::connections::serve;
 use self::document::Document;
 pub(crate) use self::patience::Patient;
 use self::problem::{Kind, Problem};
@@ -70,7 +72,7 @@ pub(crate) use self::server::{About, Place, Server};
 const API: &str = "/api/v1";
 
 /// Everything that is served.
-pub(crate) fn router(server: Server) -> Router {
+fn router(server: Server) -> Router {
     let (api, document) = parts(server.clone());
     let document = Document::new(serde_json::to_value(document).unwrap_or_default());
     let described = Router::new()

@@ -52,13 +52,9 @@ impl Patient {
     pub(crate) fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
-}
 
-impl Listener for Patient {
-    type Io = Hurried<TcpStream>;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Self::Io, SocketAddr) {
+    /// The next connection, and who it comes from.
+    pub(super) async fn accept(&mut self) -> (Hurried<TcpStream>, SocketAddr) {
         let (stream, from) = Listener::accept(&mut self.listener).await;
         // An event that waits to be sent together with the next one is late.
         if let Err(error) = stream.set_nodelay(true) {
@@ -66,14 +62,11 @@ impl Listener for Patient {
         }
         (Hurried { stream, patience: self.patience, until: None }, from)
     }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
 }
 
+
 /// A connection whose writes end in an error when the other side takes nothing for too long.
-pub(crate) struct Hurried<S> {
+pub(super) struct Hurried<S> {
     stream: S,
     /// How long a write may wait.
     patience: Duration,

@@ -24,6 +24,8 @@ const BELIEVED: Duration = Duration::from_millis(400);
 const REMEMBERED: usize = 10_000;
 /// Requests inside for each that is worked on: the others wait for their turn.
 const INSIDE: usize = 8;
+/// Connections beyond those that are inside: they rest, or are told that the server is full.
+const RESTING: usize = 1024;
 
 /// What every handler can reach. Cheap to clone.
 #[derive(Clone)]
@@ -37,6 +39,8 @@ pub(crate) struct Inner {
     pub(super) lines: Lines,
     pub(super) news: News,
     pub(super) metrics: Metrics,
+    /// Connections that are open at the most.
+    pub(super) connections: usize,
     /// Requests that are inside, worked on or waiting.
     pub(super) requests: Arc<Semaphore>,
     /// Requests that are worked on.
@@ -102,6 +106,7 @@ impl Server {
             place,
             about,
             metrics: Metrics::default(),
+            connections: inside.saturating_add(RESTING),
             requests: Arc::new(Semaphore::new(inside)),
             turns: Turns::new(requests, requests),
             streams: Arc::new(Semaphore::new(streams)),

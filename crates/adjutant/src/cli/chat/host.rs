@@ -20,7 +20,7 @@ pub(super) struct Host {
     worker: Worker,
     beacon: Beacon,
     stop: oneshot::Sender<()>,
-    serving: JoinHandle<std::io::Result<()>>,
+    serving: JoinHandle<()>,
 }
 
 impl Host {
@@ -73,4 +73,4 @@ impl Host {
     }
 }
 
-type Parts = (Worker, Beacon, oneshot::Sender<()>, JoinHandle<std::io::Result<()>>);
+type Parts = (Worker, Beacon, oneshot::Sender<()>, JoinHandle<()>);
