@@ -4,12 +4,12 @@
 mod credentials;
 mod sessions;
 
-use adjutant_core::id::ChatId;
+use adjutant_core::id::{ChatId, RunId};
 use adjutant_core::run::command::Command;
-use adjutant_core::run::event::Actor;
+use adjutant_core::run::event::{Actor, Base, Event};
 use adjutant_core::run::status::Status;
 use adjutant_engine::store::row::{AgentRow, ChatRow, RunFilter, RunRow};
-use adjutant_engine::{Right, Role, WhenBusy};
+use adjutant_engine::{EngineError, Right, Role, WhenBusy};
 use axum::Json;
 use axum::Router;
 use axum::extract::State;
@@ -33,7 +33,7 @@ use super::runs::find_run;
 use super::server::Server;
 use super::start::{OnLeave, Started, Wait, answer, begin};
 use super::steer::{Edit, steered};
-use super::stream::stream;
+use super::stream::{last_seen, stream};
 use crate::wire::{self, Moment, Texts};
 
 /// Interactions of a chat that are shown with it.
@@ -157,8 +157,8 @@ async fn interaction(server: &Server, signed: &Signed, chat: &str, run: &str) ->
     if row.chat == chat.id { Ok((access, row)) } else { Err(Problem::not_found("interaction", run)) }
 }
 
-/// One interaction: its stream, or with `Accept: application/json` the whole of it.
-#[utoipa::path(get, operation_id = "follow_interaction", path = "/chats/{chat}/interactions/{run}", tag = "older clients", params(("chat" = String, Path, description = "Its id, or a name of your own"), ("run" = String, Path, description = "The interaction")), responses((status = 200, description = "The interaction, or its stream", content((Interaction = "application/json"), (String = "text/event-stream")))))]
+/// One interaction: its stream, which resumes by `Last-Event-ID`, or with `Accept: application/json` the whole of it.
+#[utoipa::path(get, operation_id = "follow_interaction", path = "/chats/{chat}/interactions/{run}", tag = "older clients", params(("chat" = String, Path, description = "Its id, or a name of your own"), ("run" = String, Path, description = "The interaction")), responses((status = 200, description = "The interaction, or its stream", content((Interaction = "application/json"), (String = "text/event-stream"))), (status = 204, description = "It has ended and there is nothing more")))]
 async fn follow(
     State(server): State<Server>,
     signed: Signed,
@@ -170,7 +170,7 @@ async fn follow(
     if accepted.flat_map(|line| line.split(',')).any(|kind| kind.trim().starts_with("application/json")) {
         return Ok(Json(told(&server, access, &row, true).await?).into_response());
     }
-    stream(&server, &signed, access, row.id, 0).await
+    stream(&server, &signed, access, row.id, last_seen(&headers, None)?).await
 }
 
 /// That a decision was taken in.
@@ -292,32 +292,71 @@ async fn history(
 
 /// An interaction in the words of its clients.
 async fn told(server: &Server, access: Access, row: &RunRow, with_state: bool) -> Result<Interaction, Problem> {
-    let recorded = server.engine.recorded(access.workspace, row.id, 0, None).await?;
+    let heard = heard(server, access, row.id, None).await?;
+    let state = if with_state && row.state.ended_at.is_some() {
+        Some(AgentState { messages: conversation(server, access, &heard).await? })
+    } else {
+        None
+    };
+    Ok(Interaction {
+        id: row.id.to_string(),
+        status: row.state.status.clone(),
+        final_agent_state: state,
+        user_message: heard.message,
+        agent_events: heard.events,
+        created_at: row.created_at.into(),
+        completed_at: row.state.ended_at.map(Moment::from),
+    })
+}
+
+/// What was said and done in a run, and what it is built on.
+struct Heard {
+    message: Option<String>,
+    events: Vec<Value>,
+    base: Option<Base>,
+}
+
+async fn heard(server: &Server, access: Access, run: RunId, until: Option<u64>) -> Result<Heard, EngineError> {
+    let recorded = server.engine.recorded(access.workspace, run, 0, until).await?;
     let texts = Texts::load(&server.engine, access.workspace, recorded.iter().map(|item| &item.event)).await?;
     let (mut message, mut events) = (None, Vec::new());
-    for event in recorded.iter().filter_map(|item| wire::event(row.id, item, &texts)) {
+    for event in recorded.iter().filter_map(|item| wire::event(run, item, &texts)) {
         match event.event.as_ref() {
             "interaction_started" => message = event.data["user_message"].as_str().map(str::to_owned),
             "tool_call" | "tool_result" | "thinking" | "answer" => events.push(event.data),
             _ => {}
         }
     }
-    let ended = with_state && row.state.ended_at.is_some();
-    Ok(Interaction {
-        id: row.id.to_string(),
-        status: row.state.status.clone(),
-        final_agent_state: ended.then(|| AgentState { messages: messages(message.as_deref(), &events) }),
-        user_message: message,
-        agent_events: events,
-        created_at: row.created_at.into(),
-        completed_at: row.state.ended_at.map(Moment::from),
-    })
+    let base = recorded.into_iter().find_map(|item| match item.event {
+        Event::RunStarted(start) => start.base,
+        _ => None,
+    });
+    Ok(Heard { message, events, base })
 }
 
-/// The conversation, as models are given it.
-fn messages(user: Option<&str>, events: &[Value]) -> Vec<Value> {
-    let mut messages = vec![json!({"role": "user", "content": user})];
-    messages.extend(events.iter().filter_map(|event| match event["type"].as_str() {
+/// The conversation up to the end of a run: what was said in it, after what it is built on.
+async fn conversation(server: &Server, access: Access, last: &Heard) -> Result<Vec<Value>, Problem> {
+    let mut parts = vec![messages(last)];
+    let mut base = last.base;
+    while let Some(Base { run, seq }) = base.filter(|_| parts.len() < SHOWN as usize) {
+        let earlier = match heard(server, access, run, Some(seq)).await {
+            Ok(earlier) => earlier,
+            // Models are not told of it any more, either.
+            Err(EngineError::Erased { .. }) => break,
+            Err(other) => return Err(other.into()),
+        };
+        parts.push(messages(&earlier));
+        base = earlier.base;
+    }
+    parts.reverse();
+    Ok(parts.concat())
+}
+
+/// What was said in a run, as models are given it.
+fn messages(heard: &Heard) -> Vec<Value> {
+    let said = heard.message.iter().map(|message| json!({"role": "user", "content": message}));
+    let mut messages: Vec<Value> = said.collect();
+    messages.extend(heard.events.iter().filter_map(|event| match event["type"].as_str() {
         Some("TOOL_CALL") => Some(json!({"role": "assistant", "content": null, "tool_calls": [{
             "id": event["id"], "type": "function",
             "function": {"name": event["tool_name"], "arguments": event["tool_input"]},

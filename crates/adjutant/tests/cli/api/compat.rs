@@ -30,7 +30,8 @@ fn an_interaction_streams_the_standard_flow_and_is_found_in_its_chat() {
     let owner = server.owner();
     let plain = owner.with("accept", "*/*").with("content-type", "application/json");
     let events: Vec<Sent> = say(&plain, "look").collect();
-    let flow = ["interaction_started", "thinking", "tool_call", "tool_result", "answer", "interaction_complete"];
+    let flow =
+        ["interaction_started", "thinking", "tool_call", "tool_result", "thinking", "answer", "interaction_complete"];
     assert_eq!(names(&events), flow);
     let call = &events.iter().find(|event| event.name == "tool_call").unwrap().data;
     assert_eq!((&call["type"], &call["tool_name"]), (&json!("TOOL_CALL"), &json!("list_files")));
@@ -44,7 +45,7 @@ fn an_interaction_streams_the_standard_flow_and_is_found_in_its_chat() {
     assert_eq!((&interaction["id"], &interaction["user_message"]), (&last["interaction_id"], &json!("look")));
     let types: Vec<&Value> =
         interaction["agent_events"].as_array().unwrap().iter().map(|event| &event["type"]).collect();
-    assert_eq!(types, ["THINKING", "TOOL_CALL", "TOOL_RESULT", "ANSWER"]);
+    assert_eq!(types, ["THINKING", "TOOL_CALL", "TOOL_RESULT", "THINKING", "ANSWER"]);
     let state = interaction["final_agent_state"]["messages"].as_array().unwrap();
     assert_eq!(state.last().unwrap()["content"], "There are notes.");
     assert!(interaction["completed_at"].is_string(), "{interaction}");
@@ -55,6 +56,13 @@ fn an_interaction_streams_the_standard_flow_and_is_found_in_its_chat() {
     let again: Vec<Sent> = owner.follow("GET", &path, None).collect();
     assert_eq!(names(&again), flow);
     assert_eq!(owner.with("accept", "application/json").get(&path).expect(200)["id"], last["interaction_id"]);
+    // It is taken up again where it was left, and has an end.
+    let call = events.iter().position(|event| event.name == "tool_call").unwrap();
+    let number = |place: usize| events[place].id.unwrap().to_string();
+    let rest: Vec<Sent> = owner.with("last-event-id", &number(call)).follow("GET", &path, None).collect();
+    assert_eq!(names(&rest), flow[3..]);
+    let seen = owner.with("last-event-id", &number(events.len() - 1));
+    assert_eq!(seen.follow("GET", &path, None).head.status, 204);
     // A name belongs to one person of one workspace.
     server.person("kim", "home", "write").get("/chats/test_chat").refuses(404, "not_found");
 }
@@ -88,30 +96,63 @@ fn an_interaction_waits_for_its_approval_which_is_taken_once() {
 }
 
 #[test]
-fn an_interaction_is_cancelled_and_another_is_edited() {
+fn the_state_of_an_interaction_is_the_whole_conversation_up_to_it() {
     let server = server();
     let owner = server.owner();
-    let mut stream = say(&owner, "write");
-    let mut events = until(&mut stream, "approval_required");
+    let runs: Vec<String> = ["hello", "look", "bye"]
+        .map(|message| text(&say(&owner, message).last().unwrap().data["interaction_id"]))
+        .into_iter()
+        .collect();
+    let said = |state: &Value| -> Vec<Value> {
+        state["messages"].as_array().unwrap().iter().map(|message| message["content"].clone()).collect()
+    };
+    let chat = owner.get("/chats/test_chat").expect(200);
+    let whole = said(&chat["interactions"][2]["final_agent_state"]);
+    assert_eq!(whole[..3], [json!("hello"), json!("Good day."), json!("look")]);
+    assert_eq!(whole[whole.len() - 3..], [json!("There are notes."), json!("bye"), json!("Good day.")]);
+    assert_eq!(chat["interactions"][0]["final_agent_state"], Value::Null, "{chat}");
+    // Of one in the middle, what comes after it is no part of it.
+    let middle = owner.with("accept", "application/json").get(&format!("/chats/test_chat/interactions/{}", runs[1]));
+    assert_eq!(said(&middle.expect(200)["final_agent_state"]), whole[..whole.len() - 2]);
+}
+
+#[test]
+fn an_interaction_is_cancelled_while_its_model_thinks_on() {
+    let server = server();
+    let owner = server.owner();
+    // An answer that does not fit is a thought, and the model is asked again.
+    let tag = owner.get("/api/v1/agents/guide").headers["etag"].clone();
+    let schema = json!({"output_schema": {"type": "object"}});
+    owner.with("if-match", &tag).patch("/api/v1/agents/guide", schema).expect(200);
+    let mut stream = say(&owner, "hello");
+    let mut events = until(&mut stream, "thinking");
     let run = text(&events[0].data["interaction_id"]);
     let base = format!("/api/v1/chats/test_chat/interactions/{run}");
     let told = owner.call("POST", &format!("{base}/cancel"), None).expect(200);
     assert_eq!((&told["status"], &told["interaction_id"]), (&json!("cancelling"), &json!(run)));
     events.extend(stream);
-    let flow = names(&events);
-    assert_eq!(flow[flow.len() - 2..], ["cancelled", "interaction_complete"]);
+    assert_eq!(names(&events), ["interaction_started", "thinking", "cancelled", "interaction_complete"]);
     assert_eq!(events.last().unwrap().data["status"], "CANCELLED");
     let late = owner.call("POST", &format!("{base}/cancel"), None).expect(200);
     assert_eq!(late["status"], "CANCELLED", "it is not cancelling what has ended");
+}
 
-    let edited = owner.follow("POST", &format!("{base}/edit"), Some(&json!({"new_user_message": "look"})));
-    let edited: Vec<Sent> = edited.collect();
-    assert_eq!(names(&edited).first(), Some(&"interaction_started"));
-    assert_ne!(edited[0].data["interaction_id"], json!(run));
+#[test]
+fn an_interaction_is_edited_and_begins_anew() {
+    let server = server();
+    let owner = server.owner();
+    let runs: Vec<String> = ["hello", "look", "bye"]
+        .map(|message| text(&say(&owner, message).last().unwrap().data["interaction_id"]))
+        .into_iter()
+        .collect();
+    let path = format!("/chats/test_chat/interactions/{}/edit", runs[1]);
+    let edited: Vec<Sent> = owner.follow("POST", &path, Some(&json!({"new_user_message": "ponder"}))).collect();
+    assert_eq!(names(&edited), ["interaction_started", "thinking", "answer", "interaction_complete"]);
+    assert!(!runs.contains(&text(&edited[0].data["interaction_id"])), "{edited:?}");
     let chat = owner.get("/chats/test_chat").expect(200);
     let messages: Vec<&Value> =
         chat["interactions"].as_array().unwrap().iter().map(|interaction| &interaction["user_message"]).collect();
-    assert_eq!(messages, ["look"]);
+    assert_eq!(messages, ["hello", "ponder"]);
 }
 
 #[test]
