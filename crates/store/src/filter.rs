@@ -30,7 +30,7 @@ pub struct ApprovalFilter {
     pub run: Option<RunId>,
     /// Only of this agent.
     pub agent: Option<AgentId>,
-    /// Only of runs that this person may see without being an admin.
+    /// Only what this person may see without being an admin: of runs that they may see, and of agents that are theirs.
     pub visible_to: Option<UserId>,
     /// Only newer than this one (keyset cursor).
     pub after: Option<ApprovalId>,

@@ -65,13 +65,16 @@ fn conditions(workspace: WorkspaceId, filter: &ApprovalFilter) -> Wanted {
     wanted.equal("status", filter.status.as_deref());
     wanted.equal("run", filter.run);
     wanted.equal("agent", filter.agent);
-    wanted.also(
-        "run IN (SELECT id FROM runs r WHERE r.workspace = $1 AND (r.chat IN (SELECT id FROM chats \
-         WHERE workspace = $1 AND shared = 1) OR r.initiator =",
-        filter.visible_to,
-    );
-    wanted.close(filter.visible_to.is_some());
-    wanted.close(filter.visible_to.is_some());
+    wanted.also("(agent IN (SELECT id FROM agents WHERE workspace = $1 AND owner =", filter.visible_to);
+    if filter.visible_to.is_some() {
+        wanted.again(
+            ") OR run IN (SELECT id FROM runs r WHERE r.workspace = $1 AND (r.chat IN (SELECT id FROM chats \
+             WHERE workspace = $1 AND shared = 1) OR r.initiator =",
+        );
+    }
+    for _ in 0..3 {
+        wanted.close(filter.visible_to.is_some());
+    }
     wanted.also("id >", filter.after);
     wanted
 }

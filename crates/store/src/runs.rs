@@ -154,6 +154,11 @@ impl Wanted {
         }
     }
 
+    /// Goes on about the value of the last condition.
+    pub(crate) fn again(&mut self, condition: &'static str) {
+        self.text += &format!("{condition} ${}", self.args.len());
+    }
+
     /// Closes what the last condition opened, if it was put down.
     pub(crate) fn close(&mut self, open: bool) {
         if open {

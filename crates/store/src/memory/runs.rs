@@ -57,9 +57,13 @@ impl Memory {
     ) -> Result<Vec<ApprovalRow>, StoreError> {
         let state = self.state();
         let visible = |run: RunId, person| state.runs.get(&run).is_some_and(|row| seen(&state, row, person));
+        let rules = |agent, person| {
+            let versions = state.agents.get(&(workspace, agent));
+            versions.and_then(|versions| versions.last()).is_some_and(|row| row.owner == Some(person))
+        };
         let wanted = |row: &&ApprovalRow| {
             row.workspace == workspace
-                && filter.visible_to.is_none_or(|person| visible(row.run, person))
+                && filter.visible_to.is_none_or(|person| visible(row.run, person) || rules(row.agent, person))
                 && filter.status.as_ref().is_none_or(|status| row.status == *status)
                 && filter.run.is_none_or(|run| row.run == run)
                 && filter.agent.is_none_or(|agent| row.agent == agent)

@@ -231,6 +231,15 @@ stories! {
         let stranger = user_id();
         assert!(runs(initiator).await >= 1);
         assert_eq!((items(initiator).await, runs(stranger).await, items(stranger).await), (1, 0, 0));
+        // Whose the agent is sees what it asks, and not what is said to it.
+        let owner = user_id();
+        let agent = store.run(home.workspace, run.id).await.unwrap().unwrap().agent;
+        let agent = adjutant_store::row::AgentRow {
+            id: agent, workspace: home.workspace, slug: "asks".into(), version: 1, active: true, spec: "{}".into(),
+            saved_at: at(1), owner: Some(owner),
+        };
+        save_agent(store, &agent, 0).await.unwrap();
+        assert_eq!((items(owner).await, runs(owner).await), (1, 0));
         let chat = store.run(home.workspace, run.id).await.unwrap().unwrap().chat;
         assert!(store.change_chat(home.workspace, chat, "Ours", true).await.unwrap());
         assert!(runs(stranger).await >= 1);

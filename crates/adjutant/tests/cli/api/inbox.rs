@@ -61,6 +61,30 @@ fn only_the_starter_an_owner_of_the_agent_or_an_admin_decides() {
 }
 
 #[test]
+fn whose_the_agent_is_decides_what_it_asks_whoever_started_it() {
+    let server = Server::start(House::new());
+    let (owner, lee, kim) =
+        (server.owner(), server.person("lee", "home", "write"), server.person("kim", "home", "write"));
+    let mut body = owner.get("/api/v1/agents/guide").expect(200);
+    (body["name"], body["slug"], body["owner"]) = (json!("Mine"), json!("mine"), json!("user"));
+    lee.post("/api/v1/agents", body).expect(201);
+    let run = owner.post("/api/v1/runs?wait=60", json!({"agent_id": "mine", "input": "tidy the welcome notes"}));
+    let run = run.expect(200);
+    let path = format!("/api/v1/approvals/{}", text(&run["pending_approvals"][0]));
+    for (person, waits) in [(&lee, 1), (&kim, 0)] {
+        person.get(&format!("/api/v1/runs/{}", text(&run["id"]))).refuses(404, "not_found");
+        let listed = person.get("/api/v1/approvals?status=pending").expect(200);
+        assert_eq!(listed["data"].as_array().unwrap().len(), waits, "{listed}");
+        let told = person.follow("GET", "/api/v1/events?topics=approvals", None).nth(1).unwrap();
+        assert_eq!((told.name.as_str(), &told.data["pending"]), ("inbox", &json!(waits)));
+    }
+    kim.get(&path).refuses(404, "not_found");
+    kim.post(&format!("{path}/decision"), json!({"decision": "approve"})).refuses(404, "not_found");
+    assert_eq!(lee.get(&path).expect(200)["status"], "pending");
+    assert_eq!(lee.post(&format!("{path}/decision"), json!({"decision": "reject"})).expect(200)["status"], "rejected");
+}
+
+#[test]
 fn a_yes_for_always_takes_somebody_who_rules_the_agent() {
     let server = Server::start(House::new());
     let (owner, kim) = (server.owner(), server.person("kim", "home", "write"));
