@@ -24,6 +24,8 @@ const WORKSPACE: &str = "adjutant-workspace";
 pub(super) struct Signed {
     pub(super) caller: Arc<Caller>,
     pub(super) credential: Credential,
+    /// The one workspace that the request is about, where it names one.
+    within: Option<WorkspaceId>,
 }
 
 /// Somebody in a workspace, with what they need there: the only way to its things.
@@ -65,20 +67,23 @@ pub(super) async fn admit(server: &Server, method: &Method, headers: &HeaderMap)
         return Err(Problem::forbidden(text).hint("send a token: Authorization: Bearer adj_…"));
     }
     let caller = server.caller(&credential).await?;
-    let caller = match headers.get(WORKSPACE) {
-        Some(name) => within(&caller, name)?,
-        None => caller,
-    };
-    Ok(Signed { caller, credential })
+    let within = headers.get(WORKSPACE).map(|name| named(&caller, name)).transpose()?;
+    Ok(Signed { caller: narrowed(caller, within), credential, within })
 }
 
-/// The same person, in nothing but the workspace that the request names: nothing else is listed, found or meant.
-fn within(caller: &Caller, name: &HeaderValue) -> Result<Arc<Caller>, Problem> {
+/// The workspace of the caller that a request names.
+fn named(caller: &Caller, name: &HeaderValue) -> Result<WorkspaceId, Problem> {
     let name = name.to_str().unwrap_or_default();
     let id = name.parse::<WorkspaceId>().ok();
     let known = caller.memberships.iter().find(|member| Some(member.workspace) == id || member.slug == name);
-    let known = known.ok_or_else(|| Problem::not_found("workspace", name))?;
-    Ok(Arc::new(Caller { memberships: vec![known.clone()], ..caller.clone() }))
+    known.map(|member| member.workspace).ok_or_else(|| Problem::not_found("workspace", name))
+}
+
+/// The same person, in nothing but the workspace that the request names: nothing else is listed, found or meant.
+fn narrowed(caller: Arc<Caller>, within: Option<WorkspaceId>) -> Arc<Caller> {
+    let Some(within) = within else { return caller };
+    let memberships = caller.memberships.iter().filter(|member| member.workspace == within).cloned().collect();
+    Arc::new(Caller { memberships, ..Caller::clone(&caller) })
 }
 
 /// A token counts before a cookie. One that is there and no good never falls back to the other.
@@ -108,6 +113,14 @@ impl FromRequestParts<Server> for Signed {
 }
 
 impl Signed {
+    /// The same request by what its caller is now, and whether they may reach more or less than before.
+    pub(super) fn renew(&mut self, caller: Arc<Caller>) -> bool {
+        let caller = narrowed(caller, self.within);
+        let changed = caller.memberships != self.caller.memberships;
+        self.caller = caller;
+        changed
+    }
+
     /// What somebody came for, whatever the workspace.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! `/events`: one stream for a page that shows many things. It tells what changed; what is true is read where it always is.
 //! Nothing is kept for those who are away: the first event says to read again, and so does one after a gap.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::pin::Pin;
 
 use adjutant_core::id::{RunId, WorkspaceId};
@@ -126,6 +126,7 @@ async fn events(
         topics,
         news,
         runs,
+        counted: BTreeMap::new(),
         ready: VecDeque::from([Bytes::from_static(FIRST.as_bytes())]),
         over: false,
         recheck: every(RECHECK),
@@ -150,6 +151,8 @@ struct Watcher {
     topics: Topics,
     news: broadcast::Receiver<Notice>,
     runs: SelectAll<Frames>,
+    /// How much was last said to wait: whoever may not see a run learns nothing from it but another number.
+    counted: BTreeMap<WorkspaceId, u64>,
     ready: VecDeque<Bytes>,
     over: bool,
     recheck: Interval,
@@ -185,11 +188,15 @@ impl Watcher {
 
     async fn take(&mut self, notice: Notice) {
         match notice.about {
-            About::Run(whose, inbox) if self.may_see(whose) => {
-                if self.topics.runs {
+            About::Run(whose, inbox) => {
+                if self.topics.runs && self.may_see(whose) {
                     self.ready.push_back(notice.bytes);
                 }
-                if inbox == Inbox::Changed {
+                // What a run asks may be for whose the agent is, who need not see the run.
+                if inbox == Inbox::Changed && self.access(whose.workspace).is_some() {
+                    if self.may_see(whose) {
+                        self.counted.remove(&whose.workspace);
+                    }
                     // Who comes back finds the number again, so one that could not be read is no loss.
                     let _ = self.count(Some(whose.workspace)).await;
                 }
@@ -201,7 +208,7 @@ impl Watcher {
             About::Instance if self.topics.settings && self.signed.need_owner().is_ok() => {
                 self.ready.push_back(notice.bytes);
             }
-            About::Run(..) | About::Chat(_) | About::Setting(_) | About::Instance => {}
+            About::Chat(_) | About::Setting(_) | About::Instance => {}
             About::Missed => self.missed().await,
         }
     }
@@ -223,6 +230,7 @@ impl Watcher {
     }
 
     fn reread(&mut self, reason: &str) {
+        self.counted.clear();
         self.ready.push_back(event("reread", &json!({"reason": reason})));
     }
 
@@ -239,8 +247,10 @@ impl Watcher {
             let status = Some("pending".to_owned());
             let filter = ApprovalFilter { status, visible_to: access.visible_to(), ..Default::default() };
             let pending = self.server.engine.store().count_approvals(access.workspace, &filter, COUNTED).await?;
-            let body = json!({"workspace_id": access.workspace, "pending": pending});
-            self.ready.push_back(event("inbox", &body));
+            if self.counted.insert(access.workspace, pending) != Some(pending) {
+                let body = json!({"workspace_id": access.workspace, "pending": pending});
+                self.ready.push_back(event("inbox", &body));
+            }
         }
         Ok(())
     }
@@ -249,8 +259,7 @@ impl Watcher {
     async fn look_at_rights(&mut self) {
         match self.server.caller(&self.signed.credential).await {
             Ok(caller) => {
-                let changed = caller.memberships != self.signed.caller.memberships;
-                self.signed.caller = caller;
+                let changed = self.signed.renew(caller);
                 self.over |= self.signed.need(Right::Read).is_err();
                 if changed {
                     self.reread("rights");

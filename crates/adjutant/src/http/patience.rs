@@ -64,7 +64,6 @@ impl Patient {
     }
 }
 
-
 /// A connection whose writes end in an error when the other side takes nothing for too long.
 pub(super) struct Hurried<S> {
     stream: S,

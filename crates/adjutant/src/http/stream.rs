@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use adjutant_core::id::{ChatId, RunId};
+use adjutant_core::id::{ChatId, RunId, UserId};
 use adjutant_core::run::status::Status;
 use adjutant_engine::{EngineError, is_erased};
 use axum::body::{Body, Bytes};
@@ -134,8 +134,9 @@ pub(super) struct Reader {
     credential: Credential,
     access: Access,
     run: RunId,
-    /// The chat whose sharing lets them read it, where it is neither theirs nor are they an admin.
-    shared: Option<ChatId>,
+    /// Who started it; and the chat, whose sharing lets others read it.
+    initiator: UserId,
+    chat: ChatId,
     after: u64,
     /// Up to here the log is read; beyond it the line tells.
     head: u64,
@@ -166,7 +167,6 @@ impl Reader {
             // Whoever comes back for it would come back for ever.
             return Err(EngineError::Erased { run }.into());
         }
-        let shared = (!access.may_see(row.initiator, false)).then_some(row.chat);
         let receiver = server.lines.join(&server.engine, access.workspace, run, row.head.seq);
         // Whatever the line told before we joined it is in the log by now.
         let head = server.engine.run_row(access.workspace, run).await?.head.seq;
@@ -177,7 +177,8 @@ impl Reader {
             credential: signed.credential.clone(),
             access,
             run,
-            shared,
+            initiator: row.initiator,
+            chat: row.chat,
             after,
             head,
             receiver,
@@ -292,17 +293,20 @@ impl Reader {
         }
     }
 
-    /// Whether whoever reads is still somebody in this workspace, and the chat still shared with them.
+    /// Whether whoever reads may read on, by what they are now and by what the chat is now.
     async fn may_read(&self) -> bool {
-        match self.server.caller(&self.credential).await {
-            Ok(caller) if caller.role(self.access.workspace).is_none() => return false,
+        let caller = match self.server.caller(&self.credential).await {
+            Ok(caller) => caller,
             // A database that is away for a moment says nothing about anybody.
-            Ok(_) | Err(EngineError::Store(_)) => {}
+            Err(EngineError::Store(_)) => return true,
             Err(_) => return false,
+        };
+        let Some(role) = caller.role(self.access.workspace) else { return false };
+        if (Access { role, ..self.access }).may_see(self.initiator, false) {
+            return true;
         }
-        let Some(chat) = self.shared else { return true };
-        match self.server.engine.store().chat(self.access.workspace, chat).await {
-            Ok(chat) => chat.is_some_and(|chat| self.access.may_see(chat.owner, chat.shared)),
+        match self.server.engine.store().chat(self.access.workspace, self.chat).await {
+            Ok(chat) => chat.is_some_and(|chat| chat.shared),
             Err(_) => true,
         }
     }

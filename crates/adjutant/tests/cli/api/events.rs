@@ -91,6 +91,25 @@ fn a_page_follows_runs_event_by_event_and_takes_them_up_again() {
 }
 
 #[test]
+fn a_page_that_names_its_workspace_hears_of_no_other_however_long_it_listens() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    owner.post("/api/v1/workspaces", json!({"name": "Lab"})).expect(201);
+    let mut stream = owner.with("adjutant-workspace", "lab").follow("GET", "/api/v1/events?topics=chats", None);
+    assert_eq!(stream.next().unwrap().name, "reread");
+    // It is looked at again who she is: one more workspace changes nothing about this one.
+    let mut whole = owner.follow("GET", "/api/v1/events?topics=chats", None);
+    owner.post("/api/v1/workspaces", json!({"name": "Shed"})).expect(201);
+    until(&mut whole, |event| event.data["reason"] == "rights");
+    owner.with("adjutant-workspace", "home").post("/api/v1/chats", json!({"agent_id": "guide"})).expect(201);
+    let lab = owner.with("adjutant-workspace", "lab");
+    lab.post("/api/v1/agents", json!({"name": "Smith"})).expect(201);
+    let made = lab.post("/api/v1/chats", json!({"agent_id": "smith"})).expect(201);
+    let told = stream.next().unwrap();
+    assert_eq!((told.name.as_str(), &told.data["id"]), ("chat", &made["id"]));
+}
+
+#[test]
 fn a_page_of_somebody_who_was_taken_out_ends() {
     let server = Server::start(House::new());
     let kim = server.person("kim", "home", "read");

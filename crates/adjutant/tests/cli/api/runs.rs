@@ -18,7 +18,8 @@ fn a_run_streams_its_events_in_order_with_their_numbers() {
     assert_eq!(stream.head.headers["content-type"], "text/event-stream");
     assert_eq!(stream.head.headers["x-accel-buffering"], "no");
     let events: Vec<Sent> = stream.collect();
-    let flow = ["interaction_started", "thinking", "tool_call", "tool_result", "answer", "interaction_complete"];
+    let flow =
+        ["interaction_started", "thinking", "tool_call", "tool_result", "thinking", "answer", "interaction_complete"];
     assert_eq!(names(&events), flow);
     let numbers: Vec<u64> = events.iter().filter_map(|event| event.id).collect();
     assert!(numbers.is_sorted_by(|a, b| a < b), "{numbers:?}");
@@ -244,6 +245,31 @@ fn revoking_a_token_ends_its_streams() {
     reader.post(&path, json!({"decision": "approve"})).refuses(403, "forbidden");
     assert_eq!(owner.delete(&format!("/api/v1/tokens/{}", text(&made["id"]))).status, 204);
     assert_eq!(stream.next(), None);
+}
+
+#[test]
+fn whoever_may_no_longer_see_a_run_reads_no_more_of_it() {
+    let server = Server::start(scripted(SCRIPT));
+    let owner = server.owner();
+    let ada = server.person("ada", "home", "admin");
+    let run = owner.post("/api/v1/runs?wait=60", json!({"agent_id": "guide", "input": "write"})).expect(200);
+    let id = text(&run["id"]);
+    let mut page = ada.follow("GET", &format!("/api/v1/events?topics=chats,run:{id}"), None);
+    assert!(page.by_ref().any(|event| event.name == "approval_required"));
+    let mut alone = ada.follow("GET", &format!("/api/v1/runs/{id}/events"), None);
+    assert!(alone.by_ref().any(|event| event.name == "approval_required"));
+    owner.put("/api/v1/workspaces/home/members/ada", json!({"role": "read"})).expect(200);
+    ada.get(&format!("/api/v1/runs/{id}")).refuses(404, "not_found");
+    assert_eq!(alone.next(), None);
+    assert!(page.by_ref().any(|event| event.name == "reread" && event.data["reason"] == "rights"));
+
+    let path = format!("/api/v1/approvals/{}/decision", text(&run["pending_approvals"][0]));
+    owner.post(&path, json!({"decision": "approve"})).expect(200);
+    assert_eq!(owner.get(&format!("/api/v1/runs/{id}?wait=60")).expect(200)["status"], "COMPLETED");
+    // What she is told next is something that she may see.
+    let chat = owner.post("/api/v1/chats", json!({"agent_id": "guide", "title": "For all"})).expect(201);
+    owner.patch(&format!("/api/v1/chats/{}", text(&chat["id"])), json!({"is_shared": true})).expect(200);
+    assert_eq!(page.next().map(|event| event.name), Some("chat".to_owned()));
 }
 
 #[test]
