@@ -56,7 +56,7 @@ impl Store {
     ) -> Result<u64, StoreError> {
         let sql = sql!(self, memory => memory.approvals(workspace, filter, most).map(|rows| rows.len() as u64));
         let (text, args) = conditions(workspace, filter).count("approvals", most);
-        sql.db.read_one(text, args).await?.map_or(Ok(0), |mut row| row.take())
+        sql.db.scan(text, args).await?.pop().map_or(Ok(0), |mut row| row.take())
     }
 }
 
@@ -68,8 +68,8 @@ fn conditions(workspace: WorkspaceId, filter: &ApprovalFilter) -> Wanted {
     wanted.also("(agent IN (SELECT id FROM agents WHERE workspace = $1 AND owner =", filter.visible_to);
     if filter.visible_to.is_some() {
         wanted.again(
-            ") OR run IN (SELECT id FROM runs r WHERE r.workspace = $1 AND (r.chat IN (SELECT id FROM chats \
-             WHERE workspace = $1 AND shared = 1) OR r.initiator =",
+            ") OR EXISTS (SELECT 1 FROM runs r WHERE r.workspace = $1 AND r.id = approvals.run AND (EXISTS (\
+             SELECT 1 FROM chats c WHERE c.workspace = $1 AND c.id = r.chat AND c.shared = 1) OR r.initiator =",
         );
     }
     for _ in 0..3 {

@@ -1,7 +1,7 @@
 //! The run projection: reading it, listing it, and rebuilding it from what was folded out of the log.
 
 use adjutant_core::content::Hash;
-use adjutant_core::id::{RunId, WorkspaceId};
+use adjutant_core::id::{RunId, UserId, WorkspaceId};
 use adjutant_core::money::{MicroUsd, TokenUsage};
 use adjutant_core::run::chain::{Head, StreamId};
 
@@ -69,15 +69,13 @@ impl Store {
         wanted.equal("status", filter.status.as_deref());
         wanted.equal("\"trigger\"", filter.trigger.as_deref());
         wanted.also("id <", filter.before);
-        wanted.also(
-            "(chat IN (SELECT id FROM chats WHERE workspace = $1 AND shared = 1) OR initiator =",
-            filter.visible_to,
-        );
-        wanted.close(filter.visible_to.is_some());
         if !filter.superseded {
             wanted.plain("superseded_by IS NULL");
         }
-        let (text, args) = wanted.select(COLUMNS, "runs", "id DESC", limit);
+        let (text, args) = match filter.visible_to {
+            None => wanted.select(COLUMNS, "runs", "id DESC", limit),
+            Some(person) => wanted.select_seen(person, limit),
+        };
         let rows = sql.db.scan(text, args).await?;
         if rows.is_empty() {
             return Ok(Vec::new());
@@ -181,6 +179,22 @@ impl Wanted {
     /// The conditions and their values.
     pub(crate) fn done(self) -> (String, Args) {
         (self.text, self.args)
+    }
+
+    /// The runs that a person may see: their own and those of shared chats, each found by its index. One condition over both would
+    /// look at every run there ever was.
+    fn select_seen(mut self, person: UserId, limit: u32) -> (String, Args) {
+        self.args.extend(args![person, limit]);
+        let (wanted, last) = (self.text, self.args.len());
+        let some =
+            |which: &str| format!("SELECT id FROM runs WHERE {wanted} AND {which} ORDER BY id DESC LIMIT ${last}");
+        let own = some(&format!("initiator = ${}", last - 1));
+        let shared = some("chat IN (SELECT id FROM chats WHERE workspace = $1 AND shared = 1)");
+        let text = format!(
+            "SELECT {COLUMNS} FROM runs WHERE workspace = $1 AND id IN (SELECT id FROM ({own}) AS own \
+             UNION SELECT id FROM ({shared}) AS shared) ORDER BY id DESC LIMIT ${last}"
+        );
+        (text, self.args)
     }
 
     pub(crate) fn select(mut self, columns: &str, table: &str, order: &str, limit: u32) -> (String, Args) {

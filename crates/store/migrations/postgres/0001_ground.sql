@@ -167,6 +167,8 @@ CREATE TABLE chats (
 );
 -- Serves: the chats of one agent, newest first.
 CREATE INDEX chats_agent ON chats (workspace, agent, id);
+-- Serves: which chats everybody may see.
+CREATE INDEX chats_shared ON chats (workspace, id) WHERE shared = 1;
 
 -- Messages to a chat whose last run has not ended. `id` is the run that it will be; `body` is what it is started from, sealed.
 CREATE TABLE waiting_messages (
@@ -267,6 +269,8 @@ CREATE UNIQUE INDEX runs_id ON runs (id);
 CREATE INDEX runs_chat ON runs (workspace, chat, id);
 -- Serves: the runs of one agent, newest first.
 CREATE INDEX runs_agent ON runs (workspace, agent, id);
+-- Serves: the runs that one person started, newest first.
+CREATE INDEX runs_initiator ON runs (workspace, initiator, id);
 -- Serves: the runs in one status, newest first.
 CREATE INDEX runs_status ON runs (workspace, status, id);
 -- Serves: when the next run is due.
