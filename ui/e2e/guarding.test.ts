@@ -41,6 +41,35 @@ it('shows what a rule says and which calls it would have met, and then it holds'
   expect(await page.getByRole('button', { name: 'Approve', exact: true }).count()).toBe(0)
 })
 
+it('allows a tool at one host, and says why and until when', async () => {
+  const { page, server } = story
+  await page.goto(`${server.url}/rules?tool=fetch_web_page&host=docs.example.org`)
+  await page.getByLabel('Decision').selectOption('allow')
+  await page.getByText('Allow: fetch_web_page at docs.example.org for every agent').waitFor()
+  await page.getByLabel('Why (others see it)').fill('The manual lives there.')
+  await page.getByRole('button', { name: 'Save the rule' }).click()
+  const rule = page.getByRole('listitem').filter({ hasText: 'fetch_web_page at docs.example.org' })
+  await rule.getByText('The manual lives there.').waitFor()
+  await rule.getByText('ends in').waitFor()
+  await rule.getByRole('button', { name: 'Remove' }).click()
+  await rule.waitFor({ state: 'detached' })
+})
+
+it('names what lies just outside of an agent, and lets it in', async () => {
+  const { page, server } = story
+  await page.goto(`${server.url}/agents/new?tab=scope`)
+  await page.getByRole('textbox', { name: 'Folder or pattern' }).fill('/projects')
+  const reach = page.getByRole('region', { name: 'What can it touch?' })
+  const outside = reach.getByRole('group').filter({ hasText: 'Just outside' })
+  await outside.getByText('Just outside').click()
+  await outside.getByText('/todo.md', { exact: true }).waitFor()
+  expect(await outside.innerText()).not.toContain('[object')
+  await outside.getByRole('button', { name: 'Let it read /todo.md' }).click()
+  await outside.getByText('/todo.md', { exact: true }).waitFor({ state: 'detached' })
+  await reach.getByText('Read', { exact: true }).click()
+  await reach.getByText('/todo.md', { exact: true }).waitFor()
+})
+
 it('takes one tool from an agent and lets another always ask', async () => {
   const { page, server } = story
   await page.goto(`${server.url}/agents/guide?tab=scope`)

@@ -15,12 +15,19 @@ export interface Reached {
   samples: string[]
   first?: Verdict | null
 }
+/** Something that lies beside what is reached, and what would reach it. */
+export interface Outside {
+  path: string
+  rule: string
+  reason: string
+  smallest_grant?: string
+}
 export interface Reach {
   notebook: string | null
   entries: number
   cut: boolean
   reach: Record<Verb, Reached>
-  just_outside: { count: number; samples: string[] }
+  just_outside: { count: number; samples: Outside[] }
 }
 
 /** The whole of a draft, as it would be saved. */
@@ -31,6 +38,9 @@ export function wholeOf(agent: Agent | null, draft: Draft): Record<string, unkno
 }
 export const reachOf = (agent: Agent | null, draft: Draft): Promise<Reach> => post<Reach, '/scope/preview'>('/scope/preview', { body: wholeOf(agent, draft) })
 export const savedReachOf = (agent: Agent): Promise<Reach> => reachOf(agent, draftOf(agent))
+
+/** The folder that has to be granted to reach it, where a folder would do. */
+export const folderGrant = (thing: Outside): string | null => /^scope\.folders: "(.+)"$/.exec(thing.smallest_grant ?? '')?.[1] ?? null
 
 export interface Step {
   verb: Verb

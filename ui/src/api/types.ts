@@ -201,9 +201,14 @@ export interface Rule {
   tool: string
   decision: 'allow' | 'ask' | 'deny'
   agent?: string | null
+  /** Only in this chat, or in this run. */
   chat?: string | null
+  run?: string | null
   when?: Place | null
-  reason?: string | null
+  /** Why. */
+  note?: string | null
+  /** Whether it counts now. */
+  live: boolean
   created_at: string
   expires_at: string | null
   origin?: { kind: string; id?: string } | null

@@ -5,8 +5,9 @@ import { t } from '../i18n/t'
 export function placeWords(place: Place | null | undefined): string {
   const said = place ?? {}
   if (Array.isArray(said['directly_in'])) return t('directly in {folders}', { folders: said['directly_in'].join(', ') })
-  if (Array.isArray(said['folders'])) return t('in {folders} and below', { folders: said['folders'].join(', ') })
-  if (Array.isArray(said['hosts'])) return t('at {hosts}', { hosts: said['hosts'].join(', ') })
+  const hosts = Array.isArray(said['hosts']) ? t('at {hosts}', { hosts: said['hosts'].join(', ') }) : ''
+  if (Array.isArray(said['folders'])) return `${t('in {folders} and below', { folders: said['folders'].join(', ') })} ${hosts}`.trim()
+  if (hosts) return hosts
   if (typeof said['exactly'] === 'string') return t('with exactly these arguments')
   const names = Object.keys(said)
   return names.length === 0 ? t('anywhere') : t('with {what}', { what: JSON.stringify(said['arguments'] ?? said) })

@@ -10,7 +10,7 @@ export interface Wanted {
   tool: string
   /** Empty is every agent. */
   agent: string
-  folders: string[]
+  when: { folders?: string[]; hosts?: string[] }
 }
 
 /** A folder with all below it, or a pattern with `*` inside one folder and `**` over many. */
@@ -21,7 +21,7 @@ function isIn(path: string, folder: string): boolean {
   return new RegExp(`^${pattern}$`).test(path)
 }
 
-export function fits({ tool, agent, folders }: Wanted, call: PastCall): boolean {
+export function fits({ tool, agent, when: { folders = [] } }: Wanted, call: PastCall): boolean {
   if (call.verdict === null || (tool !== '*' && call.tool !== tool) || (agent && call.agent_id !== agent)) return false
   return folders.length === 0 || (call.path !== null && folders.some((folder) => isIn(call.path ?? '', folder)))
 }
