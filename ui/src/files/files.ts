@@ -1,5 +1,5 @@
 // The files of a notebook, as the server gives them.
-import { get, getText, put, remove } from '../api/client'
+import { get, getBlob, getText, put, remove } from '../api/client'
 import type { Page } from '../api/types'
 
 export interface Notebook {
@@ -52,5 +52,8 @@ export const historyOf = (notebook: string, path: string): Promise<Page<FileChan
   get('/notebooks/{notebook}/history/{path}', { path: { notebook, path: bare(path) } })
 export const contentOf = (notebook: string, path: string, content: string): Promise<string> =>
   getText('/notebooks/{notebook}/history/{path}', { path: { notebook, path: bare(path) }, query: { content } })
+/** Makes an earlier state the present one: over the state with this hash, or where nothing is. */
+export const putBack = async (notebook: string, path: string, content: string, over: string | null): Promise<FileEntry> =>
+  saveFile(notebook, path, await getBlob('/notebooks/{notebook}/history/{path}', { path: { notebook, path: bare(path) }, query: { content } }), over)
 export const searchFiles = (notebook: string, q: string): Promise<{ data: Found[]; index_behind: boolean }> =>
   get('/notebooks/{notebook}/search', { path: { notebook }, query: { q, limit: 50 } })
