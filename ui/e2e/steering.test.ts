@@ -182,7 +182,7 @@ it('names a chat, shares it and hands what is written to another agent', async (
 it('stops everything at one switch, and lets it go on', async () => {
   const { page } = story
   await page.goto(`${story.server.url}/settings/stop`)
-  await page.getByLabel('Why (others see it)').fill('a drill')
+  await page.getByLabel('Why (others see it)').first().fill('a drill')
   await page.getByRole('button', { name: 'Stop everything' }).click()
   await page.getByRole('alertdialog').getByRole('button', { name: 'Stop everything' }).click()
   await page.getByText('Everything is stopped: no run starts').waitFor()
@@ -190,6 +190,21 @@ it('stops everything at one switch, and lets it go on', async () => {
   await page.getByText('Everything is stopped: no run starts').waitFor({ state: 'detached' })
   await page.goto(`${story.server.url}/audit`)
   await page.getByText('a drill').first().waitFor()
+})
+
+it('shows in every tab that the whole instance is stopped, and lets it go on', async () => {
+  const { page } = story
+  await page.goto(`${story.server.url}/settings/stop`)
+  await page.getByRole('button', { name: 'Stop all workspaces' }).click()
+  const other = await story.browser.context.newPage()
+  listen(other, story.server.url, story.wrong)
+  await other.goto(`${story.server.url}/runs`)
+  await other.getByRole('heading', { name: 'Runs' }).waitFor()
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Stop all workspaces' }).click()
+  await other.getByText('The whole instance is stopped').waitFor()
+  await page.getByRole('button', { name: 'Let them go on' }).first().click()
+  await other.getByText('The whole instance is stopped').waitFor({ state: 'detached' })
+  await other.close()
 })
 
 it('did all that without an error and without asking anybody else', () => {

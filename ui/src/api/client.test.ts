@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { addressOf } from './client'
+import { addressOf, onWorkspace, workspaceOf } from './client'
 
 it('keeps the slashes of a path and nothing else', () => {
   expect(addressOf('/notebooks/{notebook}/files/{path}', { notebook: 'a/b', path: 'notes/my list.md' })).toBe('/api/v1/notebooks/a%2Fb/files/notes/my%20list.md')
@@ -7,4 +7,16 @@ it('keeps the slashes of a path and nothing else', () => {
 
 it('leaves out what was not said', () => {
   expect(addressOf('/runs', {}, { status: undefined, limit: 5 })).toBe('/api/v1/runs?limit=5')
+})
+
+it('says where it is with everything but what has an id, and what is asked of all workspaces', () => {
+  const run = 'run_01jabcdefghjkmnpqrstvwxyz0'
+  expect(workspaceOf('get', '/rules')).toEqual({})
+  onWorkspace(() => 'home')
+  expect(workspaceOf('get', '/rules')).toEqual({ 'adjutant-workspace': 'home' })
+  expect(workspaceOf('get', '/agents/{agent}', { agent: 'guide' })).toEqual({ 'adjutant-workspace': 'home' })
+  expect(workspaceOf('get', '/runs/{run}', { run })).toEqual({})
+  expect(workspaceOf('get', '/agents')).toEqual({})
+  expect(workspaceOf('post', '/agents')).toEqual({ 'adjutant-workspace': 'home' })
+  onWorkspace(() => undefined)
 })

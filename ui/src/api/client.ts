@@ -36,6 +36,22 @@ export interface Ask<Body> {
   signal?: AbortSignal
 }
 
+let chosen: () => string | undefined = () => undefined
+/** Where somebody who is in several workspaces is now. */
+export function onWorkspace(find: () => string | undefined): void {
+  chosen = find
+}
+/** Asked of all workspaces at once: who somebody is, what waits for them, and the names of agents there. */
+const EVERYWHERE = new Set(['get /me', 'get /agents', 'get /approvals', 'post /approvals/batch'])
+const isId = (word: string): boolean => /^[a-z]+_[0-9a-z]{26}$/.test(word)
+
+/** Which workspace a request is about. An id says by itself where its thing is; a short name does not. */
+export function workspaceOf(method: Method, address: string, path: Record<string, string> = {}): Record<string, string> {
+  const here = chosen()
+  const isSaid = EVERYWHERE.has(`${method} ${address}`) || Object.values(path).some(isId)
+  return here && !isSaid ? { 'adjutant-workspace': here } : {}
+}
+
 type Listener = () => void
 let signedOut: Listener = () => {}
 /** Told when the server says that nobody is signed in. */
@@ -77,7 +93,7 @@ export async function send(method: Method, url: string, ask: Ask<unknown>, heade
 }
 
 async function call<T>(method: Method, address: string, ask: Ask<unknown> = {}): Promise<T> {
-  const response = await send(method, addressOf(address, ask.path, ask.query), ask)
+  const response = await send(method, addressOf(address, ask.path, ask.query), ask, workspaceOf(method, address, ask.path))
   return (response.status === 204 ? undefined : await response.json()) as T
 }
 
@@ -90,7 +106,10 @@ export const patch = <T, A extends Address<'patch'> = Address<'patch'>>(address:
   call<T>('patch', address, ask)
 /** A text of the server as it is. */
 export const getText = async (address: Address<'get'>, ask: Ask<never>): Promise<string> =>
-  (await send('get', addressOf(address, ask.path, ask.query), ask, { accept: '*/*' })).text()
+  (await send('get', addressOf(address, ask.path, ask.query), ask, { accept: '*/*', ...workspaceOf('get', address, ask.path) })).text()
+/** Bytes of the server as they are. */
+export const getBlob = async (address: Address<'get'>, ask: Ask<never>): Promise<Blob> =>
+  (await send('get', addressOf(address, ask.path, ask.query), ask, { accept: '*/*', ...workspaceOf('get', address, ask.path) })).blob()
 /** Takes away, and says what is left. */
 export const removed = <T>(address: Address<'delete'>, ask?: Ask<never>): Promise<T> => call<T>('delete', address, ask)
 export const remove = (address: Address<'delete'>, ask?: Ask<never>): Promise<void> => call<void>('delete', address, ask)

@@ -1,11 +1,12 @@
 // Who is signed in. The cookie is the server's business; the page only remembers that there may be one.
 import { defineStore } from 'pinia'
 import { computed, ref } from 'vue'
-import { get, onSignedOut, post, remove } from '../api/client'
+import { get, onSignedOut, onWorkspace, post, remove } from '../api/client'
 import { Problem } from '../api/problem'
 import type { Me } from '../api/types'
 
 const HINT = 'adjutant.signed-in'
+const WORKSPACE = 'adjutant.workspace'
 
 export const useSession = defineStore('session', () => {
   const me = ref<Me | null>(null)
@@ -72,8 +73,21 @@ export const useSession = defineStore('session', () => {
     ended.value = true
   })
 
-  const isAdmin = computed(() => me.value?.is_owner || (me.value?.workspaces.some((place) => place.role === 'admin') ?? false))
-  const canWrite = computed(() => me.value?.workspaces.some((place) => place.role !== 'read') ?? false)
+  /** The workspace that is shown: the one that was chosen last, or the first. */
+  const here = computed(() => {
+    const places = me.value?.workspaces ?? []
+    return places.find((place) => place.id === localStorage.getItem(WORKSPACE)) ?? places[0]
+  })
+  // Whoever is in one only never has to say which.
+  onWorkspace(() => ((me.value?.workspaces.length ?? 0) > 1 ? here.value?.id : undefined))
+  /** Goes to another workspace. Everything is read anew, so that nothing of this one is left. */
+  function enter(workspace: string, at = '/chat'): void {
+    localStorage.setItem(WORKSPACE, workspace)
+    location.assign(at)
+  }
+  const isAdmin = computed(() => here.value?.role === 'admin')
+  const canWrite = computed(() => here.value !== undefined && here.value.role !== 'read')
+  const isOwner = computed(() => me.value?.is_owner ?? false)
 
-  return { me, isSetUp, ended, isAdmin, canWrite, ready, reload, setUp, signIn, accept, signOut, forget }
+  return { me, isSetUp, ended, here, isAdmin, isOwner, canWrite, enter, ready, reload, setUp, signIn, accept, signOut, forget }
 })
