@@ -112,37 +112,6 @@ fn a_key_that_is_gone_is_asked_for_and_never_replaced() {
     assert_eq!(named.code, Some(0), "{named}");
 }
 
-#[test]
-fn a_data_directory_that_cannot_be_written_is_named() {
-    let house = House::new();
-    house.asked();
-    chmod("a+rX", house.path());
-    chmod("a-w", &house.data());
-    let refused = if is_root() {
-        // Root may write everywhere, so the binary is lent to somebody who may not.
-        let binary = house.path().join("adjutant");
-        // By another name where that goes: a copy of it may not fit on a disk that is nearly full.
-        if std::fs::hard_link(BINARY, &binary).is_err() {
-            std::fs::copy(BINARY, &binary).unwrap();
-        }
-        chmod("a+rx", &binary);
-        let mut lent = Command::new("setpriv");
-        house.prepare(&mut lent);
-        lent.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(binary);
-        let data = house.data();
-        match lent.arg("--data").arg(data).args(["runs", "ls"]).output() {
-            Ok(_) => Done::of(&mut lent),
-            Err(error) => return skip("a read-only data directory", &format!("setpriv: {error}")),
-        }
-    } else {
-        house.adjutant(&["runs", "ls"])
-    };
-    chmod("u+w", &house.data());
-    assert_eq!(refused.code, Some(2), "{refused}");
-    assert!(refused.err.contains("cannot be used: Permission denied") && refused.err.contains("hint: "), "{refused}");
-    assert_eq!(house.document(&["audit", "verify"])["valid"], true);
-}
-
 /// A small file system of its own, taken away when the test ends.
 struct SmallDisk<'a>(&'a Path);
 
@@ -152,12 +121,97 @@ impl<'a> SmallDisk<'a> {
         let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=4m,mode=700", "tmpfs"]).arg(path).output();
         mounted.is_ok_and(|output| output.status.success()).then_some(Self(path))
     }
+
+    /// Makes it one that can only be read, or one that can be written again.
+    fn remount(&self, how: &str) {
+        assert!(Command::new("mount").args(["-o", &format!("remount,{how}")]).arg(self.0).status().unwrap().success());
+    }
 }
 
 impl Drop for SmallDisk<'_> {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg("-l").arg(self.0).output();
     }
+}
+
+/// The binary in the hands of somebody whom rights bind: root may write everywhere, so it is lent to another user. None where
+/// this machine does not let us.
+fn bound(house: &House) -> Option<Command> {
+    let lend = |arguments: &[&str]| {
+        let mut lent = Command::new(if is_root() { "setpriv" } else { BINARY });
+        house.prepare(&mut lent);
+        if is_root() {
+            lent.args(["--reuid=65534", "--regid=65534", "--clear-groups", BINARY]);
+        }
+        lent.args(arguments);
+        lent
+    };
+    let works = lend(&["version"]).output().is_ok_and(|output| output.status.success());
+    works.then(|| lend(&["--data", house.data().to_str().unwrap(), "runs", "ls"]))
+}
+
+#[test]
+fn a_data_directory_that_cannot_be_written_is_named() {
+    let house = House::new();
+    let data = house.data();
+    let (refused, why) = if let Some(mut command) = bound(&house) {
+        house.asked();
+        chmod("a+rX", house.path());
+        chmod("a-w", &data);
+        let refused = Done::of(&mut command);
+        chmod("u+w", &data);
+        assert_eq!(house.document(&["audit", "verify"])["valid"], true);
+        (refused, "Permission denied")
+    } else {
+        let Some(disk) = SmallDisk::mount(&data) else {
+            return skip(
+                "a read-only data directory",
+                "nobody can be lent the binary, and no file system can be mounted",
+            );
+        };
+        house.asked();
+        disk.remount("ro");
+        let refused = house.adjutant(&["runs", "ls"]);
+        disk.remount("rw");
+        assert_eq!(house.document(&["audit", "verify"])["valid"], true);
+        (refused, "Read-only file system")
+    };
+    assert_eq!(refused.code, Some(2), "{refused}");
+    assert!(refused.err.contains(&format!("cannot be used: {why}")) && refused.err.contains("hint: "), "{refused}");
+}
+
+/// Takes all the room that is left beside a file, and says how much that was.
+fn fill(filler: &Path) -> u64 {
+    // Writes until there is no room, and leaves the file as large as it got.
+    let filled =
+        Command::new("dd").arg("if=/dev/zero").arg(format!("of={}", filler.display())).arg("bs=4096").output().unwrap();
+    assert!(!filled.status.success());
+    filler.metadata().unwrap().len()
+}
+
+#[test]
+fn a_disk_that_fills_while_a_run_goes_on_holds_it_up_and_nothing_is_lost() {
+    let house = House::new();
+    let data = house.data();
+    let Some(_disk) = SmallDisk::mount(&data) else {
+        return skip("a disk that fills while a run goes on", "a small file system can only be mounted by root");
+    };
+    let (run, approval) = house.asked();
+    assert_eq!(house.adjutant(&["inbox", "approve", &approval]).code, Some(0));
+    let filler = data.join("filler");
+    let all = fill(&filler);
+    // With ever more room it gets ever further: to its next record, to the file, to the record of that.
+    for room in [0, 16, 48, 96, 160] {
+        std::fs::File::options().write(true).open(&filler).unwrap().set_len(all - room * 1024).unwrap();
+        let held = house.adjutant(&["runs", "watch", &run]);
+        assert!(held.code == Some(0) || (held.code == Some(1) && held.err.contains("hint: make room")), "{held}");
+        assert!(room > 0 || held.code == Some(1), "{held}");
+    }
+    std::fs::remove_file(&filler).unwrap();
+    let ended = house.adjutant(&["runs", "watch", &run]);
+    assert_eq!(ended.code, Some(0), "{ended}");
+    assert_eq!(house.document(&["runs", "show", &run])["status"], "COMPLETED");
+    assert_eq!(house.document(&["audit", "verify"])["valid"], true);
 }
 
 #[test]
