@@ -82,7 +82,7 @@ pub use error::{Source, StoreError};
 pub use health::{Health, Tallies};
 pub use live::{Listen, Live};
 #[cfg(feature = "sim")]
-pub use memory::{Fault, FaultPoint, Gate, MemoryConfig, Witness};
+pub use memory::{Fault, FaultPoint, Gate, Hears, MemoryConfig, Witness};
 pub use seal::{MasterKey, Sealing};
 
 use db::Db;

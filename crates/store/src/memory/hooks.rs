@@ -20,10 +20,13 @@ pub struct MemoryConfig {
     /// Asked before each call, appends too, whether it gets through.
     pub gate: Arc<dyn Fn() -> Gate + Send + Sync>,
     /// Whether this process hears of a change; a notice may always be lost.
-    pub hears: Arc<dyn Fn(&Change) -> bool + Send + Sync>,
+    pub hears: Arc<Hears>,
     /// Told what really became of each append, whatever its caller hears.
     pub seen: Arc<Witness>,
 }
+
+/// Whoever says whether a change is heard of.
+pub type Hears = dyn Fn(&Change) -> bool + Send + Sync;
 
 /// Whoever is told what became of an append.
 pub type Witness = dyn Fn(&FaultPoint, &Result<Head, StoreError>) + Send + Sync;

@@ -14,7 +14,7 @@ mod tables;
 mod waiting;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use adjutant_core::budget::Purses;
 use adjutant_core::content::Hash;
@@ -31,7 +31,7 @@ use crate::row::{
 };
 use crate::seal::Scope;
 
-pub use hooks::{Fault, FaultPoint, Gate, MemoryConfig, Witness};
+pub use hooks::{Fault, FaultPoint, Gate, Hears, MemoryConfig, Witness};
 
 /// One process's way to the shared tables.
 pub(crate) struct Memory {
@@ -46,9 +46,10 @@ struct Shared {
     peers: Mutex<Vec<Peer>>,
 }
 
-/// A process that hears of changes, until it ends.
+/// A process that hears of changes, until it ends. Only the process keeps its ears: what it was handed may hold these very
+/// tables, which would then hold themselves for ever.
 struct Peer {
-    config: MemoryConfig,
+    hears: Weak<Hears>,
     changes: broadcast::WeakSender<Change>,
 }
 
@@ -94,7 +95,7 @@ impl Memory {
     }
 
     fn on(shared: Arc<Shared>, config: MemoryConfig, changes: &broadcast::Sender<Change>) -> Self {
-        lock(&shared.peers).push(Peer { config: config.clone(), changes: changes.downgrade() });
+        lock(&shared.peers).push(Peer { hears: Arc::downgrade(&config.hears), changes: changes.downgrade() });
         Self { config, shared }
     }
 
@@ -118,12 +119,12 @@ impl Memory {
 impl Shared {
     fn tell(&self, change: Change) {
         lock(&self.peers).retain(|peer| {
-            let changes = peer.changes.upgrade();
-            if let Some(changes) = changes.as_ref().filter(|_| (peer.config.hears)(&change)) {
+            let (Some(hears), Some(changes)) = (peer.hears.upgrade(), peer.changes.upgrade()) else { return false };
+            if hears(&change) {
                 // Nobody listening is no error.
                 let _ = changes.send(change);
             }
-            changes.is_some()
+            true
         });
     }
 }
