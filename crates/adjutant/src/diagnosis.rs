@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use adjutant_engine::store::row::WorkspaceRow;
 use adjutant_engine::tools::Confinement;
 use adjutant_engine::{Engine, EngineError, FOREVER, Home};
 
@@ -85,15 +86,17 @@ pub(crate) async fn inside(
         row("sealing at rest", State::Off, "encrypt = false: what agents read and say is stored as plain text")
     });
     checks.push(row("sandbox", State::Off, "no tool runs code or commands in this version"));
-    for tenant in engine.store().workspaces().await? {
+    let tenants = engine.store().workspaces().await?;
+    for tenant in &tenants {
         let sizes = engine.sizes(tenant.id).await?;
         let bytes = size(sizes.event_bytes + sizes.content_bytes + sizes.audit_bytes);
         let kept = tenant.keep_runs.as_deref().unwrap_or(FOREVER);
         let detail = format!("{} runs · {} erased · {bytes} · runs are kept: {kept}", sizes.runs, sizes.erased);
         checks.push(row(&format!("workspace {}", tenant.slug), State::Ok, detail));
     }
-    notebooks(engine, home, &mut checks).await?;
-    agents(engine, home, problems, &mut checks).await?;
+    notebooks(engine, home, &tenants, &mut checks).await?;
+    agents(engine, home, &tenants, &mut checks).await?;
+    checks.extend(problems.iter().map(|problem| row("agent file", State::Problem, problem.to_string())));
     checks.push(match engine.model(&config.default_model.value) {
         Ok(_) => row("default model", State::Ok, config.default_model.value.clone()),
         Err(error) => row("default model", State::Problem, error.to_string()),
@@ -136,19 +139,31 @@ fn providers(config: &Config) -> Vec<Check> {
     rows
 }
 
-async fn notebooks(engine: &Engine, home: Home, checks: &mut Vec<Check>) -> Result<(), EngineError> {
+/// A name that says whose the thing is, where it is another workspace's.
+fn named(name: &str, home: Home, tenant: &WorkspaceRow) -> String {
+    if tenant.id == home.workspace { name.to_owned() } else { format!("{name} ({})", tenant.slug) }
+}
+
+async fn notebooks(
+    engine: &Engine,
+    home: Home,
+    tenants: &[WorkspaceRow],
+    checks: &mut Vec<Check>,
+) -> Result<(), EngineError> {
     let mut confined = None;
-    for notebook in engine.store().notebooks(home.workspace).await? {
-        let folder =
-            notebook.linked.clone().unwrap_or_else(|| engine.notebook_folder(notebook.id).display().to_string());
-        let name = format!("notebook {}", notebook.slug);
-        checks.push(match engine.notebook(home.workspace, notebook.id).await {
-            Ok(opened) => {
-                confined = Some(opened.files.confinement());
-                row(&name, State::Ok, folder)
-            }
-            Err(error) => row(&name, State::Problem, format!("{error} ({folder})")),
-        });
+    for tenant in tenants {
+        for notebook in engine.store().notebooks(tenant.id).await? {
+            let folder =
+                notebook.linked.clone().unwrap_or_else(|| engine.notebook_folder(notebook.id).display().to_string());
+            let name = named(&format!("notebook {}", notebook.slug), home, tenant);
+            checks.push(match engine.notebook(tenant.id, notebook.id).await {
+                Ok(opened) => {
+                    confined = Some(opened.files.confinement());
+                    row(&name, State::Ok, folder)
+                }
+                Err(error) => row(&name, State::Problem, format!("{error} ({folder})")),
+            });
+        }
     }
     checks.extend(confined.map(|confinement| match confinement {
         Confinement::Kernel => row("file confinement", State::Enforced, "by the kernel (openat2)"),
@@ -159,11 +174,17 @@ async fn notebooks(engine: &Engine, home: Home, checks: &mut Vec<Check>) -> Resu
     Ok(())
 }
 
-async fn agents(engine: &Engine, home: Home, problems: &[Problem], checks: &mut Vec<Check>) -> Result<(), EngineError> {
-    let rows = engine.store().agents(home.workspace).await?;
-    let names: Vec<_> =
-        rows.iter().map(|row| if row.active { row.slug.clone() } else { format!("{} (off)", row.slug) }).collect();
-    checks.push(row("agents", State::Ok, names.join(", ")));
-    checks.extend(problems.iter().map(|problem| row("agent file", State::Problem, problem.to_string())));
+async fn agents(
+    engine: &Engine,
+    home: Home,
+    tenants: &[WorkspaceRow],
+    checks: &mut Vec<Check>,
+) -> Result<(), EngineError> {
+    for tenant in tenants {
+        let rows = engine.store().agents(tenant.id).await?;
+        let names: Vec<_> =
+            rows.iter().map(|row| if row.active { row.slug.clone() } else { format!("{} (off)", row.slug) }).collect();
+        checks.push(row(&named("agents", home, tenant), State::Ok, names.join(", ")));
+    }
     Ok(())
 }

@@ -66,10 +66,10 @@ pub use service::{
     Account, ActionReport, BudgetReport, Caller, Can, Choice, ChosenBy, EffectivePrompt, EmbedAsk, Embeddings,
     EraseReport, EraseWhat, ErasedPart, FOREVER, Forecast, Fork, GroupBy, Halt, HaltOf, Heard, Home, ImportChat,
     ImportedRun, Interval, Invited, KeyOwner, KeyTest, Meant, Membership, ModelCallReport, NewKey, NewLink, NewRule,
-    NoteAuthor, NoteChange, NoteHistory, NotePlace, NotesFound, Password, ReachReport, Repriced, Resync, ResyncChange,
-    Resynced, Right, Rights, Role, RunRef, RunReport, SavedNote, Secret, SeenMessage, SeenPart, SeenRequest, SeenSizes,
-    SignIn, Spent, StartRun, TokenAsk, UndoMode, UndoOutcome, UndoReport, UndoneFile, UnknownWord, UsageLine, Via,
-    WhenBusy, Wish, WorkspaceChange, attachment_name, is_erased, kept_for, templates,
+    NoteAuthor, NoteChange, NoteHistory, NotePlace, NotesFound, Password, ReachReport, Rebuilt, Repriced, Resync,
+    ResyncChange, Resynced, Right, Rights, Role, RunRef, RunReport, SavedNote, Secret, SeenMessage, SeenPart,
+    SeenRequest, SeenSizes, SignIn, Spent, StartRun, TokenAsk, UndoMode, UndoOutcome, UndoReport, UndoneFile,
+    UnknownWord, UsageLine, Via, WhenBusy, Wish, WorkspaceChange, attachment_name, is_erased, kept_for, templates,
 };
 pub use spoken::Piece;
 pub use trace::{Collector, RequestTrace, Tracing, trace_of};

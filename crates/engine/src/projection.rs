@@ -5,9 +5,10 @@ mod budget;
 use std::collections::BTreeSet;
 
 use adjutant_core::id::{ApprovalId, CallId};
+use adjutant_core::run::chain::Head;
 use adjutant_core::run::event::{Actor, ApprovalKind, Decision, Event};
 use adjutant_core::run::state::{Approval, Call, State};
-use adjutant_store::row::{ApprovalRow, CallEnd, CallRow, RunState};
+use adjutant_store::row::{ApprovalRow, CallEnd, CallRow, RunRow, RunState};
 use serde::{Deserialize, Serialize};
 
 /// Characters of a message or result that lists show.
@@ -46,6 +47,29 @@ pub struct Card {
     /// Who decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided_by: Option<String>,
+}
+
+/// The row of a run that nobody drives, if it has begun. What replaced it is in the log of that run, not in its own.
+pub(crate) fn run_row(state: &State, head: Head) -> Option<RunRow> {
+    let start = state.start.as_ref()?;
+    Some(RunRow {
+        id: start.run,
+        workspace: start.workspace,
+        chat: start.chat,
+        agent: start.agent,
+        agent_version: start.agent_version,
+        notebook: start.notebook,
+        base: start.base.map(|base| (base.run, base.seq)),
+        parent: None,
+        initiator: start.initiator,
+        trigger: start.trigger.clone(),
+        created_at: state.started_at,
+        superseded_by: None,
+        head,
+        owner: None,
+        epoch: 0,
+        state: run_state(state),
+    })
 }
 
 /// The columns of the run's row that change.

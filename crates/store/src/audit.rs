@@ -14,6 +14,11 @@ use crate::{Store, StoreError};
 
 const COLUMNS: &str = "stream, seq, time, kind, actor, agent, run, tool, target, verdict, is_error";
 
+const LOST_LOGS: &str = "SELECT e.workspace, e.stream \
+     FROM (SELECT DISTINCT workspace, stream FROM events WHERE workspace <> 'sys') e WHERE NOT EXISTS (\
+     SELECT 1 FROM workspaces w WHERE w.id = e.workspace AND (e.stream = w.id OR EXISTS (\
+     SELECT 1 FROM runs r WHERE r.workspace = e.workspace AND r.id = e.stream))) ORDER BY e.stream";
+
 impl Store {
     /// Entries of a workspace (`None`: of the instance itself), newest first.
     ///
@@ -48,6 +53,16 @@ impl Store {
             Some(mut row) => Ok(Head { seq: row.take()?, hash: row.take()? }),
             None => Ok(Head::START),
         }
+    }
+
+    /// The logs that no list would lead to: their run has no row, or their workspace has none.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn lost_logs(&self) -> Result<Vec<(WorkspaceId, StreamId)>, StoreError> {
+        let sql = sql!(self, memory => memory.lost_logs());
+        let rows = sql.db.scan(LOST_LOGS, vec![]).await?;
+        rows.into_iter().map(|mut row| Ok((row.take()?, row.take()?))).collect()
     }
 
     /// The ends of the runs of a workspace that moved since a moment, in the order of their ids, after one of them.

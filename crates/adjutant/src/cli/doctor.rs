@@ -1,9 +1,5 @@
 //! `doctor`: how this instance is, one row for each thing that can be well or not; and making its tables again.
 
-use adjutant_core::audit::{Act, Deed};
-use adjutant_core::run::event::Actor;
-use adjutant_engine::AuditLog;
-use adjutant_engine::store::row::RunFilter;
 use serde_json::json;
 
 use super::Context;
@@ -18,15 +14,13 @@ use crate::instance::Instance;
 
 /// Runs whose chains are checked unless more are asked for.
 const RUNS: usize = 50;
-/// Runs rebuilt at a time.
-const PAGE: u32 = 256;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Make the tables beside the logs again from the logs
+    /// Make the tables about runs again from the logs, in all workspaces
     #[arg(long)]
     rebuild: bool,
-    /// How many of the newest runs to verify
+    /// How many of the newest runs of each workspace to verify
     #[arg(long, default_value_t = RUNS, value_name = "N")]
     runs: usize,
 }
@@ -104,12 +98,15 @@ async fn look(config: &Config, instance: &Instance, args: &Args, checks: &mut Ve
         Err(error) => row("pages", State::Problem, error.to_string()),
     });
     if args.rebuild {
-        let rebuilt = rebuild(instance).await?;
-        checks.push(row(
-            "rebuild",
-            State::Ok,
-            format!("the tables of {} were made again from their logs", count(rebuilt, "run", "runs")),
-        ));
+        let made = instance.engine.rebuild(instance.home.user).await?;
+        let mut said = format!("the tables of {} were made again from their logs", count(made.runs, "run", "runs"));
+        if made.found > 0 {
+            said += &format!("; {} no row any more", count(made.found, "run had", "runs had"));
+        }
+        if made.erased > 0 {
+            said += &format!("; {} erased and left as they are", count(made.erased, "run is", "runs are"));
+        }
+        checks.push(row("rebuild", State::Ok, said));
     }
     let checked = audit::check(instance, args.runs).await?;
     let whole = format!("{} verified, {} events", count(checked.runs, "newest run", "newest runs"), checked.events);
@@ -120,28 +117,4 @@ async fn look(config: &Config, instance: &Instance, args: &Args, checks: &mut Ve
         }
     });
     Ok(())
-}
-
-/// Makes the rows of every run again from its log.
-async fn rebuild(instance: &Instance) -> Result<usize, Failure> {
-    let (engine, workspace) = (&instance.engine, instance.home.workspace);
-    let mut filter = RunFilter { superseded: true, ..RunFilter::default() };
-    let mut rebuilt = 0;
-    let by = Some(Actor::User(instance.home.user));
-    let act = Act::new(Deed::TablesRebuilt, by, "the tables beside the logs are made again from the logs");
-    engine.audit(AuditLog::Instance, act).await?;
-    engine.rebuild_audit(AuditLog::Instance).await?;
-    engine.rebuild_audit(AuditLog::Workspace(workspace)).await?;
-    loop {
-        let rows = engine.store().runs(workspace, &filter, PAGE).await?;
-        let last = rows.len() < PAGE as usize;
-        for row in rows {
-            engine.rebuild_run(workspace, row.id).await?;
-            filter.before = Some(row.id);
-            rebuilt += 1;
-        }
-        if last {
-            return Ok(rebuilt);
-        }
-    }
 }

@@ -74,6 +74,35 @@ fn a_check_of_the_database_counts_runs_logs_and_events() {
 }
 
 #[test]
+fn a_run_that_is_gone_from_the_tables_is_missed_and_made_again_from_its_log() {
+    let house = House::new();
+    let (run, approval) = house.asked();
+    let before = house.document(&["runs", "show", &run]);
+    house.tamper("DELETE FROM runs; DELETE FROM approvals; DELETE FROM calls; DELETE FROM results");
+    let missed = house.adjutant(&["audit", "verify"]);
+    assert_eq!(missed.code, Some(9), "{missed}");
+    assert!(missed.out.contains(&format!("{run}: no row knows it")), "{missed}");
+    let rebuilt = house.adjutant(&["doctor", "--rebuild"]);
+    assert_eq!(rebuilt.code, Some(0), "{rebuilt}");
+    assert!(rebuilt.out.contains("1 run had no row any more"), "{rebuilt}");
+    assert_eq!(house.document(&["runs", "show", &run]), before);
+    assert_eq!(house.document(&["audit", "verify"])["valid"], true);
+    assert_eq!(house.adjutant(&["inbox", "approve", &approval]).code, Some(0));
+    assert_eq!(house.adjutant(&["runs", "watch", &run]).code, Some(0));
+}
+
+#[test]
+fn a_row_that_ends_before_its_log_does_is_found() {
+    let house = House::new();
+    house.asked();
+    let hash = "(SELECT hash FROM events WHERE stream = runs.id AND seq = runs.head_seq - 1)";
+    house.tamper(&format!("UPDATE runs SET head_seq = head_seq - 1, head_hash = {hash}"));
+    let found = house.adjutant(&["audit", "verify"]);
+    assert_eq!(found.code, Some(9), "{found}");
+    assert!(found.out.contains("it goes on after event"), "{found}");
+}
+
+#[test]
 fn a_search_is_a_table_for_people_and_pages_for_programs() {
     let house = House::new();
     let (run, _) = tidied(&house);

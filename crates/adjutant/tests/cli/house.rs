@@ -93,6 +93,15 @@ impl House {
         done.out.trim_end().to_owned()
     }
 
+    /// Changes its database behind the binary's back.
+    pub(crate) fn tamper(&self, sql: &str) {
+        if self.database.is_some() {
+            self.sql(sql);
+            return;
+        }
+        rusqlite::Connection::open(self.data().join("adjutant.db")).unwrap().execute_batch(sql).unwrap();
+    }
+
     /// The address of its database, if that is PostgreSQL.
     pub(crate) fn database(&self) -> Option<String> {
         self.database.as_ref().map(Database::url)

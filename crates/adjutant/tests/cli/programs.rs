@@ -64,6 +64,21 @@ fn doctor_says_how_everything_is() {
 }
 
 #[test]
+fn doctor_looks_at_every_workspace_and_makes_the_tables_of_all_again() {
+    let server = Server::start(House::new());
+    assert_eq!(server.house.adjutant(&["ws", "new", "Lab"]).code, Some(0));
+    for name in ["home", "lab"] {
+        assert_eq!(server.house.adjutant(&["run", "guide", "hello", "-w", name]).code, Some(0));
+    }
+    let (house, _) = server.stop();
+    let rebuilt = house.adjutant(&["doctor", "--rebuild"]);
+    assert_eq!(rebuilt.code, Some(0), "{rebuilt}");
+    for said in ["the tables of 2 runs were made again", "agents (lab)", "2 newest runs verified"] {
+        assert!(rebuilt.out.contains(said), "{said}: {rebuilt}");
+    }
+}
+
+#[test]
 fn doctor_asks_the_server_that_has_the_data() {
     let server = Server::start(House::new());
     let report = server.house.document(&["doctor"]);

@@ -73,6 +73,9 @@ impl Engine {
                 }
             }
         }
+        for (workspace, stream) in self.store().lost_logs().await? {
+            self.check(&mut verifier, workspace, stream).await?;
+        }
         Ok(verifier.finish())
     }
 
@@ -94,10 +97,14 @@ impl Engine {
         // Read first: what is appended meanwhile lies behind it.
         let head = self.store().head(workspace, stream).await?;
         let (mut after, mut erased, mut wanted) = (0, false, BTreeSet::new());
-        while after < head.seq {
+        let goes_on = loop {
             let entries = match self.store().events(workspace, stream, after, PAGE).await {
                 Err(StoreError::Corrupt(why)) => {
                     verifier.unreadable(why);
+                    return Ok(());
+                }
+                Err(StoreError::NotFound) => {
+                    verifier.unreadable("its workspace is gone".to_owned());
                     return Ok(());
                 }
                 entries => entries?,
@@ -109,11 +116,22 @@ impl Engine {
                 wanted.extend(referred(entry));
                 verifier.entry(entry, Body::Expected);
             }
-            if after == before {
-                break;
+            let goes_on = entries.last().is_some_and(|entry| entry.seq > head.seq);
+            if goes_on || after == before || entries.len() < PAGE as usize {
+                break goes_on;
             }
-        }
+        };
         verifier.end(head);
+        // What is appended meanwhile moves the row, too.
+        if goes_on && self.store().head(workspace, stream).await? == head {
+            verifier.problem(
+                stream,
+                match head.seq {
+                    0 => "no row knows it; `adjutant doctor --rebuild` makes it again".to_owned(),
+                    last => format!("it goes on after event {last}, where its row says that it ends"),
+                },
+            );
+        }
         self.check_contents(verifier, workspace, stream, wanted, erased).await
     }
 

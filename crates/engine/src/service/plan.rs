@@ -12,7 +12,7 @@ use adjutant_core::run::chain::{Entry, Head, StreamId};
 use adjutant_core::run::event::{Attachment, Base, ContentFiltered, Effects, Event, RunLimits, RunStarted};
 use adjutant_core::run::state::State;
 use adjutant_core::time::Time;
-use adjutant_store::row::{Append, ChatRow, Doing, RunChange, RunRow, Tip, Writer};
+use adjutant_store::row::{Append, ChatRow, Doing, RunChange, Tip, Writer};
 
 use crate::audit::run_rows;
 use crate::current::CurrentAgent;
@@ -117,24 +117,7 @@ impl Engine {
             state.apply(event, head.seq, now).map_err(|bad| EngineError::impossible(run, &bad))?;
             entries.push(entry);
         }
-        let row = RunRow {
-            id: run,
-            workspace: plan.workspace,
-            chat: plan.chat.id,
-            agent: plan.agent.id,
-            agent_version: plan.agent.version,
-            notebook: plan.chat.notebook,
-            base: plan.base.map(|base| (base.run, base.seq)),
-            parent: None,
-            initiator: plan.user,
-            trigger: plan.trigger.to_owned(),
-            created_at: now,
-            superseded_by: None,
-            head,
-            owner: None,
-            epoch: 0,
-            state: projection::run_state(&state),
-        };
+        let row = projection::run_row(&state, head).ok_or_else(|| EngineError::not_found("run", run))?;
         let append = Append {
             workspace: plan.workspace,
             stream: StreamId::Run(run),

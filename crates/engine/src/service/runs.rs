@@ -10,14 +10,11 @@ use adjutant_core::run::status::Status;
 use adjutant_store::StoreError;
 use adjutant_store::row::{RunRow, Writer};
 
-use crate::audit::run_rows;
 use crate::base::state_at;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::feed::FeedItem;
 use crate::log::{Flushed, Recorded, RunLog, decode, texts};
-use crate::projection;
-use crate::spending;
 
 /// Events read at a time.
 const PAGE: u32 = 512;
@@ -130,27 +127,6 @@ impl Engine {
                 return Ok(recorded);
             }
         }
-    }
-
-    /// Makes the rows of a run again from its log.
-    ///
-    /// # Errors
-    /// When there is no such run, or its log cannot be followed.
-    pub async fn rebuild_run(&self, workspace: WorkspaceId, run: RunId) -> Result<(), EngineError> {
-        let row = self.run_row(workspace, run).await?;
-        let log = RunLog::load(self.store(), self.env(), workspace, run).await?;
-        let row = RunRow { head: log.head, state: projection::run_state(&log.state), ..row };
-        let (approvals, calls) = (projection::all_approval_rows(&log.state), projection::all_call_rows(&log.state));
-        let recorded = self.recorded(workspace, run, 0, None).await?;
-        let mut state = State::default();
-        let mut model_calls = Vec::new();
-        for Recorded { seq, at, event } in &recorded {
-            model_calls.extend(spending::model_call(&state, event, *at));
-            state.apply(event, *seq, *at).map_err(|bad| EngineError::impossible(run, &bad))?;
-        }
-        self.store().rebuild_run(row, approvals, calls, model_calls).await?;
-        let rows = run_rows(&log.state, recorded.iter().map(|item| (item.seq, item.at, &item.event)));
-        Ok(self.store().rebuild_audit(workspace, StreamId::Run(run), rows).await?)
     }
 
     /// Loads the long texts of events.

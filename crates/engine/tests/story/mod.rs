@@ -14,6 +14,7 @@ mod money;
 mod provider;
 mod races;
 mod rates;
+mod rebuild;
 mod rules;
 mod schema;
 mod search;
@@ -57,6 +58,13 @@ impl Stage {
 
     pub(crate) fn exists(&self, path: &str) -> bool {
         self.path(path).exists()
+    }
+
+    /// Changes the database behind the engine's back.
+    pub(crate) fn tamper(&self, sql: &str) {
+        let connection = rusqlite::Connection::open(self.data.path().join("adjutant.db")).unwrap();
+        connection.busy_timeout(std::time::Duration::from_secs(5)).unwrap();
+        connection.execute_batch(sql).unwrap();
     }
 
     /// An agent that may read and write everything here and answers from a script.

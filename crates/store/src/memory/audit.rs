@@ -52,6 +52,17 @@ impl Memory {
         Ok(head.unwrap_or(Head::START))
     }
 
+    pub(crate) fn lost_logs(&self) -> Result<Vec<(WorkspaceId, StreamId)>, StoreError> {
+        let state = self.state();
+        let lost = state.events.keys().filter_map(|(scope, stream)| match (scope, stream) {
+            (Scope::Workspace(workspace), StreamId::Run(run)) if !state.runs.contains_key(run) => {
+                Some((*workspace, *stream))
+            }
+            (Scope::Workspace(_) | Scope::System, _) => None,
+        });
+        Ok(lost.collect())
+    }
+
     pub(crate) fn moved_heads(
         &self,
         workspace: WorkspaceId,

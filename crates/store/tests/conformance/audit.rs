@@ -43,6 +43,18 @@ async fn record(world: &World, run: &mut Run, row: AuditRow) {
 }
 
 stories! {
+    async fn a_log_that_no_row_knows_is_found(world: &World) {
+        let home = Home::new(&world.store).await;
+        let (kept, lost) = (home.started(&world.store).await, home.started(&world.store).await);
+        world.store.append(add(home.workspace, StreamId::Workspace(home.workspace), Head::START, &["an act"])).await.unwrap();
+        assert_eq!(world.store.lost_logs().await.unwrap(), []);
+        if world.is_sqlite() || world.is_postgres() {
+            world.execute(&format!("DELETE FROM runs WHERE id = '{}'", lost.id)).await;
+            assert_eq!(world.store.lost_logs().await.unwrap(), [(home.workspace, lost.stream())]);
+            assert_eq!(world.store.head(home.workspace, kept.stream()).await.unwrap(), kept.head);
+        }
+    }
+
     async fn entries_of_all_logs_come_in_one_order_of_time_page_by_page(world: &World) {
         let (home, foreign) = (Home::new(&world.store).await, Home::new(&world.store).await);
         let (mut one, mut two) = (home.started(&world.store).await, home.started(&world.store).await);

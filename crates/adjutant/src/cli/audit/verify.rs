@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use adjutant_core::id::RunId;
+use adjutant_core::id::{RunId, WorkspaceId};
 use adjutant_core::run::chain::StreamId;
 use adjutant_engine::store::row::RunFilter;
 use adjutant_engine::{
@@ -109,18 +109,32 @@ pub(in crate::cli) struct Checked {
     pub(in crate::cli) broken: Vec<(RunId, String)>,
 }
 
-/// Checks the chains of the newest runs, at most as many as are wanted.
+/// Checks the chains of the newest runs of each workspace, at most as many as are wanted.
 pub(in crate::cli) async fn check(instance: &Instance, most: usize) -> Result<Checked, Failure> {
-    let (engine, workspace) = (&instance.engine, instance.home.workspace);
     let mut checked = Checked::default();
+    for workspace in instance.engine.store().workspaces().await? {
+        check_workspace(instance, workspace.id, most, &mut checked).await?;
+    }
+    Ok(checked)
+}
+
+async fn check_workspace(
+    instance: &Instance,
+    workspace: WorkspaceId,
+    most: usize,
+    checked: &mut Checked,
+) -> Result<(), Failure> {
+    let engine = &instance.engine;
     let mut filter = RunFilter { superseded: true, ..RunFilter::default() };
+    let mut left = most;
     loop {
         let rows = engine.store().runs(workspace, &filter, PAGE).await?;
         let last = rows.len() < PAGE as usize;
         for row in rows {
-            if checked.runs == most {
-                return Ok(checked);
+            if left == 0 {
+                return Ok(());
             }
+            left -= 1;
             filter.before = Some(row.id);
             checked.runs += 1;
             match engine.verify_run(workspace, row.id).await {
@@ -135,7 +149,7 @@ pub(in crate::cli) async fn check(instance: &Instance, most: usize) -> Result<Ch
             }
         }
         if last {
-            return Ok(checked);
+            return Ok(());
         }
     }
 }
