@@ -25,7 +25,7 @@ run: ui ## build the server and the page, start it and open the browser
 test: ## everything a change must pass; installs what is missing (about 25 minutes from nothing)
 	@scripts/test
 
-test-long: ## the slow rest: ignored tests in release, the API fuzzed, every screen measured, mutants of the core
+test-long: ## the slow rest: all tests in release, half an hour of chaos, the API fuzzed, every screen measured, mutants of the core
 	@scripts/test-long
 
 test-real: ## whole runs with a small real model, directly and through a LiteLLM proxy; fetches Python packages once
