@@ -18,6 +18,12 @@ use crate::memory::{MemoryIndex, MemoryKv};
 use crate::net::Connector;
 use crate::{Catalog, Notebook, Registry, World};
 
+/// Says that something could not be tested here, past the harness, which would swallow it.
+pub(crate) fn skip(what: &str, why: &str) {
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stderr(), "skipped: {what}, because {why}");
+}
+
 /// A notebook, a scope and the built-in tools.
 pub(crate) struct Stage {
     folder: TempDir,

@@ -123,7 +123,10 @@ pub(crate) fn on_postgres(story: Story) {
     let Ok(server) = std::env::var("ADJUTANT_TEST_POSTGRES") else {
         // Written past the test harness, which would swallow it.
         SAID.call_once(|| {
-            let _ = writeln!(std::io::stderr(), "skipped: PostgreSQL (ADJUTANT_TEST_POSTGRES is not set)");
+            let _ = writeln!(
+                std::io::stderr(),
+                "skipped: the store on PostgreSQL, because ADJUTANT_TEST_POSTGRES is not set"
+            );
         });
         return;
     };

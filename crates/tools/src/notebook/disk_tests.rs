@@ -10,6 +10,7 @@ use adjutant_core::guard::path::NotePath;
 use tempfile::TempDir;
 
 use super::{FileError, Notebook};
+use crate::testing::skip;
 
 /// A small disk of our own; gone when dropped.
 struct Disk {
@@ -21,7 +22,7 @@ impl Disk {
         let folder = TempDir::new().unwrap();
         let made = run("mount", &["-t", "tmpfs", "-o", "size=256k,mode=755", "tmpfs"], folder.path());
         if !made {
-            eprintln!("skipped: mounting a small disk is not possible here");
+            skip("a disk that refuses", "a small file system can only be mounted by root");
         }
         made.then_some(Self { folder })
     }
@@ -83,8 +84,7 @@ fn a_folder_the_server_may_not_change_is_denied_and_left_alone() {
     fs::write(folder.path().join("a.md"), "old").unwrap();
     let locked = Locked::new(folder.path());
     if !locked.holds() {
-        eprintln!("skipped: nothing can be closed to this user on this disk");
-        return;
+        return skip("a folder that is closed", "nothing can be closed to this user on this disk");
     }
     let notebook = Notebook::open(folder.path()).unwrap();
     assert!(matches!(notebook.replace(&at("/a.md"), b"new", Hash::of(b"old")), Err(FileError::Denied)));

@@ -9,6 +9,7 @@ use rustix::fs::{CWD, FileType, RenameFlags};
 use tempfile::TempDir;
 
 use super::*;
+use crate::testing::skip;
 
 const OUTSIDE: &str = "outside: nobody may read this";
 
@@ -65,7 +66,7 @@ fn a_kernel_that_can_confine_is_asked_to() {
     assert_eq!(walk.notebook.confinement(), Confinement::Walk);
     match kernel.notebook.confinement() {
         Confinement::Kernel => {}
-        Confinement::Walk => eprintln!("skipped: this kernel has no openat2, so both grounds are walked"),
+        Confinement::Walk => skip("confinement by the kernel", "it has no openat2, so both grounds are walked"),
     }
 }
 
@@ -156,7 +157,7 @@ fn pipes_sockets_and_devices_are_refused_at_once() {
         let zero = rustix::fs::makedev(1, 5);
         match rustix::fs::mknodat(CWD, root.join("zero"), FileType::CharacterDevice, Mode::from_raw_mode(0o666), zero) {
             Ok(()) => paths.push("/zero"),
-            Err(errno) => eprintln!("skipped for a device: making one needs root ({errno})"),
+            Err(errno) => skip("a device in a notebook", &format!("making one needs root ({errno})")),
         }
         let hash = Hash::of(b"");
         for path in paths.into_iter().map(at) {
