@@ -29,6 +29,8 @@ pub struct CurrentAgent {
     pub policy: Hash,
     /// Its configuration, with what its workspace filters for all.
     pub config: Arc<AgentConfig>,
+    /// The same as text, where it is no version of the agent: then whatever is judged under it keeps it.
+    pub kept: Option<Arc<str>>,
     /// What its model is shown of the tools.
     pub shown: ShownTools,
     /// Its scope, compiled.
@@ -92,8 +94,10 @@ impl Engine {
         let row = self.store().agent(workspace, agent).await?.ok_or_else(missing)?;
         let mut config: AgentConfig = serde_json::from_str(&row.spec)
             .map_err(|bad| EngineError::Invalid(format!("the stored agent `{}` cannot be read: {bad}", row.slug)))?;
+        let stored = config.hash();
         config.is_active &= row.active;
-        let known = self.agent_of(workspace, row.id, row.version, config).await?;
+        let mut known = self.agent_of(workspace, row.id, row.version, config).await?;
+        known.kept = (known.policy != stored).then(|| known.config.text().into());
         let agent = known.clone();
         let mut agents = lock(self.known_agents());
         if agents.len() >= AGENTS_KNOWN {
@@ -141,7 +145,7 @@ impl Engine {
         let (policy, shown) = (config.hash(), self.shown_tools(&config)?);
         let names = PolicyNames { agent: version, workspace: tenant.version, rules };
         let (config, rules) = (Arc::new(config), Arc::new(standing));
-        Ok(CurrentAgent { id, version, policy, config, shown, scope, outside, filter, rules, names })
+        Ok(CurrentAgent { id, version, policy, config, kept: None, shown, scope, outside, filter, rules, names })
     }
 }
 

@@ -51,6 +51,8 @@ pub struct Replay {
     pub requests: usize,
     /// Verdicts that were given again and compared.
     pub verdicts: usize,
+    /// Verdicts that were not the guard's alone, or whose policy is not kept: they were taken as they are.
+    pub skipped: usize,
     /// Where the run ended up.
     pub status: Status,
     /// What came out differently.
@@ -86,25 +88,30 @@ impl Engine {
     pub async fn replay(&self, workspace: WorkspaceId, run: RunId) -> Result<Replay, EngineError> {
         let log = RunLog::load(self.store(), self.env(), workspace, run).await?;
         let start = log.state.start.as_ref().ok_or_else(|| EngineError::not_found("run", run))?;
+        let mut recorded = self.recorded(workspace, run, 0, None).await?;
+        let judged_by = |item: &&mut Recorded| matches!(item.event, Event::CallProposed(_) | Event::ApprovalDecided(_));
+        let mut arguments: Vec<_> =
+            recorded.iter_mut().filter(judged_by).flat_map(|item| item.event.contents_mut()).collect();
+        self.load_texts(workspace, &mut arguments).await?;
         let material = Material {
             base: self.base_messages(workspace, start.base, start.limits.context_bytes).await?,
             tools: tool_definitions(self, &log).await?,
-            policies: self.policies(workspace, start.agent).await?,
+            policies: self.policies(workspace, start.agent, &recorded).await?,
             rules: Rules::default(),
         };
-        let recorded = self.recorded(workspace, run, 0, None).await?;
         let mut walk = Walk {
             engine: self,
             material: &material,
             state: State::default(),
             requests: 0,
             verdicts: 0,
+            skipped: 0,
             divergences: Vec::new(),
         };
         for item in &recorded {
             walk.step(item).map_err(|bad| EngineError::impossible(run, &bad))?;
         }
-        let Walk { state, requests, verdicts, mut divergences, .. } = walk;
+        let Walk { state, requests, verdicts, skipped, mut divergences, .. } = walk;
         if state != log.state {
             divergences.push(Divergence {
                 seq: log.head.seq,
@@ -113,14 +120,16 @@ impl Engine {
                 found: "another state".to_owned(),
             });
         }
-        Ok(Replay { run_id: run, events: recorded.len(), requests, verdicts, status: state.status(), divergences })
+        let (events, status) = (recorded.len(), state.status());
+        Ok(Replay { run_id: run, events, requests, verdicts, skipped, status, divergences })
     }
 
-    /// Every configuration the agent has had, by its hash.
+    /// Every configuration the agent has had, and those that were kept with what was judged under them, by their hashes.
     async fn policies(
         &self,
         workspace: WorkspaceId,
         agent: adjutant_core::id::AgentId,
+        recorded: &[Recorded],
     ) -> Result<HashMap<Hash, (AgentConfig, Scope)>, EngineError> {
         let mut policies = HashMap::new();
         let current = self.store().agent(workspace, agent).await?.map_or(0, |row| row.version);
@@ -129,6 +138,16 @@ impl Engine {
             let Ok(config) = serde_json::from_str::<AgentConfig>(&row.spec) else { continue };
             let scope = config.compile_scope();
             policies.insert(config.hash(), (config, scope));
+        }
+        let judged = recorded.iter().filter_map(|item| match &item.event {
+            Event::CallJudged(body) => Some(body.policy),
+            _ => None,
+        });
+        let kept: Vec<_> = judged.filter(|policy| !policies.contains_key(policy)).collect();
+        for (policy, bytes) in self.store().blocks(workspace, &kept).await? {
+            let Ok(config) = serde_json::from_slice::<AgentConfig>(&bytes) else { continue };
+            let scope = config.compile_scope();
+            policies.insert(policy, (config, scope));
         }
         Ok(policies)
     }
@@ -140,6 +159,7 @@ struct Walk<'a> {
     state: State,
     requests: usize,
     verdicts: usize,
+    skipped: usize,
     divergences: Vec<Divergence>,
 }
 
@@ -158,6 +178,8 @@ impl Walk<'_> {
                 if let Some(verdict) = self.judge_again(body, item.at) {
                     self.verdicts += 1;
                     self.compare(item, in_words(&body.verdict), in_words(&verdict));
+                } else {
+                    self.skipped += 1;
                 }
             }
             Event::RunEnded(body) => {

@@ -176,6 +176,9 @@ impl Driver {
             let touches = self.touches(&call);
             self.log.limited.remove(&Some(id.clone()));
             self.toolbox.fresh.insert(id.clone());
+            if let Some(config) = &agent.kept {
+                self.log.keep(config.as_bytes().to_vec());
+            }
             self.log.push(CallJudged { call: id.clone(), verdict, policy: agent.policy, prepared: kept, touches })?;
             if let Some(asked) = asked {
                 self.log.push(asked)?;

@@ -197,7 +197,13 @@ impl AgentConfig {
     /// The hash that says which policy a call was judged under.
     #[must_use]
     pub fn hash(&self) -> Hash {
-        canonical::hash(&serde_json::to_value(self).unwrap_or_default())
+        Hash::of(self.text().as_bytes())
+    }
+
+    /// The text that its hash is of, from which it can be read again.
+    #[must_use]
+    pub fn text(&self) -> String {
+        canonical::text(&serde_json::to_value(self).unwrap_or_default())
     }
 
     /// The scope in words, for prompts and lists.

@@ -49,6 +49,7 @@ pub(crate) async fn run(scene: &Scene, engine: &Engine, run: RunId, count: Count
     let Some((told, head)) = log(scene, run, count).await else { return 0 };
     calls(scene, run, &told);
     rows(scene, engine, run, &told, head).await;
+    replayed(scene, engine, run).await;
     u64::from_le_bytes(head.hash.0[..8].try_into().unwrap_or_default())
 }
 
@@ -232,6 +233,22 @@ async fn rows(scene: &Scene, engine: &Engine, run: RunId, told: &Told, head: Hea
     let after = read(scene, run).await;
     if after.as_ref() != Some(&before) {
         scene.broken(format!("{run}: its rows are not what its log says: {}", difference(&before, after.as_ref())));
+    }
+}
+
+/// What is recorded comes out again, without a model and without a tool.
+async fn replayed(scene: &Scene, engine: &Engine, run: RunId) {
+    let landed = lock(&scene.outside).landings.len();
+    match engine.replay(scene.tenant().workspace, run).await {
+        Ok(replay) => {
+            for other in &replay.divergences {
+                scene.broken(format!("{run} comes out differently: {other:?}"));
+            }
+        }
+        Err(error) => scene.broken(format!("{run} cannot be replayed: {error}")),
+    }
+    if lock(&scene.outside).landings.len() != landed {
+        scene.broken(format!("{run}: its replay had an effect"));
     }
 }
 

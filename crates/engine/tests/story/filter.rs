@@ -140,6 +140,7 @@ async fn what_a_workspace_filters_counts_for_all_its_agents_from_the_next_step_o
     for run in [before.id, after.id] {
         let replay = engine.replay(agent.workspace(), run).await.unwrap();
         assert!(replay.divergences.is_empty(), "{replay:#?}");
+        assert_eq!((replay.verdicts, replay.skipped), (1, 0), "what the workspace adds is kept with the verdict");
     }
     let audit = engine.audit_log(AuditLog::Workspace(agent.workspace())).await.unwrap();
     let changes = format!("{audit:?}").matches("its content filter has 2 entries").count();

@@ -34,8 +34,12 @@ pub(super) async fn execute(context: &Context, place: &Place, args: Args) -> Res
 
 fn lines(replay: &Value, found: &[Value], style: Style) -> Vec<String> {
     let number = |field: &str| replay[field].as_u64().and_then(|number| usize::try_from(number).ok()).unwrap_or(0);
+    let skipped = match number("skipped") {
+        0 => String::new(),
+        skipped => format!(" ({skipped} more not the guard's to give again)"),
+    };
     let walked = format!(
-        "{} · {} · {} · ends {}",
+        "{} · {} · {}{skipped} · ends {}",
         count(number("events"), "event", "events"),
         count(number("requests"), "model request", "model requests"),
         count(number("verdicts"), "verdict", "verdicts"),

@@ -298,6 +298,8 @@ pub(in crate::http) struct ReplayAnswer {
     requests: u64,
     /// Verdicts that were given again and compared.
     verdicts: u64,
+    /// Verdicts that were not the guard's alone, or whose policy is not kept: they were taken as they are.
+    skipped: u64,
     status: RunStatus,
     /// What came out differently.
     divergences: Vec<Divergence>,

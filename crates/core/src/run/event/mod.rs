@@ -231,7 +231,9 @@ impl Event {
         clean
     }
 
-    fn contents_mut(&mut self) -> Vec<&mut Content> {
+    /// The texts it holds, to be filled or changed.
+    #[must_use]
+    pub fn contents_mut(&mut self) -> Vec<&mut Content> {
         match self {
             Self::RunStarted(body) => {
                 let attached = body.attachments.iter_mut().map(|attached| &mut attached.content);
