@@ -180,7 +180,11 @@ impl Db {
         Ok(match self {
             Self::Sqlite { writer, .. } => {
                 let mut writing = Arc::clone(writer).lock_owned().await;
-                apart(move || lite::changed(writing.ready()?, &sql, &args)).await?
+                let write = move || {
+                    let written = lite::changed(writing.ready()?, &sql, &args);
+                    writing.note(written)
+                };
+                apart(write).await?
             }
             Self::Postgres { pool, .. } => Lent::from(pool).await?.execute(query!(sql, args)).await?,
         })

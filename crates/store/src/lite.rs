@@ -5,6 +5,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{CachedStatement, Connection};
 
 use crate::StoreError;
+use crate::error::unsynced;
 use crate::value::{Arg, Args, Row, Value};
 
 /// The one connection that writes to a SQLite file.
@@ -12,11 +13,13 @@ pub(crate) struct Writing {
     connection: Option<Connection>,
     /// A transaction was begun and not ended: its owner went away.
     open: bool,
+    /// Set when the disk did not confirm a write: from then on nothing it says about later writes can be trusted.
+    broken: Option<StoreError>,
 }
 
 impl Writing {
     pub(crate) const fn new(connection: Connection) -> Self {
-        Self { connection: Some(connection), open: false }
+        Self { connection: Some(connection), open: false, broken: None }
     }
 
     /// The connection of a transaction that was begun.
@@ -26,6 +29,9 @@ impl Writing {
 
     /// The connection, after ending what somebody left open.
     pub(crate) fn ready(&mut self) -> Result<&Connection, StoreError> {
+        if let Some(error) = &self.broken {
+            return Err(error.clone());
+        }
         if self.open {
             // SQLite may have ended it by itself; then there is nothing to roll back.
             let _ = changed(self.connection()?, "ROLLBACK", &[]);
@@ -43,9 +49,21 @@ impl Writing {
     }
 
     pub(crate) fn end(&mut self, how: &'static str) -> Result<(), StoreError> {
-        changed(self.connection()?, how, &[])?;
+        let ended = changed(self.connection()?, how, &[]);
+        self.note(ended)?;
         self.open = false;
         Ok(())
+    }
+
+    /// Passes on how a write went, and writes nothing more once the disk did not confirm one.
+    pub(crate) fn note<T>(&mut self, answer: Result<T, StoreError>) -> Result<T, StoreError> {
+        if let Err(error) = &answer
+            && unsynced(error)
+        {
+            tracing::error!(?error, "the disk did not confirm a write; nothing more is written until a restart");
+            self.broken = Some(error.clone());
+        }
+        answer
     }
 
     /// Closes the connection. The last one to close writes the log back into the database file.

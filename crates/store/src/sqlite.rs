@@ -162,6 +162,25 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn nothing_more_is_written_once_the_disk_did_not_confirm_a_write() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("a.db");
+        let db = open(&file, Durability::Full).await.unwrap();
+        db.write("CREATE TABLE t (a)", vec![]).await.unwrap();
+        let Db::Sqlite { writer, .. } = &db else { unreachable!("it was opened as SQLite") };
+        // What SQLite says when the system refuses to write its pages down (SQLITE_IOERR_FSYNC).
+        let refused = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(1034), None);
+        assert!(writer.lock().await.note::<()>(Err(refused.into())).is_err());
+        assert!(db.write("INSERT INTO t VALUES ($1)", args![1_i64]).await.is_err());
+        assert!(db.begin().await.is_err() && db.begin_append().await.is_err());
+        assert_eq!(db.read("SELECT a FROM t", vec![]).await.unwrap().len(), 0, "reading goes on");
+        db.close().await;
+        let again = open(&file, Durability::Full).await.unwrap();
+        assert_eq!(again.write("INSERT INTO t VALUES ($1)", args![1_i64]).await.unwrap(), 1);
+        again.close().await;
+    }
+
+    #[tokio::test]
     async fn a_transaction_whose_owner_went_away_never_happened() {
         let dir = tempfile::tempdir().unwrap();
         let db = open(&dir.path().join("a.db"), Durability::Full).await.unwrap();

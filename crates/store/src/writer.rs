@@ -48,7 +48,7 @@ impl Writer {
     ) -> Result<Self, StoreError> {
         let (sender, receiver) = mpsc::channel(QUEUE);
         let dialect = db.dialect();
-        let task = Task { db, teller, changes, waiting: VecDeque::new(), broken: None }.run(receiver);
+        let task = Task { db, teller, changes, waiting: VecDeque::new() }.run(receiver);
         match dialect {
             Dialect::Postgres => drop(tokio::spawn(task)),
             // SQLite works on the thread that calls it and waits there for the disk, so its writer has one to itself.
@@ -84,8 +84,6 @@ struct Task {
     changes: broadcast::Sender<Change>,
     /// Appends that may not share a transaction with an earlier one.
     waiting: VecDeque<(Box<Prepared>, Answer)>,
-    /// Set when the disk did not confirm a write: from then on nothing it says about later writes can be trusted.
-    broken: Option<StoreError>,
 }
 
 impl Task {
@@ -151,13 +149,7 @@ impl Task {
         (batch, answers)
     }
 
-    async fn write(&mut self, batch: Batch, answers: Vec<Answer>) {
-        if let Some(error) = &self.broken {
-            for answer in answers {
-                let _ = answer.send((Err(error.clone()), None));
-            }
-            return;
-        }
+    async fn write(&self, batch: Batch, answers: Vec<Answer>) {
         match commit(&self.db, &batch).await {
             Ok(committed) => {
                 self.tell(&committed.changes);
@@ -172,7 +164,6 @@ impl Task {
                 }
             }
             Err(error) => {
-                self.note(&error);
                 for answer in answers {
                     let _ = answer.send((Err(error.clone()), None));
                 }
@@ -180,18 +171,11 @@ impl Task {
         }
     }
 
-    async fn write_alone(&mut self, append: Box<Prepared>) -> Result<Head, StoreError> {
+    async fn write_alone(&self, append: Box<Prepared>) -> Result<Head, StoreError> {
         let head = append.head;
-        match commit(&self.db, &[append]).await {
-            Ok(committed) => {
-                self.tell(&committed.changes);
-                committed.verdicts.into_iter().collect::<Result<Vec<()>, _>>().map(|_| head)
-            }
-            Err(error) => {
-                self.note(&error);
-                Err(error)
-            }
-        }
+        let committed = commit(&self.db, &[append]).await?;
+        self.tell(&committed.changes);
+        committed.verdicts.into_iter().collect::<Result<Vec<()>, _>>().map(|_| head)
     }
 
     fn tell(&self, changes: &[Change]) {
@@ -201,13 +185,6 @@ impl Task {
         }
         if let Some(teller) = &self.teller {
             teller.tell(changes);
-        }
-    }
-
-    fn note(&mut self, error: &StoreError) {
-        if unsynced(error) {
-            tracing::error!(?error, "the disk did not confirm a write; nothing more is written until a restart");
-            self.broken = Some(error.clone());
         }
     }
 }
