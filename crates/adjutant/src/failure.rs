@@ -290,7 +290,7 @@ impl From<StoreError> for Failure {
             StoreError::Full(_) => Self::new(
                 Exit::Other,
                 "disk_full",
-                "The disk is full. What was not yet written was not done; nothing is lost.",
+                "The disk is full. What is recorded stays; whatever was begun and not recorded is looked at again, or asked about, when its run goes on.",
             )
             .hint("make room, then try again"),
             StoreError::ReadOnly(_) => {

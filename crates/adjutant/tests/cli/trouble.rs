@@ -223,10 +223,7 @@ fn a_full_disk_is_said_and_nothing_is_lost() {
     };
     let (run, approval) = house.asked();
     let filler = data.join("filler");
-    // Writes until there is no room, and leaves the file as large as it got.
-    let filled =
-        Command::new("dd").arg("if=/dev/zero").arg(format!("of={}", filler.display())).arg("bs=4096").output().unwrap();
-    assert!(!filled.status.success());
+    fill(&filler);
     let refused = house.adjutant(&["inbox", "approve", &approval]);
     assert_eq!(refused.code, Some(1), "{refused}");
     assert!(refused.err.contains("The disk is full") && refused.err.contains("hint: make room"), "{refused}");

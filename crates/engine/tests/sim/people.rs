@@ -116,6 +116,7 @@ impl Person {
             Err(EngineError::Refused(_)) => self.scene.hit("people: refused"),
             Err(EngineError::Busy(_)) => self.scene.hit("people: told that the chat is busy"),
             Err(EngineError::Store(StoreError::Unavailable(_))) => self.scene.hit("people: not answered"),
+            Err(EngineError::Store(StoreError::Full(_))) => self.scene.hit("people: told that the disk is full"),
             Err(EngineError::Store(StoreError::Stale { .. })) => self.scene.hit("people: lost every race"),
             // Two people saved the agent at the same time.
             Err(EngineError::Invalid(why)) if why.contains("was changed meanwhile") => {}

@@ -180,6 +180,8 @@ impl Post {
             Fault::SlowReply(self.dice.millis(10, 15_000))
         } else if self.strikes(plan.store.append_late) {
             Fault::Late(self.dice.millis(1, 6000))
+        } else if self.strikes(plan.store.append_full) {
+            Fault::Full
         } else {
             Fault::None
         };

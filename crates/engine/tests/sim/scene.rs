@@ -151,6 +151,7 @@ impl Scene {
         match fault {
             Fault::None => {}
             Fault::FailBefore => self.hit("fault: append failed"),
+            Fault::Full => self.hit("fault: disk full"),
             Fault::LostReply => self.hit("fault: append reply lost"),
             Fault::SlowReply(_) => self.hit("fault: append slow"),
             Fault::Late(_) => self.hit("fault: append late"),

@@ -67,6 +67,8 @@ pub enum Fault {
     None,
     /// Nothing is written, and the caller is told that the database is unavailable.
     FailBefore,
+    /// Nothing is written, and the caller is told that the disk is full.
+    Full,
     /// It is written, and the caller is told that the database is unavailable.
     LostReply,
     /// It is written, and the caller hears of it only later.

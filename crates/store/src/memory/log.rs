@@ -28,6 +28,7 @@ impl Memory {
         match fault {
             Fault::None => commit.make(&self.shared, &self.config),
             Fault::FailBefore => Err(StoreError::unavailable("simulated: nothing was written")),
+            Fault::Full => Err(StoreError::file(std::io::ErrorKind::StorageFull.into())),
             Fault::LostReply => commit.make(&self.shared, &self.config).and_then(unheard),
             Fault::SlowReply(time) => {
                 let answer = commit.make(&self.shared, &self.config);
