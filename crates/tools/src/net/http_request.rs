@@ -13,6 +13,9 @@ use crate::arguments::{definition, parse, permitted, refuse};
 use crate::tool::Tool;
 use crate::world::World;
 
+/// The header by which a server that knows it does once what is asked twice: also what was in doubt and is sent again.
+const KEY: &str = "Idempotency-Key";
+
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
@@ -67,10 +70,14 @@ impl Tool for HttpRequest {
 
     async fn run(&self, permit: Permit, world: &World) -> ToolOutcome {
         let arguments = permitted(&self.0, &permit).and_then(|arguments| self.checked(arguments));
-        let (method, Arguments { url, headers, body, .. }) = match arguments {
+        let (method, Arguments { url, mut headers, body, .. }) = match arguments {
             Ok(arguments) => arguments,
             Err(outcome) => return outcome,
         };
+        let named = |line: &String| line.split(':').next().is_some_and(|name| name.trim().eq_ignore_ascii_case(KEY));
+        if !method.is_reading() && !headers.iter().any(named) {
+            headers.push(format!("{KEY}: {}", permit.key()));
+        }
         let asked = match Url::parse(&url).map_err(NetError::from) {
             Ok(url) => world.connector.send(&world.outside.hosts, Request { method, url, headers, body }).await,
             Err(refused) => Err(refused),

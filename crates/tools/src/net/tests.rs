@@ -240,6 +240,25 @@ async fn what_sends_is_not_led_elsewhere_and_headers_stay_with_their_origin() {
 }
 
 #[tokio::test]
+async fn what_sends_carries_the_key_of_its_call_unless_the_model_gave_one() {
+    let known: &[(&str, &[&str])] = &[("docs.example.org", &[PUBLIC])];
+    let ok = || answer("200 OK", "", "");
+    let world = world(vec![ok(), ok(), ok(), ok()], known, &[]).await;
+    let ask = |method: &str, headers: &[&str]| json!({"method": method, "url": "http://docs.example.org/", "headers": headers});
+    for request in [ask("POST", &[]), ask("POST", &[]), ask("GET", &[]), ask("PUT", &["idempotency-key: mine"])] {
+        world.stage.output("http_request", request).await;
+    }
+    let seen = world.seen.lock().unwrap().clone();
+    let keys: Vec<Vec<_>> = seen
+        .iter()
+        .map(|request| request.lines().filter_map(|line| line.strip_prefix("idempotency-key: ")).collect())
+        .collect();
+    assert_eq!(keys[0].len(), 1, "{seen:?}");
+    assert_eq!(keys[0], keys[1], "the same call, tried again");
+    assert_eq!((keys[2].len(), keys[3].as_slice()), (0, &["mine"][..]), "{seen:?}");
+}
+
+#[tokio::test]
 async fn headers_that_carry_the_message_and_odd_methods_are_refused() {
     let world = world(vec![], &[("docs.example.org", &[PUBLIC])], &[]).await;
     for headers in
