@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use sqlx::pool::PoolConnection;
@@ -32,7 +33,30 @@ pub(crate) enum Db {
     /// One connection writes, the others only read.
     Sqlite { writer: Arc<Mutex<Writing>>, readers: Arc<Readers> },
     /// One connection appends, one tells other nodes of it, the others serve everything else.
-    Postgres { writer: sqlx::PgPool, teller: sqlx::PgPool, pool: sqlx::PgPool },
+    Postgres { writer: sqlx::PgPool, teller: sqlx::PgPool, pool: sqlx::PgPool, reads: Counter },
+}
+
+/// How much was read since the database was opened, outside transactions that write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Reads {
+    /// Statements.
+    pub statements: u64,
+    /// The rows that they gave.
+    pub rows: u64,
+}
+
+/// The same, counted.
+#[derive(Debug, Default)]
+pub(crate) struct Counter {
+    statements: AtomicU64,
+    rows: AtomicU64,
+}
+
+impl Counter {
+    fn count(&self, rows: &[Row]) {
+        self.statements.fetch_add(1, Ordering::Relaxed);
+        self.rows.fetch_add(rows.len() as u64, Ordering::Relaxed);
+    }
 }
 
 /// A transaction; dropped without [`Tx::commit`] it never happened.
@@ -141,20 +165,40 @@ impl Db {
         }
     }
 
+    /// How much was read so far.
+    pub(crate) fn reads(&self) -> Reads {
+        let Counter { statements, rows } = self.counter();
+        Reads { statements: statements.load(Ordering::Relaxed), rows: rows.load(Ordering::Relaxed) }
+    }
+
+    fn counter(&self) -> &Counter {
+        match self {
+            Self::Sqlite { readers, .. } => &readers.reads,
+            Self::Postgres { reads, .. } => reads,
+        }
+    }
+
+    fn counted(&self, rows: Vec<Row>) -> Vec<Row> {
+        self.counter().count(&rows);
+        rows
+    }
+
     /// Rows that are found by their keys, read outside any transaction.
     pub(crate) async fn read(&self, sql: impl Into<Text>, args: Args) -> Result<Vec<Row>, StoreError> {
         let sql = sql.into();
-        match self {
-            Self::Sqlite { readers, .. } => readers.with(|connection| lite::rows(connection, &sql, &args)),
-            Self::Postgres { pool, .. } => Lent::from(pool).await?.fetch(query!(sql, args)).await,
-        }
+        let rows = match self {
+            Self::Sqlite { readers, .. } => readers.with(|connection| lite::rows(connection, &sql, &args))?,
+            Self::Postgres { pool, .. } => Lent::from(pool).await?.fetch(query!(sql, args)).await?,
+        };
+        Ok(self.counted(rows))
     }
 
     /// As [`Db::read`], for what looks at more than a few rows: others are not held up meanwhile.
     pub(crate) async fn scan(&self, sql: impl Into<Text>, args: Args) -> Result<Vec<Row>, StoreError> {
         let Self::Sqlite { readers, .. } = self else { return self.read(sql, args).await };
         let (readers, sql) = (Arc::clone(readers), sql.into());
-        apart(move || readers.with(|connection| lite::rows(connection, &sql, &args))).await
+        let rows = apart(move || readers.with(|connection| lite::rows(connection, &sql, &args))).await?;
+        Ok(self.counted(rows))
     }
 
     /// The only row, if there is one.
@@ -165,13 +209,14 @@ impl Db {
     /// Rows that belong to a set of keys, read outside any transaction.
     pub(crate) async fn read_set(&self, sql: &'static SetSql, rows: &[&Args]) -> Result<Vec<Row>, StoreError> {
         let text = sql.text(self.dialect());
-        match self {
-            _ if rows.is_empty() => Ok(Vec::new()),
-            Self::Sqlite { readers, .. } => readers.with(|connection| lite::rows_each(connection, text, rows)),
+        let found = match self {
+            _ if rows.is_empty() => return Ok(Vec::new()),
+            Self::Sqlite { readers, .. } => readers.with(|connection| lite::rows_each(connection, text, rows))?,
             Self::Postgres { pool, .. } => {
-                Lent::from(pool).await?.fetch(transpose!(sqlx::query(text), sql, rows)).await
+                Lent::from(pool).await?.fetch(transpose!(sqlx::query(text), sql, rows)).await?
             }
-        }
+        };
+        Ok(self.counted(found))
     }
 
     /// One statement in a transaction of its own; says how many rows it touched.
@@ -220,7 +265,7 @@ impl Db {
                     tracing::warn!(%error, "the database was not closed cleanly");
                 }
             }
-            Self::Postgres { writer, teller, pool } => {
+            Self::Postgres { writer, teller, pool, .. } => {
                 writer.close().await;
                 teller.close().await;
                 pool.close().await;

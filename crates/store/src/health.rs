@@ -2,11 +2,11 @@
 
 use adjutant_core::time::Time;
 
-use crate::db::Dialect;
+use crate::db::{Dialect, Reads};
 use crate::migrate::KNOWN;
 use crate::queue::now;
 use crate::value::{Column, args};
-use crate::{Sql, Store, StoreError};
+use crate::{Backend, Sql, Store, StoreError};
 
 /// The state of the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +62,16 @@ impl Store {
         };
         let schema = schema.parse().unwrap_or(KNOWN);
         Ok(Health { backend, version, schema, journal, bytes, sealed: sql.keys.is_on() })
+    }
+
+    /// How much was read since the store was opened; nothing is counted in memory.
+    #[must_use]
+    pub fn reads(&self) -> Reads {
+        match &self.inner.backend {
+            Backend::Sql(sql) => sql.db.reads(),
+            #[cfg(feature = "sim")]
+            Backend::Memory(_) => Reads::default(),
+        }
     }
 
     /// What time it is by the database's clock.

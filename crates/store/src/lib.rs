@@ -78,6 +78,7 @@ mod writer;
 
 pub use branch::Link;
 pub use copy::{Batch, Copied, CopyFor, Snapshot, Target, copy};
+pub use db::Reads;
 pub use error::{Source, StoreError};
 pub use health::{Health, Tallies};
 pub use live::{Listen, Live};

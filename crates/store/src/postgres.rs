@@ -10,7 +10,7 @@ use sqlx::{ConnectOptions as _, Executor as _};
 use tokio::sync::broadcast;
 
 use crate::StoreError;
-use crate::db::Db;
+use crate::db::{Counter, Db};
 use crate::live::{self, Live};
 use crate::row::Change;
 
@@ -59,7 +59,7 @@ pub(crate) async fn open(url: &str) -> Result<Db, StoreError> {
     // A notice that is lost with the power is of no use to anybody: it waits for no disk.
     let telling = options.options([("synchronous_commit", "off")]);
     let teller = PgPoolOptions::new().max_connections(1).acquire_timeout(PATIENCE).connect_lazy_with(telling);
-    Ok(Db::Postgres { writer, teller, pool })
+    Ok(Db::Postgres { writer, teller, pool, reads: Counter::default() })
 }
 
 /// Where what other nodes tell goes.

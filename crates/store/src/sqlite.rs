@@ -7,7 +7,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
-use crate::db::Db;
+use crate::db::{Counter, Db};
 use crate::error::cannot_open;
 use crate::lite::Writing;
 use crate::{Durability, StoreError};
@@ -42,7 +42,7 @@ fn open_both(file: PathBuf, durability: Durability) -> Result<(Connection, Reade
     if !recent(rusqlite::version()) {
         return Err(StoreError::other(format!("SQLite {} is too old: 3.51.3 or later is needed", rusqlite::version())));
     }
-    let readers = Readers { file, durability, idle: Mutex::new(Some(Vec::new())) };
+    let readers = Readers { file, durability, idle: Mutex::new(Some(Vec::new())), reads: Counter::default() };
     readers.with(|_| Ok(()))?;
     Ok((writer, readers))
 }
@@ -76,6 +76,8 @@ pub(crate) struct Readers {
     durability: Durability,
     /// Those nobody uses; none once the store is closed.
     idle: Mutex<Option<Vec<Connection>>>,
+    /// What was read by them.
+    pub(crate) reads: Counter,
 }
 
 impl Readers {

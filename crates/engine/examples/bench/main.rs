@@ -98,19 +98,23 @@ async fn long_chat(runs: usize) -> Outcome {
     let stage = Stage::sqlite().await?;
     let mut chat = None;
     println("");
-    println("| run of one chat | ms | CPU ms | events | bytes | context bytes |");
-    println("|---:|---:|---:|---:|---:|---:|");
+    println("| run of one chat | ms | CPU ms | events | bytes | statements that read | rows read | context bytes |");
+    println("|---:|---:|---:|---:|---:|---:|---:|---:|");
     for number in 1..=runs {
         let (size, cpu, from) = (stage.bytes().await?, Use::now(), Instant::now());
+        let read = stage.reads();
         let run = stage.one(chat, "tell me more").await?;
         let (ms, cpu) = (from.elapsed().as_secs_f64() * 1e3, Use::now().since(&cpu));
+        let reads = stage.reads();
         chat = Some(stage.chat_of(run).await?);
         if [10, runs / 10, runs / 2, runs].contains(&number) {
             println(&format!(
-                "| {number} | {ms:.1} | {:.1} | {} | {} | {} |",
+                "| {number} | {ms:.1} | {:.1} | {} | {} | {} | {} | {} |",
                 cpu.millis,
                 stage.events(run).await?,
                 stage.bytes().await? as i64 - size as i64,
+                reads.statements - read.statements,
+                reads.rows - read.rows,
                 stage.context(run).await?
             ));
         }

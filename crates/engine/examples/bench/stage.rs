@@ -12,7 +12,7 @@ use adjutant_core::run::event::{Actor, Event};
 use adjutant_core::run::status::Status;
 use adjutant_core::time::Time;
 use adjutant_engine::models::{Model, Scripted};
-use adjutant_engine::store::{Durability, MasterKey, Sealing, Store};
+use adjutant_engine::store::{Durability, MasterKey, Reads, Sealing, Store};
 use adjutant_engine::tools::Registry;
 use adjutant_engine::{Engine, Env, FeedItem, Home, Parts, Source, StartRun, Worker};
 use futures::stream::{FuturesUnordered, StreamExt};
@@ -205,6 +205,10 @@ impl Stage {
     /// Bytes of context the run's last model call was shown, as tokens say it.
     pub(crate) async fn context(&self, run: RunId) -> Outcome<u64> {
         Ok(self.engine.report(self.home.workspace, run).await?.token_usage.input * 4)
+    }
+
+    pub(crate) fn reads(&self) -> Reads {
+        self.engine.store().reads()
     }
 
     pub(crate) async fn bytes(&self) -> Outcome<u64> {

@@ -1,10 +1,11 @@
 //! Chats that go on, are edited, and are forked.
 
+use adjutant_core::id::ChatId;
 use adjutant_core::run::chain::StreamId;
 use adjutant_core::run::event::Actor;
 use adjutant_core::run::status::Status;
 use adjutant_engine::store::row::RunFilter;
-use adjutant_engine::{EngineError, Fork};
+use adjutant_engine::{Agent, EngineError, Fork};
 
 use super::Stage;
 
@@ -57,6 +58,34 @@ async fn a_long_chat_is_told_whole_by_whoever_never_heard_it() {
     let afresh = stage.agent("- text: yes").build().await.unwrap();
     let replay = afresh.engine().replay(afresh.workspace(), known.id).await.unwrap();
     assert!(replay.divergences.is_empty(), "{replay:#?}");
+}
+
+/// What one more run of a chat takes: events, their bytes, statements that read, rows read.
+async fn cost_of_next(agent: &Agent, chat: ChatId) -> [u64; 4] {
+    let store = agent.engine().store();
+    let before = store.reads();
+    let run = agent.run_in(Some(chat), "more").await.unwrap();
+    let after = store.reads();
+    let entries = store.events(agent.workspace(), StreamId::Run(run.id), 0, 100).await.unwrap();
+    let bytes = entries.iter().map(|entry| entry.body.as_ref().map_or(0, Vec::len) as u64).sum();
+    [entries.len() as u64, bytes, after.statements - before.statements, after.rows - before.rows]
+}
+
+#[tokio::test]
+async fn a_late_run_of_a_chat_writes_and_reads_as_much_as_an_early_one() {
+    let stage = Stage::new(&[]);
+    let agent = stage.agent("- text: yes").build().await.unwrap();
+    let chat = agent.run("one").await.unwrap().chat_id;
+    let mut costs = Vec::new();
+    for _ in 0..60 {
+        costs.push(cost_of_next(&agent, chat).await);
+    }
+    // The node itself reads now and then, so what a run takes is the least of a few.
+    let least = |costs: &[[u64; 4]]| [0, 1, 2, 3].map(|what| costs.iter().map(|cost| cost[what]).min().unwrap());
+    let (early, late) = (least(&costs[5..15]), least(&costs[50..60]));
+    assert_eq!((early[0], early[2], early[3]), (late[0], late[2], late[3]), "{early:?} {late:?}");
+    // Numbers of events and tokens gain a digit now and then.
+    assert!(late[1] < early[1] + 64, "{early:?} {late:?}");
 }
 
 #[tokio::test]
