@@ -13,7 +13,7 @@ use crate::StoreError;
 use crate::lite::{self, Writing};
 use crate::set::{SetSql, transpose};
 use crate::sqlite::Readers;
-use crate::value::{Args, Row, Value};
+use crate::value::{Arg, Args, Row, Value};
 
 /// How long PostgreSQL may take to answer a statement. A connection whose other end is gone never says so by itself.
 const ANSWER: Duration = Duration::from_secs(60);
@@ -249,6 +249,22 @@ impl Db {
             Self::Sqlite { writer, .. } => begin(writer, Disk::Here).await,
             Self::Postgres { writer, .. } => Ok(Tx::Postgres(Lent::begin(writer).await?)),
         }
+    }
+
+    /// Writes a copy of a SQLite database beside its file, in place of one of that name. PostgreSQL has its own ways.
+    pub(crate) async fn keep_copy(&self, name: &str) -> Result<(), StoreError> {
+        let Self::Sqlite { writer, readers } = self else { return Ok(()) };
+        let mut writing = Arc::clone(writer).lock_owned().await;
+        let (part, copy) = (readers.beside("part"), readers.beside(name));
+        apart(move || {
+            let _ = std::fs::remove_file(&part);
+            crate::sqlite::touch(&part)?;
+            let path = part.to_string_lossy().into_owned();
+            lite::changed(writing.ready()?, "VACUUM INTO $1", &[Arg::from(path)])?;
+            std::fs::File::open(&part).and_then(|file| file.sync_all()).map_err(StoreError::file)?;
+            std::fs::rename(&part, &copy).map_err(StoreError::file)
+        })
+        .await
     }
 
     /// Closes every connection.

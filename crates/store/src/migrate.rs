@@ -7,6 +7,7 @@ use crate::keys;
 use crate::seal::Sealing;
 use crate::value::args;
 
+#[derive(Clone, Copy)]
 struct Migration {
     sqlite: &'static str,
     postgres: &'static str,
@@ -29,16 +30,28 @@ const TURN: &str = "SELECT pg_advisory_xact_lock(4703911)";
 
 /// Brings the database to [`KNOWN`] and checks that it is sealed as the caller says.
 pub(crate) async fn migrate(db: &Db, sealing: &Sealing) -> Result<(), StoreError> {
+    go_through(db, sealing, MIGRATIONS).await
+}
+
+async fn go_through(db: &Db, sealing: &Sealing, steps: &[Migration]) -> Result<(), StoreError> {
+    let mut kept = false;
     loop {
         let mut tx = db.begin().await?;
         if tx.dialect() == Dialect::Postgres {
             tx.run(TURN, vec![]).await?;
         }
-        let schema = schema(&mut tx).await?;
-        let Some(next) = usize::try_from(schema).ok().and_then(|done| MIGRATIONS.get(done)) else {
+        let schema = schema(&mut tx, steps.len() as u64).await?;
+        let Some(next) = usize::try_from(schema).ok().and_then(|done| steps.get(done)) else {
             keys::check(&mut tx, sealing).await?;
             return tx.commit().await;
         };
+        // What is there is kept as it is before it is changed for the first time. A server's databases are its operator's.
+        if schema > 0 && !kept && tx.dialect() == Dialect::Sqlite {
+            tx.roll_back().await?;
+            db.keep_copy(&format!("schema-{schema}")).await?;
+            kept = true;
+            continue;
+        }
         tx.script(match tx.dialect() {
             Dialect::Sqlite => next.sqlite,
             Dialect::Postgres => next.postgres,
@@ -62,7 +75,7 @@ pub(crate) fn scripts(schema: u64, dialect: Dialect) -> Result<Vec<&'static str>
 }
 
 /// The schema of the database, 0 for an empty one.
-async fn schema(tx: &mut Tx) -> Result<u64, StoreError> {
+async fn schema(tx: &mut Tx, known: u64) -> Result<u64, StoreError> {
     let tables = match tx.dialect() {
         Dialect::Sqlite => "SELECT count(*) FROM sqlite_master WHERE name = 'meta'",
         Dialect::Postgres => "SELECT count(*) FROM pg_class WHERE oid = to_regclass('meta')",
@@ -76,8 +89,8 @@ async fn schema(tx: &mut Tx) -> Result<u64, StoreError> {
         return Err(StoreError::Conflict(why.to_owned()));
     }
     let min_binary = number(tx, "min_binary").await?;
-    if min_binary > KNOWN {
-        return Err(StoreError::NewerSchema { found: min_binary, known: KNOWN });
+    if min_binary > known {
+        return Err(StoreError::NewerSchema { found: min_binary, known });
     }
     number(tx, "schema").await
 }
@@ -98,4 +111,54 @@ pub(crate) async fn get(tx: &mut Tx, key: &str) -> Result<Option<String>, StoreE
 pub(crate) async fn put(tx: &mut Tx, key: &str, value: &str) -> Result<(), StoreError> {
     let sql = "INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value";
     tx.run(sql, args![key, value]).await.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Durability, sqlite};
+
+    const fn step(sqlite: &'static str) -> Migration {
+        Migration { sqlite, postgres: "", min_binary: 1 }
+    }
+
+    fn schema_of(file: &std::path::Path) -> String {
+        let connection = rusqlite::Connection::open(file).unwrap();
+        connection.query_row("SELECT value FROM meta WHERE key = 'schema'", [], |row| row.get(0)).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_database_goes_forward_step_by_step_and_is_kept_as_it_was() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let (file, copy) = (dir.path().join("a.db"), dir.path().join("a.db.schema-1"));
+        let db = sqlite::open(&file, Durability::Full).await.unwrap();
+        let first = || step(MIGRATIONS[0].sqlite);
+        go_through(&db, &Sealing::Off, &[first()]).await.unwrap();
+        assert!(!copy.exists(), "an empty database is not worth a copy");
+        db.write("INSERT INTO meta (key, value) VALUES ('mine', 'old')", vec![]).await.unwrap();
+        let steps = || {
+            [
+                first(),
+                step("UPDATE meta SET value = 'new' WHERE key = 'mine'"),
+                step("ALTER TABLE meta ADD COLUMN more TEXT"),
+            ]
+        };
+        go_through(&db, &Sealing::Off, &steps()).await.unwrap();
+        let mine = db.read_one("SELECT value, more FROM meta WHERE key = 'mine'", vec![]).await.unwrap();
+        assert_eq!(mine.unwrap().take::<String>().unwrap(), "new");
+        assert_eq!((schema_of(&file).as_str(), schema_of(&copy).as_str()), ("3", "1"));
+        assert_eq!(copy.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        let old = rusqlite::Connection::open(&copy).unwrap();
+        assert_eq!(
+            old.query_row("SELECT value FROM meta WHERE key = 'mine'", [], |row| row.get(0)),
+            Ok("old".to_owned())
+        );
+
+        let broken =
+            go_through(&db, &Sealing::Off, &[&steps()[..], &[step("ALTER TABLE nothing ADD COLUMN x")]].concat()).await;
+        assert!(broken.is_err());
+        assert_eq!(schema_of(&file), "3", "a step that fails changes nothing");
+        db.close().await;
+    }
 }

@@ -81,6 +81,13 @@ pub(crate) struct Readers {
 }
 
 impl Readers {
+    /// A file beside the database, of its name and one more word.
+    pub(crate) fn beside(&self, word: &str) -> PathBuf {
+        let mut name = self.file.clone().into_os_string();
+        name.push(format!(".{word}"));
+        name.into()
+    }
+
     /// Reads on the caller's thread.
     pub(crate) fn with<T>(&self, read: impl FnOnce(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let connection = match self.idle().as_mut() {
