@@ -307,13 +307,13 @@ pub(crate) fn model_call(state: &State, event: &Event, at: Time) -> Option<Model
 }
 
 /// The limits of a run: the agent's, and those of its model where they are known.
-pub(crate) fn run_limits(config: &AgentConfig, facts: Option<&ModelFacts>) -> RunLimits {
+pub(crate) fn run_limits(config: &AgentConfig, facts: Option<&ModelFacts>, turns: Option<u32>) -> RunLimits {
     let asked = config.max_tokens_per_request;
     let longest = facts.and_then(|facts| facts.longest_output).and_then(|most| u32::try_from(most).ok());
     let output_tokens = longest.map_or(asked, |most| most.min(asked));
     let room = facts.and_then(|facts| facts.window).map(|window| window.saturating_sub(u64::from(output_tokens)));
     RunLimits {
-        turns: config.max_turns,
+        turns: turns.unwrap_or(config.max_turns),
         tool_calls: config.max_tool_calls,
         output_tokens,
         context_bytes: room.map_or(limits::CONTEXT_BYTES, |room| (room * BYTES_PER_TOKEN).min(limits::CONTEXT_BYTES)),

@@ -15,7 +15,7 @@ use super::Context;
 use super::interrupt::Interrupt;
 use super::prompt::{self, Answer, Held};
 use super::screen::{Format, Screen};
-use super::words::short;
+use super::words::{after_failure, short};
 use crate::failure::{Exit, Failure};
 use crate::instance::Instance;
 use crate::wire::{self, Secrets, Texts};
@@ -117,7 +117,7 @@ impl<'a> Session<'a> {
             match state.status() {
                 Status::Completed | Status::Cancelled => return Ok(ended(&state)),
                 Status::Failed => {
-                    self.hint(&format!("adjutant runs fork {} tries again from its message", short(&self.run)));
+                    self.hint(&after_failure(&short(&self.run), state.error.as_ref().map(|error| error.code.as_str())));
                     return Ok(ended(&state));
                 }
                 Status::WaitingApproval => {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use adjutant_core::run::step::AT_A_LIMIT;
 use adjutant_core::time::Time;
 use serde_json::Value;
 
@@ -17,6 +18,14 @@ pub(crate) fn short(id: &impl ToString) -> String {
     let text = id.to_string();
     let prefix = text.find('_').map_or(0, |at| at + 1);
     text.chars().take(prefix + ID_CHARS).collect()
+}
+
+/// What to do about a run that failed.
+pub(crate) fn after_failure(run: &str, code: Option<&str>) -> String {
+    match code.filter(|code| AT_A_LIMIT.contains(code)) {
+        Some(_) => format!("adjutant runs resume {run} --extra-turns 20 goes on from there"),
+        None => format!("adjutant runs fork {run} tries again from its message"),
+    }
 }
 
 /// A span in the unit a person would use.

@@ -111,15 +111,29 @@ async fn pause(
     told(&server, access, row.id, Command::Pause { by: Actor::User(access.user) }).await
 }
 
-/// Lets a held run go on.
-#[utoipa::path(post, operation_id = "resume_run", path = "/runs/{run}/resume", tag = "runs", params(("run" = String, Path, description = "Its id")), responses((status = 200, description = "Its status now", body = StatusNow)))]
+/// How a run goes on.
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+struct GoOn {
+    /// For a run that stopped at a limit (`max_turns`, `max_tool_calls`, `stuck`, `timeout`): how many turns the run has that goes on from it, from 1 to 200.
+    extra_turns: Option<u32>,
+}
+
+/// Lets a held run go on. With `extra_turns` a run that stopped at a limit is gone on with by a new one of its chat, whose id is in the answer; the old one stays as it is.
+#[utoipa::path(post, operation_id = "resume_run", path = "/runs/{run}/resume", tag = "runs", params(("run" = String, Path, description = "Its id")), request_body = Option<GoOn>, responses((status = 200, description = "The run that goes on, and its status now", body = StatusNow)))]
 async fn resume(
     State(server): State<Server>,
     signed: Signed,
     Path(name): Path<String>,
+    MaybeBody(body): MaybeBody<GoOn>,
 ) -> Result<Json<StatusNow>, Problem> {
     let (access, row) = steered(&server, &signed, &name).await?;
-    told(&server, access, row.id, Command::Resume { by: Actor::User(access.user) }).await
+    let Some(extra_turns) = body.extra_turns else {
+        return told(&server, access, row.id, Command::Resume { by: Actor::User(access.user) }).await;
+    };
+    let run = server.engine.extend_run(access.workspace, access.user, row.id, extra_turns).await?;
+    let state: RunState = server.engine.run_state(access.workspace, run).await?;
+    Ok(Json(StatusNow { id: run.to_string(), status: state.status().word() }))
 }
 
 /// Another message.

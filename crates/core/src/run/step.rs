@@ -6,7 +6,7 @@ use super::settle;
 pub use super::settle::Settlement;
 use crate::guard::judge::Decision as Judgement;
 use crate::id::{ApprovalId, CallId};
-use crate::limits::STUCK_REPEATS;
+use crate::limits::{RUN_TIME, STUCK_REPEATS};
 use crate::message::FinishReason;
 use crate::run::event::{Errored, Paused, RunLimits};
 use crate::run::state::{Approval, Call, State, Turn};
@@ -14,6 +14,9 @@ use crate::time::Time;
 
 /// The rule and the error code when the model asks for more calls than the run has.
 pub const MAX_TOOL_CALLS: &str = "max_tool_calls";
+
+/// The error codes of runs that stopped at a limit and can be gone on with: their last turn is complete.
+pub const AT_A_LIMIT: [&str; 4] = ["max_turns", MAX_TOOL_CALLS, "stuck", "timeout"];
 
 /// The next thing to do for a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -151,6 +154,11 @@ fn next_turn(state: &State, limits: RunLimits, now: Time) -> Step {
     }
     if let Some(pause) = held(state, now) {
         return Step::Wait(pause.until);
+    }
+    if state.went_on_until(now) > RUN_TIME {
+        let hours = RUN_TIME.as_secs() / 3600;
+        let message = format!("The run reached its limit of {hours} hours. What was done so far stays.");
+        return failed("timeout", message);
     }
     match state.failures.last() {
         None => Step::CallModel { turn: next, attempt: 1 },

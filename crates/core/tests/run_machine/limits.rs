@@ -1,7 +1,7 @@
 //! Where a run stops by itself: turns, tool calls, a loop without progress.
 
 use adjutant_core::guard::judge::Decision as Judgement;
-use adjutant_core::limits::STUCK_REPEATS;
+use adjutant_core::limits::{RUN_TIME, STUCK_REPEATS};
 use adjutant_core::run::event::Decision;
 use adjutant_core::run::step::{Finish, Step};
 
@@ -23,6 +23,19 @@ fn a_run_stops_after_its_last_turn() {
     assert_eq!(code(&story), None);
     story.writes(&[("b", "/a.md")]).runs("b", "2");
     assert_eq!(code(&story), Some("max_turns"));
+}
+
+#[test]
+fn a_run_stops_after_a_day_of_its_own_and_the_time_of_people_does_not_count() {
+    let day = i64::try_from(RUN_TIME.as_millis()).unwrap();
+    let mut story = Story::new();
+    story.writes(&[("a", "/a.md")]).holds("a", 1).at(3 * day);
+    story.decides(1, Decision::Approve).allows("a").starts("a").ends("a", "1");
+    assert_eq!(code(&story), None, "it waited for a person");
+    story.at(4 * day - 1000);
+    assert_eq!(code(&story), None);
+    story.at(4 * day + 60_000);
+    assert_eq!(code(&story), Some("timeout"));
 }
 
 #[test]

@@ -100,6 +100,7 @@ impl Engine {
                 supersedes: None,
                 model: None,
                 max_cost: None,
+                turns: None,
                 autonomy: None,
                 effects: Effects::Dry,
                 output_schema: None,
@@ -111,7 +112,7 @@ impl Engine {
                 strategy: None,
                 budget: None,
                 temperature: None,
-                limits: spending::run_limits(&agent.config, None),
+                limits: spending::run_limits(&agent.config, None, plan.turns),
             };
             let started = plan.started(asked, now, zone.clone());
             let events = self.ended(started, agent, said).await?;

@@ -43,6 +43,8 @@ pub(super) struct Plan<'a> {
     pub(super) supersedes: Option<RunId>,
     pub(super) model: Option<String>,
     pub(super) max_cost: Option<MicroUsd>,
+    /// How many turns it has, where that is not for the agent to say.
+    pub(super) turns: Option<u32>,
     pub(super) autonomy: Option<Autonomy>,
     pub(super) effects: Effects,
     pub(super) output_schema: Option<String>,

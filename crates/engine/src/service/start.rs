@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use adjutant_core::guard::policy::Autonomy;
 use adjutant_core::id::{AgentId, ChatId, NotebookId, RunId, UserId, WorkspaceId};
 use adjutant_core::label::Labels;
+use adjutant_core::limits::TURNS_CEILING;
 use adjutant_core::money::MicroUsd;
 use adjutant_core::run::event::{Attachment, Base, Effects, Event};
 use adjutant_core::run::output;
 use adjutant_core::run::state::State;
 use adjutant_core::run::status::Status;
+use adjutant_core::run::step::AT_A_LIMIT;
 use adjutant_models::router::Needs;
 use adjutant_models::{WithKeys, lineup};
 use adjutant_store::StoreError;
@@ -135,6 +137,7 @@ impl Engine {
                 supersedes: None,
                 model: ask.model.clone(),
                 max_cost: ask.max_cost,
+                turns: None,
                 autonomy: ask.autonomy,
                 effects: ask.effects,
                 output_schema: output_schema.clone(),
@@ -205,6 +208,7 @@ impl Engine {
             supersedes: Some(run),
             model: None,
             max_cost: None,
+            turns: None,
             autonomy: start.autonomy,
             effects: start.effects,
             output_schema: start.output_schema.clone(),
@@ -253,8 +257,63 @@ impl Engine {
             supersedes: None,
             model: Some(fork.model.unwrap_or_else(|| start.model.clone())),
             max_cost: None,
+            turns: None,
             autonomy: start.autonomy,
             effects: fork.effects,
+            output_schema: start.output_schema.clone(),
+            metadata: start.metadata.clone(),
+        };
+        self.begin(plan).await
+    }
+
+    /// Goes on with a run that stopped at a limit: a new one of the same chat, built on it, with so many turns. The old one
+    /// stays as it is.
+    ///
+    /// # Errors
+    /// When there is no such run, it did not stop at a limit, or its chat has gone on since.
+    pub async fn extend_run(
+        &self,
+        workspace: WorkspaceId,
+        user: UserId,
+        run: RunId,
+        extra_turns: u32,
+    ) -> Result<RunId, EngineError> {
+        if !(1..=TURNS_CEILING).contains(&extra_turns) {
+            return Err(EngineError::Invalid(format!("extra_turns is from 1 to {TURNS_CEILING}")));
+        }
+        let row = self.run_row(workspace, run).await?;
+        // Before it was told how the run ended: the model goes on where it was stopped.
+        let (at, state) = self.turn_end(workspace, run, row.head.seq).await?;
+        let start = state.start.as_ref().ok_or_else(|| EngineError::not_found("run", run))?;
+        let stopped = state.error.as_ref().is_some_and(|error| AT_A_LIMIT.contains(&error.code.as_str()));
+        if !stopped || row.state.ended_at.is_none() {
+            return Err(EngineError::Invalid(format!("{run} did not stop at a limit; only such a run is extended")));
+        }
+        let chat =
+            self.store().chat(workspace, row.chat).await?.ok_or_else(|| EngineError::not_found("chat", row.chat))?;
+        if chat.tip != Some(run) {
+            return Err(EngineError::Invalid(format!("the chat of {run} has gone on since; say there what to do")));
+        }
+        let agent = self.active_agent(workspace, row.agent).await?;
+        let plan = Plan {
+            run: self.env().id(),
+            waited: false,
+            trigger: MESSAGE,
+            workspace,
+            user,
+            agent: &agent,
+            chat,
+            message: None,
+            attachments: Vec::new(),
+            filtered: Vec::new(),
+            base: Some(Base { run, seq: at }),
+            labels: state.labels,
+            supersedes: None,
+            model: Some(start.model.clone()),
+            max_cost: start.budget,
+            turns: Some(extra_turns),
+            autonomy: start.autonomy,
+            effects: start.effects,
             output_schema: start.output_schema.clone(),
             metadata: start.metadata.clone(),
         };
@@ -331,7 +390,7 @@ impl Engine {
             strategy: lineup.choice.map(|choice| choice.strategy),
             budget: config.budget.run().into_iter().chain(plan.max_cost).min(),
             temperature: config.temperature,
-            limits: spending::run_limits(config, facts.as_ref()),
+            limits: spending::run_limits(config, facts.as_ref(), plan.turns),
         };
         let started = Event::RunStarted(plan.started(asked, now, zone));
         let events: Vec<Event> =

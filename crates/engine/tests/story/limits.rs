@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use adjutant_core::run::status::Status;
 use adjutant_core::time::Time;
-use adjutant_engine::{Env, Source};
+use adjutant_engine::{EngineError, Env, Source};
 
 use super::Stage;
 
@@ -35,6 +35,36 @@ async fn a_run_ends_at_its_limit_of_turns() {
     let report = agent.run("go").await.unwrap();
     assert_eq!((report.status, report.steps), (Status::Failed, 5));
     assert_eq!(report.error.unwrap().code, "max_turns");
+}
+
+#[tokio::test]
+async fn a_run_that_stopped_at_a_limit_is_gone_on_with_and_stays_as_it_is() {
+    let stage = Stage::new(&[]);
+    let script = r#"
+- when: { turn: 4 }
+  text: "that was all"
+- calls: [{ name: kv_get, arguments: { key: "k${turn}" } }]
+"#;
+    let agent = stage.agent(script).configure(|spec| spec.max_turns = Some(2)).build().await.unwrap();
+    let (engine, workspace) = (agent.engine(), agent.workspace());
+    let stopped = agent.run("go").await.unwrap();
+    assert_eq!(stopped.error.unwrap().code, "max_turns");
+    for turns in [0, 201] {
+        let refused = engine.extend_run(workspace, agent.user(), stopped.id, turns).await;
+        assert!(matches!(refused, Err(EngineError::Invalid(_))), "{refused:?}");
+    }
+    let short = engine.extend_run(workspace, agent.user(), stopped.id, 1).await.unwrap();
+    let short = agent.resume(short).await.unwrap();
+    assert_eq!((short.status, short.steps, short.base_run_id), (Status::Failed, 1, Some(stopped.id)));
+    let gone_on = engine.extend_run(workspace, agent.user(), stopped.id, 5).await;
+    assert!(matches!(&gone_on, Err(EngineError::Invalid(why)) if why.contains("has gone on since")), "{gone_on:?}");
+    let done = engine.extend_run(workspace, agent.user(), short.id, 5).await.unwrap();
+    let done = agent.resume(done).await.unwrap();
+    assert_eq!((done.status, done.result.as_str(), done.chat_id), (Status::Completed, "that was all", stopped.chat_id));
+    assert!(engine.replay(workspace, done.id).await.unwrap().divergences.is_empty());
+    let ended = engine.extend_run(workspace, agent.user(), done.id, 5).await;
+    assert!(matches!(&ended, Err(EngineError::Invalid(why)) if why.contains("did not stop at a limit")), "{ended:?}");
+    assert_eq!(engine.run_row(workspace, stopped.id).await.unwrap().state.status, "FAILED");
 }
 
 #[tokio::test]

@@ -15,7 +15,7 @@ use crate::cli::interrupt::Interrupt;
 use crate::cli::prompt::{self, Answer, Held};
 use crate::cli::screen::{Format, Screen};
 use crate::cli::session::{Approve, Follow, TICK, failed, sleep_until};
-use crate::cli::words::short;
+use crate::cli::words::{after_failure, short};
 use crate::failure::{Exit, Failure};
 use crate::wire::WireEvent;
 
@@ -68,7 +68,7 @@ impl<'a> Visit<'a> {
                     return Ok(if self.stopped { Exit::Rejected } else { Exit::RunFailed });
                 }
                 Some(Status::Failed) => {
-                    self.hint(&format!("adjutant runs fork {} tries again from its message", short(&self.run)));
+                    self.hint(&after_failure(&short(&self.run), report["error"]["code"].as_str()));
                     return Ok(failed(report["error"]["code"].as_str()));
                 }
                 Some(Status::WaitingApproval | Status::InDoubt) => {

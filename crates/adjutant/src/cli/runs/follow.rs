@@ -30,6 +30,9 @@ pub(super) struct Watch {
 pub(super) struct Resume {
     /// The run, or as much of its id as no other has
     run: String,
+    /// For one that stopped at a limit: go on from it in a new run, with so many turns
+    #[arg(long, value_name = "N")]
+    extra_turns: Option<u32>,
     /// What to do when the agent asks
     #[arg(long, value_enum, default_value = "ask")]
     approve: Approve,
@@ -79,6 +82,10 @@ pub(super) async fn resume(context: &Context, place: &Place, args: Resume) -> Re
         Place::Here(instance) => {
             let run = find::run(instance, &args.run).await?;
             let (engine, workspace) = (&instance.engine, instance.home.workspace);
+            if let Some(turns) = args.extra_turns {
+                let new = engine.extend_run(workspace, instance.home.user, run, turns).await?;
+                return Session::new(context, instance, new, follow(0)).go().await;
+            }
             let after = engine.run_row(workspace, run).await?.head.seq;
             let command = Command::Resume { by: Actor::User(instance.home.user) };
             match engine.command(workspace, run, &command).await {
@@ -90,6 +97,11 @@ pub(super) async fn resume(context: &Context, place: &Place, args: Resume) -> Re
         }
         Place::There(remote) => {
             let run = remote.run_id(&args.run).await?;
+            if let Some(turns) = args.extra_turns {
+                let new = remote.post(&["runs", &run, "resume"], &json!({"extra_turns": turns})).await?;
+                let new = new["id"].as_str().unwrap_or_default().to_owned();
+                return Visit::new(context, remote, new, follow(0)).go().await;
+            }
             let after = remote.last_event(&run).await?;
             match remote.post(&["runs", &run, "resume"], &json!({})).await {
                 Ok(_) => {}

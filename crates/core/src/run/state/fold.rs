@@ -1,6 +1,8 @@
 //! Adding one event to the state of a run. An event that cannot follow what is in the log is refused and changes nothing;
 //! that is how a damaged or forged log is noticed. Nothing is decided here.
 
+use std::time::Duration;
+
 use super::approval::Approval;
 use super::call::{Answered, Call, Doubt, Judged, Seen};
 use super::{State, Turn};
@@ -33,7 +35,9 @@ impl State {
     /// # Errors
     /// When the event cannot follow the ones before it. The state is then as it was.
     pub fn apply(&mut self, event: &Event, seq: u64, at: Time) -> Result<(), Impossible> {
+        let went_on = if self.start.is_some() { self.went_on_until(at) } else { Duration::ZERO };
         self.fold(event, seq, at).map_err(|why| Impossible { seq, kind: event.kind(), why })?;
+        self.went_on = went_on;
         // A hold that names its end is over with the first thing that is recorded after it.
         if self.pause.as_ref().is_some_and(|pause| pause.is_over(at)) {
             self.pause = None;

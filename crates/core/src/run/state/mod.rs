@@ -8,6 +8,7 @@ mod permit;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use approval::Approval;
 pub use budget::{BudgetItem, Settled};
@@ -37,6 +38,8 @@ pub struct State {
     pub started_at: Time,
     /// When its last event was recorded.
     pub updated_at: Time,
+    /// How long it went on until then, not counting the time it waited for a person.
+    pub went_on: Duration,
     /// The sequence number of its last event.
     pub seq: u64,
     /// Its model turns, in order.
@@ -114,6 +117,18 @@ impl Turn {
 }
 
 impl State {
+    /// Whether only a person can let it go on.
+    #[must_use]
+    pub fn waits_for_person(&self) -> bool {
+        self.pause.is_some() || self.approvals.values().any(Approval::is_pending)
+    }
+
+    /// How long it has gone on by now, not counting the time it waited for a person.
+    #[must_use]
+    pub fn went_on_until(&self, now: Time) -> Duration {
+        if self.waits_for_person() { self.went_on } else { self.went_on + now.since(self.updated_at) }
+    }
+
     /// Every call of the run, newest turn first.
     pub fn calls(&self) -> impl Iterator<Item = &Call> {
         self.turns.iter().rev().flat_map(|turn| turn.calls.iter())
