@@ -1,4 +1,4 @@
-// Lighthouse on the screens somebody sees when they are signed in: accessibility and best practices.
+// Lighthouse on the screens somebody sees before and after they sign in: accessibility and best practices.
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -6,7 +6,7 @@ import { freePort } from '../e2e/server'
 import { begin, setUp, tidy, type Story } from '../e2e/story'
 
 const LEAST = 95
-const SCREENS = ['/chat', '/inbox', '/runs', 'RUN', '/agents', '/agents/guide?tab=scope', '/files/welcome?path=/todo.md', '/rules', '/audit', '/usage', '/settings/tokens', '/settings/models', '/agents/guide?tab=credentials', '/agents/guide?tab=limits', '/settings/people', '/settings/about']
+const SCREENS = ['/login', '/setup', '/chat', '/inbox', '/runs', 'RUN', '/agents', '/agents/guide?tab=scope', '/files/welcome?path=/todo.md', '/rules', '/audit', '/usage', '/settings/tokens', '/settings/models', '/agents/guide?tab=credentials', '/agents/guide?tab=limits', '/settings/people', '/settings/about']
 
 let story: Story
 let port = 0
