@@ -37,6 +37,32 @@ it('lets somebody in by a link that is good once, and shows them what their role
   expect(await lee.getByRole('link', { name: 'People' }).count()).toBe(0)
 })
 
+it('shows whoever only reads what is shared, without a button that would be refused', async () => {
+  const { page, server } = story
+  await page.goto(server.url)
+  await tidy(page)
+  await page.getByRole('button', { name: 'What can be done with this chat' }).click()
+  await page.getByRole('menuitem', { name: 'Share it with the workspace' }).click()
+  await page.getByText('shared', { exact: true }).waitFor()
+
+  await lee.goto(page.url())
+  const question = lee.getByRole('region', { name: /Needs you: write_file/ })
+  await question.getByText('or an admin decides').waitFor()
+  await question.getByRole('region', { name: /Difference of/ }).waitFor()
+  const refused = /^(Approve|Reject|Edit|Stop|Pause|Undo|Save|Delete|Edit this message|Fork from this message|Start the fork|What can be done with this chat)/
+  expect(await lee.getByRole('button', { name: refused }).count()).toBe(0)
+  const run = await page.evaluate(async () => (await (await fetch(`/api/v1${location.pathname.replace('/chat/', '/chats/')}`)).json()).last_run_id)
+  await lee.goto(`${server.url}/runs/${run}`)
+  await lee.getByText('or an admin decides').waitFor()
+  expect(await lee.getByRole('button', { name: refused }).count()).toBe(0)
+  await lee.goto(`${server.url}/agents/guide?tab=scope`)
+  await lee.getByText('You may look, but not change it.').waitFor()
+  expect(await lee.getByRole('button', { name: refused }).count()).toBe(0)
+  await page.getByRole('button', { name: 'Reject' }).click()
+  await page.getByText('See the run').waitFor()
+  await page.goto(`${server.url}/settings/people`)
+})
+
 it('gives more to whoever gets another role, without showing them what is not theirs', async () => {
   const { page, server } = story
   await page.reload()

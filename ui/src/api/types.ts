@@ -50,6 +50,9 @@ export interface Run {
   cost_usd: number
   superseded_by: string | null
   head_seq: number
+  /** Who gave the order, and where it is; lists leave both out. */
+  initiated_by?: { kind: string; id: string }
+  workspace_id?: string
 }
 
 export interface Chat {
@@ -173,6 +176,8 @@ export interface Agent {
   scope: AgentScope
   budget?: { run_usd: number | null; day_usd: number | null; month_usd: number | null; soft_usd?: number | null; cheaper_model?: string | null; alert_at_usd?: number[] }
   owner: 'user' | 'workspace'
+  /** Whose it is; nobody's where it is the workspace's. */
+  owner_id: string | null
   reach: string
   version: number
   updated_at: string

@@ -85,9 +85,13 @@ export const useSession = defineStore('session', () => {
     localStorage.setItem(WORKSPACE, workspace)
     location.assign(at)
   }
+  /** Goes where an opened thing is, if that is elsewhere: what may be done with it is said by the role there. */
+  function follow(workspace: string): void {
+    if (workspace !== here.value?.id && me.value?.workspaces.some((place) => place.id === workspace)) enter(workspace, location.href)
+  }
   const isAdmin = computed(() => here.value?.role === 'admin')
   const canWrite = computed(() => here.value !== undefined && here.value.role !== 'read')
   const isOwner = computed(() => me.value?.is_owner ?? false)
 
-  return { me, isSetUp, ended, here, isAdmin, isOwner, canWrite, enter, ready, reload, setUp, signIn, accept, signOut, forget }
+  return { me, isSetUp, ended, here, isAdmin, isOwner, canWrite, enter, follow, ready, reload, setUp, signIn, accept, signOut, forget }
 })
