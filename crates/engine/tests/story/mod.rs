@@ -4,6 +4,7 @@ mod approvals;
 mod audit;
 mod backtest;
 mod branches;
+mod earlier;
 mod filter;
 mod halt;
 mod home;
