@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode};
 const PARTS: [(&str, &str, Of); 5] = [
     ("adjutant-store", "append_rate", Of::Itself),
     ("adjutant-engine", "guard", Of::Itself),
-    ("adjutant-engine", "bench", Of::Itself),
+    ("adjutant-engine", "bench", Of::Server),
     ("adjutant", "http", Of::Server),
     ("adjutant", "load", Of::Server),
 ];
@@ -31,7 +31,7 @@ pub(crate) fn run(repository: &Path, arguments: &[String]) -> anyhow::Result<Exi
         let mut cargo = cargo(repository, "run");
         cargo.args(["-p", package, "--example", example, "--"]);
         if of == Of::Server {
-            if !self::cargo(repository, "build").args(["-p", package]).status()?.success() {
+            if !self::cargo(repository, "build").args(["-p", "adjutant"]).status()?.success() {
                 return Ok(ExitCode::FAILURE);
             }
             let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());

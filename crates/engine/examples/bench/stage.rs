@@ -1,7 +1,9 @@
 //! An engine with a worker, a scripted model and a notebook, and the runs that are played on it.
 
 use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
@@ -56,7 +58,6 @@ impl Ask {
 
 pub(crate) struct Stage {
     data: TempDir,
-    postgres: Option<String>,
     engine: Engine,
     worker: Option<Worker>,
     home: Home,
@@ -82,8 +83,11 @@ impl Source for Hurried {
     }
 }
 
+/// What the content is sealed with.
+const KEY: [u8; 32] = [7; 32];
+
 async fn engine(data: &Path, postgres: Option<&str>) -> Outcome<Engine> {
-    let sealing = Sealing::On(MasterKey::new([7; 32]));
+    let sealing = Sealing::On(MasterKey::new(KEY));
     let store = match postgres {
         None => Store::open_sqlite(&data.join("adjutant.db"), Durability::Full, sealing).await?,
         Some(url) => Store::open_postgres(url, sealing).await?,
@@ -128,19 +132,19 @@ impl Stage {
     }
 
     pub(crate) async fn postgres(url: &str) -> Outcome<Self> {
-        Self::open(Some(url.to_owned())).await
+        Self::open(Some(url)).await
     }
 
-    async fn open(postgres: Option<String>) -> Outcome<Self> {
+    async fn open(postgres: Option<&str>) -> Outcome<Self> {
         let data = TempDir::new()?;
-        let engine = engine(data.path(), postgres.as_deref()).await?;
+        let engine = engine(data.path(), postgres).await?;
         let home = engine.home().await?;
         let agent = match engine.find_agent(home.workspace, "bench").await {
             Ok(agent) => agent.id,
             Err(_) => engine.save_agent(home.workspace, Actor::User(home.user), agent(), 0).await?.id,
         };
         let worker = Some(engine.start_worker().await?);
-        Ok(Self { data, postgres, engine, worker, home, agent })
+        Ok(Self { data, engine, worker, home, agent })
     }
 
     /// Starts runs, so many at a time, and waits until each has ended or waits for a person. Answers with the last one.
@@ -215,17 +219,32 @@ impl Stage {
         Ok(self.engine.store().health().await?.bytes)
     }
 
-    /// Closes everything and measures how long it takes until runs would be taken up again.
-    pub(crate) async fn reopen(&mut self) -> Outcome<Duration> {
+    /// Closes everything.
+    pub(crate) async fn close(&mut self) {
         if let Some(worker) = self.worker.take() {
             worker.stop().await;
         }
         self.engine.store().clone().close().await;
+    }
+
+    /// Starts a server on what was closed, and measures how long it takes until it says that it is ready.
+    pub(crate) fn serve(&self, binary: &Path) -> Outcome<Duration> {
         let from = Instant::now();
-        self.engine = engine(self.data.path(), self.postgres.as_deref()).await?;
-        self.engine.home().await?;
-        self.engine.store().join(self.engine.node()).await?;
-        self.engine.store().claim(self.engine.node(), self.engine.env().now(), 16).await?;
-        Ok(from.elapsed())
+        let mut server = Command::new(binary)
+            .args(["serve", "--listen", "127.0.0.1:0", "--no-open", "--log", "error", "--data"])
+            .arg(self.data.path())
+            .env_clear()
+            .env("HOME", self.data.path())
+            .env("ADJUTANT_SECRET_KEY", "07".repeat(KEY.len()))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let mut line = String::new();
+        BufReader::new(server.stdout.take().ok_or("the server says nothing")?).read_line(&mut line)?;
+        let ready = from.elapsed();
+        server.kill()?;
+        server.wait()?;
+        if line.starts_with("adjutant ready on ") { Ok(ready) } else { Err("the server did not start".into()) }
     }
 }
