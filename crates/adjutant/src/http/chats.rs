@@ -231,8 +231,7 @@ async fn change(
     let (access, row) = own_chat(&server, &signed, &name).await?;
     let title = body.title.as_deref().map(checked).transpose()?.unwrap_or(row.title.clone());
     let shared = body.is_shared.unwrap_or(row.shared);
-    server.engine.store().change_chat(access.workspace, row.id, &title, shared).await?;
-    let (row, before) = (ChatRow { title, shared, ..row.clone() }, row);
+    let (row, before) = (server.engine.change_chat(access.user, &row, &title, shared).await?, row);
     let body = shown(&row);
     // Whoever could see it until now hears of it, too.
     server.news.chat(&ChatRow { shared: shared || before.shared, ..row }, &json!(body));

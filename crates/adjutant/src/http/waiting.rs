@@ -103,7 +103,7 @@ pub(super) fn shown(row: &WaitingRow) -> WaitingMessage {
 pub(super) async fn take_back(server: &Server, signed: &Signed, name: &str) -> Result<StatusNow, Problem> {
     let (access, row) = find(server, signed, name).await?;
     let access = signed.must(access, Role::Write, Right::Run)?;
-    if !server.engine.store().remove_waiting(access.workspace, row.id).await? {
+    if !server.engine.take_back(access.workspace, row.id).await? {
         return Err(Problem::not_found("run", name));
     }
     Ok(StatusNow { id: row.id.to_string(), status: Status::Cancelled.word() })

@@ -57,6 +57,8 @@ deeds! {
     EraseEnded "erase_ended";
     /// Runs were written to a file, to be kept elsewhere.
     RunsArchived "runs_archived";
+    /// A chat is about to be shown to everybody in the workspace, or to its starter alone again.
+    ChatShared "chat_shared";
     /// A chat was taken away, with what was said in it.
     ChatDeleted "chat_deleted";
     /// The audit was written to a file.

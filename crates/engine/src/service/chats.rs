@@ -1,10 +1,13 @@
 //! Chats: threads of runs with one agent, on one notebook.
 
+use adjutant_core::audit::{Act, Deed};
 use adjutant_core::id::{AgentId, ChatId, NotebookId, RunId, UserId, WorkspaceId};
 use adjutant_core::limits;
+use adjutant_core::run::event::Actor;
 use adjutant_store::StoreError;
 use adjutant_store::row::ChatRow;
 
+use crate::audit::AuditLog;
 use crate::current::CurrentAgent;
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -78,6 +81,28 @@ impl Engine {
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Gives a chat another title and says who may see it. That somebody else may is recorded first.
+    ///
+    /// # Errors
+    /// When there is no such chat any more.
+    pub async fn change_chat(
+        &self,
+        user: UserId,
+        chat: &ChatRow,
+        title: &str,
+        shared: bool,
+    ) -> Result<ChatRow, EngineError> {
+        if shared != chat.shared {
+            let who = if shared { "everybody in the workspace" } else { "its starter and admins alone" };
+            let act = Act::new(Deed::ChatShared, Some(Actor::User(user)), format!("{} is seen by {who}", chat.id));
+            self.audit(AuditLog::Workspace(chat.workspace), act.with("shared", shared)).await?;
+        }
+        if !self.store().change_chat(chat.workspace, chat.id, title, shared).await? {
+            return Err(EngineError::not_found("chat", chat.id));
+        }
+        Ok(ChatRow { title: title.to_owned(), shared, ..chat.clone() })
     }
 
     pub(super) async fn new_chat(

@@ -71,6 +71,14 @@ impl Kept {
 }
 
 impl Engine {
+    /// Takes a message back that waits; says whether it still waited.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn take_back(&self, workspace: WorkspaceId, run: RunId) -> Result<bool, EngineError> {
+        Ok(self.store().remove_waiting(workspace, run).await?)
+    }
+
     /// Says something in a chat, or keeps it until the chat is free.
     ///
     /// # Errors

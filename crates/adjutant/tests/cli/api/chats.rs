@@ -123,6 +123,8 @@ fn what_waits_in_a_chat_that_is_shared_no_more_is_not_started() {
     );
     assert_eq!((kims.head.status, owners.next().unwrap().name.as_str()), (200, "reread"));
     owner.patch(&chat, json!({"is_shared": false})).expect(200);
+    let acts = owner.get("/api/v1/audit?q=kind:chat_shared").expect(200);
+    assert_eq!(acts["data"].as_array().map(Vec::len), Some(2), "who may see a chat is recorded: {acts}");
     // The stream of somebody for whom it is no longer ends.
     while kims.next().is_some() {}
     let decision = format!("/api/v1/approvals/{}/decision", text(&run["pending_approvals"][0]));
