@@ -77,6 +77,6 @@ ui/node_modules/.package-lock.json: ui/package.json ui/package-lock.json ui/.npm
 	@touch $@
 
 # Folders are listed too, so that a deleted file counts as a change.
-ui/dist/index.html: ui/node_modules/.package-lock.json ui/index.html ui/vite.config.ts ui/size-limit.ts ui/tsconfig.json $(shell find ui/src ui/public 2>/dev/null)
+ui/dist/index.html: ui/node_modules/.package-lock.json ui/index.html ui/vite.config.ts ui/compress.ts ui/size-limit.ts ui/tsconfig.json $(shell find ui/src ui/public 2>/dev/null)
 	npm --prefix ui run --silent build
 	@touch $@

@@ -1,6 +1,9 @@
 // From nothing to a changed file: set-up, chat, approval with its difference, sign-out and back, a tab that is reloaded.
+import { once } from 'node:events'
 import { readdir, readFile } from 'node:fs/promises'
+import { request, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { begin, OWNER, setUp, tidy, type Story } from './story'
 
@@ -9,6 +12,13 @@ beforeAll(async () => {
   story = await begin()
 })
 afterAll(() => story?.end())
+
+/** What is sent to whoever takes this way of packing, unpacked by nobody. */
+async function sent(path: string, way: string): Promise<{ way: string | undefined; bytes: Buffer; tag: string | undefined }> {
+  const [answer] = (await once(request(story.server.url + path, { headers: { 'accept-encoding': way } }).end(), 'response')) as [IncomingMessage]
+  const pieces = (await answer.toArray()) as Buffer[]
+  return { way: answer.headers['content-encoding'], bytes: Buffer.concat(pieces), tag: answer.headers.etag }
+}
 
 async function todo(): Promise<string> {
   const notebooks = join(story.server.data, 'notebooks')
@@ -25,6 +35,21 @@ it('makes whoever has the link the owner, and takes the secret out of the addres
   await page.goto(`${story.server.url}/login#invite=secret`)
   await page.getByRole('heading', { name: 'You are invited' }).waitFor()
   expect(page.url()).not.toContain('secret')
+})
+
+it('sends its files packed to whoever takes them so', async () => {
+  const page = (await sent('/', 'identity')).bytes.toString()
+  const script = /\/assets\/index-[^"]+\.js/.exec(page)?.[0] ?? ''
+  const plain = await sent(script, 'identity')
+  const [best, good] = [await sent(script, 'gzip, br'), await sent(script, 'gzip;q=0.5, br;q=0')]
+  expect([plain.way, best.way, good.way]).toEqual([undefined, 'br', 'gzip'])
+  expect(brotliDecompressSync(best.bytes).equals(plain.bytes)).toBe(true)
+  expect(gunzipSync(good.bytes).equals(plain.bytes)).toBe(true)
+  expect(best.bytes.length).toBeLessThan(plain.bytes.length / 2)
+  expect(new Set([plain.tag, best.tag, good.tag]).size).toBe(3)
+  expect((await fetch(`${story.server.url}${script}.br`)).status).toBe(404)
+  const again = await fetch(story.server.url + script, { headers: { 'accept-encoding': 'br', 'if-none-match': best.tag ?? '' } })
+  expect([again.status, again.headers.get('vary')]).toEqual([304, 'accept-encoding'])
 })
 
 it('asks before it writes, shows the difference, goes on after a reload, and writes when allowed', async () => {
