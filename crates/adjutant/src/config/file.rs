@@ -28,7 +28,7 @@ pub(crate) const KEYS: [&str; 15] = [
     "otlp_endpoint",
 ];
 /// Those of them that may be written as numbers.
-const NUMBERS: [&str; 4] = ["user_calls_per_minute", "max_requests", "max_streams", "calls_at_once"];
+const NUMBERS: [&str; 5] = ["user_calls_per_minute", "max_runs", "max_requests", "max_streams", "calls_at_once"];
 const PROVIDERS: &str = "providers";
 const TOOLS: &str = "tools";
 /// What stands under `[tools]`, and the setting it is.
