@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use adjutant_core::money::MicroUsd;
 use adjutant_core::time::Time;
 
-use super::terminal::{Style, clean, cut, one_line};
+use super::terminal::{Style, clean, cut, one_line, visible};
 use super::words::{count, found, short, span, target};
 use crate::wire::WireEvent;
 
@@ -43,7 +43,8 @@ impl Steps {
             }
             "tool_result" => self.ended(event, style),
             "approval_required" => {
-                let (summary, reason) = (one_line(event.text("summary")), one_line(event.text("reason")));
+                let (summary, reason) =
+                    (visible(&one_line(event.text("summary"))), visible(&one_line(event.text("reason"))));
                 Some(style.warn(&format!("⏸ {summary}   {}   {reason}", event.text("risk"))))
             }
             "approved" | "rejected" => Some(decided(event, style)),

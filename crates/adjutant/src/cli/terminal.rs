@@ -3,6 +3,8 @@
 
 use std::io::IsTerminal;
 
+use adjutant_core::guard::path::is_invisible;
+
 use crate::config::Environment;
 
 /// Lines of an unknown terminal.
@@ -80,11 +82,11 @@ impl Style {
         self.paint("33", text)
     }
 
-    /// A unified diff, cleaned, with its added and removed lines coloured.
+    /// A unified diff with all of it visible, its added and removed lines coloured.
     pub(crate) fn diff(self, diff: &str) -> Vec<String> {
         diff.lines()
             .map(|line| {
-                let shown = clean(line);
+                let shown = visible(line);
                 match line.chars().next() {
                     Some('+') if !line.starts_with("+++ ") => self.good(&shown),
                     Some('-') if !line.starts_with("--- ") => self.bad(&shown),
@@ -115,6 +117,19 @@ pub(crate) fn clean(text: &str) -> String {
 /// The same on one line.
 pub(crate) fn one_line(text: &str) -> String {
     clean(text.trim()).split(['\n', '\t']).map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// Text that a person decides about: whatever cannot be seen is written out, so that nothing hides in it (rule A3).
+pub(crate) fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '\n' | '\t' => shown.push(letter),
+            _ if is_invisible(letter) => shown.extend(letter.escape_unicode()),
+            _ => shown.push(letter),
+        }
+    }
+    shown
 }
 
 /// A line cut to a number of characters.
@@ -155,6 +170,14 @@ mod tests {
         assert_eq!(clean("safe \u{202e}drowssap"), "safe \\u{202e}drowssap");
         assert_eq!(clean("Grüße\n\tzwei"), "Grüße\n\tzwei");
         assert_eq!(one_line("  a\n\n b\tc "), "a b c");
+    }
+
+    #[test]
+    fn nothing_hides_in_what_a_person_decides_about() {
+        let hidden = "pay\u{200b}pal \u{e0041}\u{ad}\u{feff}\u{2028}\u{202e}x\r";
+        assert_eq!(visible(hidden), "pay\\u{200b}pal \\u{e0041}\\u{ad}\\u{feff}\\u{2028}\\u{202e}x\\u{d}");
+        assert_eq!(Style::Plain.diff("+a\u{200b}b\n"), ["+a\\u{200b}b"]);
+        assert_eq!(visible("Grüße 👍🏽\n\tzwei"), "Grüße 👍🏽\n\tzwei");
     }
 
     #[test]

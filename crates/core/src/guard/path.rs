@@ -296,7 +296,8 @@ pub(super) fn is_forbidden(c: char) -> bool {
 }
 
 /// Whether the character is a control, a format character, a surrogate or a separator of lines (Cc, Cf, Cs, Zl, Zp).
-pub(super) fn is_invisible(c: char) -> bool {
+#[must_use]
+pub fn is_invisible(c: char) -> bool {
     matches!(
         c.general_category(),
         GeneralCategory::Control
