@@ -20,6 +20,7 @@ use crate::engine::{Driving, Engine};
 use crate::error::EngineError;
 use crate::lease::Life;
 use crate::log::{Caught, Flushed, RunLog};
+use crate::recovery::LOST;
 use crate::toolbox::Toolbox;
 use crate::trace::RunTrace;
 use crate::work::Work;
@@ -355,7 +356,7 @@ impl Driver {
     async fn await_calls(&mut self, calls: &[CallId]) -> Result<Flushed, EngineError> {
         let lost: Vec<_> = calls.iter().filter(|id| !self.running.contains_key(*id)).cloned().collect();
         if !lost.is_empty() {
-            return self.recover(&lost).await;
+            return self.recover(&lost, LOST).await;
         }
         // What ended while others go on is made durable before anybody waits.
         if !self.log.is_flushed() {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use adjutant_core::id::{ApprovalId, CallId};
 use adjutant_core::run::chain::Head;
-use adjutant_core::run::event::{Actor, ApprovalKind, Decision, Event};
+use adjutant_core::run::event::{Actor, ApprovalKind, Decision, Event, Risk};
 use adjutant_core::run::state::{Approval, Call, State};
 use adjutant_store::row::{ApprovalRow, CallEnd, CallRow, RunRow, RunState};
 use serde::{Deserialize, Serialize};
@@ -185,7 +185,7 @@ fn approval_row(state: &State, id: ApprovalId) -> Option<ApprovalRow> {
         created_at: approval.asked_at,
         expires_at: approval.expires_at(),
         decided_at: decided_at.or(resolved_at),
-        card: serde_json::to_string(&card(approval, call)).unwrap_or_default(),
+        card: serde_json::to_string(&card(approval)).unwrap_or_default(),
     })
 }
 
@@ -202,29 +202,19 @@ fn approval_status(approval: &Approval) -> &'static str {
     }
 }
 
-/// What is known of a call in doubt, for a person. It is the same however often the call is tried again.
-pub(crate) fn doubtful(tool: &str) -> String {
-    format!("`{tool}` was started and its end was never recorded: it may or may not have happened.")
-}
-
-fn card(approval: &Approval, call: Option<&Call>) -> Card {
+fn card(approval: &Approval) -> Card {
     let decided = approval.decided.as_ref().map(|(decided, _)| (word(&decided.decision), actor(&decided.by)));
     let resolved = approval.resolved.as_ref().map(|(resolved, _)| (word(&resolved.outcome), actor(&resolved.by)));
     let (decision, decided_by) = decided.or(resolved).unzip();
-    Card {
-        summary: match &approval.asked {
-            Some(asked) => asked.summary.clone(),
-            None => call.map(|call| doubtful(&call.tool)).unwrap_or_default(),
-        },
-        risk: approval.asked.as_ref().map_or_else(|| "high".to_owned(), |asked| word(&asked.risk)),
-        reason: approval.asked.as_ref().map_or_else(
-            || "The process ended before its result was recorded.".to_owned(),
-            |asked| asked.reason.clone(),
-        ),
-        rule: approval.asked.as_ref().map_or_else(|| "in_doubt".to_owned(), |asked| asked.rule.clone()),
-        decision,
-        decided_by,
-    }
+    let (summary, risk, reason, rule) = match (&approval.asked, &approval.doubt) {
+        (Some(asked), _) => (asked.summary.clone(), word(&asked.risk), asked.reason.clone(), asked.rule.clone()),
+        (None, Some(doubt)) => {
+            let summary = if doubt.summary.is_empty() { &doubt.tool } else { &doubt.summary };
+            (summary.clone(), word(&Risk::High), doubt.message.clone(), "in_doubt".to_owned())
+        }
+        (None, None) => Default::default(),
+    };
+    Card { summary, risk, reason, rule, decision, decided_by }
 }
 
 /// Who did something, as text.

@@ -14,10 +14,11 @@ use serde_json::Value;
 use crate::driver::Driver;
 use crate::error::EngineError;
 use crate::log::Flushed;
-use crate::projection::doubtful;
 use crate::toolbox::look;
 use crate::work::{WorkEnded, said};
 
+/// What is known of a call whose end is not in the log.
+pub(crate) const LOST: &str = "The process ended before its result was recorded: it may or may not have happened.";
 /// How often a call whose process died is taken up again before it counts as what kills the process.
 const RESTARTS: u32 = 5;
 
@@ -49,7 +50,11 @@ impl Driver {
             ToolOutcome::Failed { retriable: true, .. } if attempts < limits::TOOL_ATTEMPTS => {
                 self.start_again(call, ended).await
             }
-            ToolOutcome::InDoubt { .. } if ended.recovery != Recovery::Pure => self.recover(&[call]).await,
+            ToolOutcome::InDoubt { message } if ended.recovery != Recovery::Pure => {
+                // The tool's own words may quote what was sent; people read them in lists (rule R1).
+                let known = redact(message, Mode::Standard).into_owned();
+                self.recover(&[call], &known).await
+            }
             ToolOutcome::Done(_) | ToolOutcome::Failed { .. } | ToolOutcome::InDoubt { .. } => {
                 self.record_final(call, ended).await?;
                 Ok(Flushed::Written)
@@ -116,8 +121,9 @@ impl Driver {
         })
     }
 
-    /// Takes up calls that were started and whose end is not in the log: by their recovery class, never by a guess.
-    pub(crate) async fn recover(&mut self, calls: &[CallId]) -> Result<Flushed, EngineError> {
+    /// Takes up calls that were started and whose end is not in the log: by their recovery class, never by a guess. What is
+    /// known of them goes to the person who is asked.
+    pub(crate) async fn recover(&mut self, calls: &[CallId], known: &str) -> Result<Flushed, EngineError> {
         let mut again = Vec::new();
         for id in calls {
             let Some(started) = self.state().call(id).and_then(|call| call.started.clone()) else { continue };
@@ -133,25 +139,27 @@ impl Driver {
                         self.record_final(id.clone(), WorkEnded::seen(outcome, Recovery::Reconcile)).await?
                     }
                     Probe::NotHappened if !worn_out => again.push(id.clone()),
-                    Probe::NotHappened | Probe::Unknown => self.doubt(id)?,
+                    Probe::NotHappened | Probe::Unknown => self.doubt(id, known)?,
                 },
-                Recovery::Idempotent | Recovery::AskHuman => self.doubt(id)?,
+                Recovery::Idempotent | Recovery::AskHuman => self.doubt(id, known)?,
             }
         }
-        let allowed = self.still_allowed(again).await?;
+        let allowed = self.still_allowed(again, known).await?;
         if allowed.is_empty() { Ok(Flushed::Written) } else { self.start(&allowed).await }
     }
 
     /// The guard looks again before a call is started once more: the policy may have changed since (design G1). What is no
     /// longer allowed ends here; where it may have happened, a person says what became of it.
-    async fn still_allowed(&mut self, calls: Vec<CallId>) -> Result<Vec<CallId>, EngineError> {
+    async fn still_allowed(&mut self, calls: Vec<CallId>, known: &str) -> Result<Vec<CallId>, EngineError> {
         let mut allowed = Vec::new();
         for id in calls {
             let recovery = self.state().call(&id).and_then(|call| call.recovery());
             let Some(verdict) = self.judge_again(&id).await? else { continue };
             match (verdict.decision, recovery) {
                 (Decision::Allow | Decision::Ask, _) => allowed.push(id),
-                (Decision::Deny, Some(Recovery::Idempotent | Recovery::AskHuman)) => self.doubt(&id)?,
+                (Decision::Deny, Some(Recovery::Idempotent | Recovery::AskHuman)) => {
+                    self.doubt(&id, &format!("{known} It may not be run now: {}", verdict.reason))?
+                }
                 (Decision::Deny, Some(Recovery::Pure | Recovery::Reconcile) | None) => {
                     let outcome = ToolOutcome::failed(verdict.for_model());
                     self.record_final(id, WorkEnded::seen(outcome, Recovery::Pure)).await?;
@@ -183,9 +191,18 @@ impl Driver {
         Ok(look(&**tool, looking).await.unwrap_or(Probe::Unknown))
     }
 
-    fn doubt(&mut self, id: &CallId) -> Result<(), EngineError> {
-        let tool = self.state().call(id).map(|call| call.tool.clone()).unwrap_or_default();
-        let message = doubtful(&tool);
-        self.log.push(CallInDoubt { call: id.clone(), approval: self.engine.env().id(), tool, message })
+    /// Asks a person what became of a call, with what it was to do.
+    fn doubt(&mut self, id: &CallId, known: &str) -> Result<(), EngineError> {
+        let Some(call) = self.state().call(id) else { return Ok(()) };
+        let prepared = call.judged.as_ref().and_then(|judged| judged.prepared.as_ref());
+        let doubt = CallInDoubt {
+            call: id.clone(),
+            approval: self.engine.env().id(),
+            tool: call.tool.clone(),
+            message: known.to_owned(),
+            summary: prepared.map(|prepared| prepared.summary.clone()).unwrap_or_default(),
+            arguments: call.started.as_ref().map(|started| started.arguments.clone()),
+        };
+        self.log.push(doubt)
     }
 }

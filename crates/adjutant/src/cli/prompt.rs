@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::editor;
 use super::output::{tell, tell_piece};
-use super::terminal::{Terminal, clean};
+use super::terminal::{Terminal, one_line, visible};
 use crate::config::Environment;
 use crate::wire::{Secrets, hide, hide_arguments};
 
@@ -32,6 +32,8 @@ pub(crate) enum Answer {
 
 /// What a person is asked.
 pub(crate) struct Held {
+    summary: String,
+    reason: String,
     arguments: String,
     diff: Option<String>,
     is_untrusted: bool,
@@ -42,7 +44,10 @@ impl Held {
     /// Reads the public form of an inbox item.
     pub(crate) fn of(item: &Value) -> Self {
         let labels = item["labels"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let text = |field: &str| item[field].as_str().unwrap_or_default().to_owned();
         Self {
+            summary: text("summary"),
+            reason: text("reason"),
             arguments: item["arguments"].as_str().map_or_else(|| item["arguments"].to_string(), str::to_owned),
             diff: item["diff"].as_str().map(str::to_owned),
             is_untrusted: labels.iter().any(|label| label == "untrusted"),
@@ -143,7 +148,7 @@ fn change(held: &Held, terminal: Terminal, secrets: Secrets) -> Vec<String> {
     };
     match &held.diff {
         Some(diff) => terminal.err.diff(&shown(diff, hide)),
-        None => clean(&pretty(&shown(&held.arguments, hide_arguments))).lines().map(str::to_owned).collect(),
+        None => visible(&pretty(&shown(&held.arguments, hide_arguments))).lines().map(str::to_owned).collect(),
     }
 }
 
@@ -164,14 +169,27 @@ fn show(lines: &[String], most: usize) {
 }
 
 /// Asks what became of a call in doubt. None: they left, or want to look first.
-pub(crate) async fn ask_doubt(message: &str) -> Option<DoubtOutcome> {
-    tell(&format!("  {}", clean(message)));
+pub(crate) async fn ask_doubt(held: &Held, terminal: Terminal) -> Option<DoubtOutcome> {
+    let change = change(held, terminal, Secrets::Hidden);
+    let mut seen = change.len() <= SHOWN_LINES;
+    tell(&format!("  {}", terminal.err.bold(&visible(&one_line(&hide(&held.summary))))));
+    tell(&format!("  {}", visible(&held.reason)));
+    show(&change, if seen { SHOWN_LINES } else { FIRST_LINES });
     loop {
-        tell("  [h] it happened [r] it did not, run it [a] abandon it [q] leave it");
+        tell("  [h] it happened [r] it did not, run it [a] abandon it [d] show all of it [q] leave it");
         tell_piece("> ");
         match line().await?.trim() {
             "h" => return Some(DoubtOutcome::Happened),
+            "r" if !seen => {
+                tell("  There is more of it than was shown. Here is all of it; then answer again.");
+                show(&change, usize::MAX);
+                seen = true;
+            }
             "r" => return Some(DoubtOutcome::Run),
+            "d" => {
+                show(&change, usize::MAX);
+                seen = true;
+            }
             "a" => return Some(DoubtOutcome::Abandon),
             "q" => return None,
             _ => tell("  Type one of the letters."),

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use adjutant_core::id::{ApprovalId, CallId, RunId};
+use adjutant_core::id::{ApprovalId, RunId};
 use adjutant_core::run::command::{Command, Decide, Refusal};
-use adjutant_core::run::event::{Actor, ApprovalAsked, ApprovalKind, Decision, EndStatus, GrantScope, PauseReason};
-use adjutant_core::run::state::State;
+use adjutant_core::run::event::{Actor, ApprovalKind, Decision, EndStatus, GrantScope, PauseReason};
+use adjutant_core::run::state::{Approval, State};
 use adjutant_core::run::status::Status;
 use adjutant_engine::{EngineError, FeedItem, Recorded};
 use tokio::time::Instant;
@@ -207,23 +207,20 @@ impl<'a> Session<'a> {
 
     /// Answers what is asked. None: all of it is answered, the run can go on.
     async fn approvals(&mut self, state: &State) -> Result<Option<Exit>, Failure> {
-        let mut pending: Vec<(ApprovalId, ApprovalAsked)> = Vec::new();
-        for (id, approval) in state.approvals.iter().filter(|(_, approval)| approval.is_pending()) {
-            pending.extend(
-                approval.asked.clone().filter(|_| approval.kind == ApprovalKind::Call).map(|asked| (*id, asked)),
-            );
-        }
+        let open = state.approvals.iter().filter(|(_, approval)| approval.is_pending());
+        let pending: Vec<(ApprovalId, &Approval)> =
+            open.filter(|(_, approval)| approval.kind == ApprovalKind::Call).map(|(id, item)| (*id, item)).collect();
         self.screen.still();
         if self.follow.approve != Approve::Rules && !self.may_ask() {
             let ids: Vec<_> = pending.iter().map(|(id, _)| *id).collect();
             return Ok(Some(self.wants_person(&ids, Verb::Approve)));
         }
-        for (id, asked) in pending {
+        for (id, approval) in pending {
             let decide = if self.follow.approve == Approve::Rules {
                 let message = Some("no rule allows it, and nobody is asked".to_owned());
                 self.decide(id, Decision::Reject, message).by(Actor::Rule(RULES.to_owned()))
             } else {
-                match self.ask(id, &asked).await? {
+                match self.ask(id, approval).await? {
                     Some(decide) => decide,
                     None => return Ok(Some(self.interrupted())),
                 }
@@ -244,13 +241,16 @@ impl<'a> Session<'a> {
         Ok(None)
     }
 
-    async fn ask(&mut self, id: ApprovalId, asked: &ApprovalAsked) -> Result<Option<Decided>, Failure> {
+    /// What a person is asked, whole.
+    async fn held(&self, id: ApprovalId, approval: &Approval) -> Result<Option<Held>, Failure> {
         let workspace = self.instance.home.workspace;
-        let texts = Texts::load(&self.instance.engine, workspace, [&asked.clone().into()]).await?;
+        let texts = Texts::load(&self.instance.engine, workspace, &wire::events_of(approval)).await?;
         let row = self.instance.engine.store().approval(workspace, id).await?;
-        let held =
-            row.map(|row| Held::of(&serde_json::json!(wire::approval(&row, Some(asked), &texts, Secrets::Shown))));
-        let Some(held) = held else { return Ok(None) };
+        Ok(row.map(|row| Held::of(&serde_json::json!(wire::approval(&row, Some(approval), &texts, Secrets::Shown)))))
+    }
+
+    async fn ask(&mut self, id: ApprovalId, approval: &Approval) -> Result<Option<Decided>, Failure> {
+        let Some(held) = self.held(id, approval).await? else { return Ok(None) };
         let answer = tokio::select! {
             answer = prompt::ask(&held, self.context.terminal, &self.context.env) => answer,
             () = self.interrupt.heard() => Answer::Gone,
@@ -263,7 +263,8 @@ impl<'a> Session<'a> {
             Answer::Gone => return Ok(None),
         };
         // A decision is about what was on the screen and nothing else.
-        Ok(Some(Decided(Decide { fingerprint: Some(asked.fingerprint), ..decide.0 })))
+        let fingerprint = approval.asked.as_ref().map(|asked| asked.fingerprint);
+        Ok(Some(Decided(Decide { fingerprint, ..decide.0 })))
     }
 
     fn decide(&self, approval: ApprovalId, decision: Decision, message: Option<String>) -> Decided {
@@ -289,22 +290,18 @@ impl<'a> Session<'a> {
 
     /// Settles calls that nobody knows the end of.
     async fn doubts(&mut self, state: &State) -> Result<Option<Exit>, Failure> {
-        let open = state
-            .calls()
-            .filter(|call| call.ended.is_none())
-            .filter_map(|call| Some((call.id.clone(), call.doubt.clone()?)));
-        let open: Vec<(CallId, _)> = open.filter(|(_, doubt)| doubt.resolved.is_none()).collect();
+        let open = state.approvals.iter().filter(|(_, approval)| approval.is_pending());
+        let open: Vec<_> = open.filter(|(_, approval)| approval.kind == ApprovalKind::InDoubt).collect();
         self.screen.still();
-        for (call, doubt) in open {
-            if !self.may_ask() {
-                return Ok(Some(self.wants_person(&[doubt.approval], Verb::Resolve)));
-            }
+        for (id, approval) in open {
+            let held = if self.may_ask() { self.held(*id, approval).await? } else { None };
+            let Some(held) = held else { return Ok(Some(self.wants_person(&[*id], Verb::Resolve))) };
             let outcome = tokio::select! {
-                outcome = prompt::ask_doubt(&doubt.message) => outcome,
+                outcome = prompt::ask_doubt(&held, self.context.terminal) => outcome,
                 () = self.interrupt.heard() => return Ok(Some(self.interrupted())),
             };
-            let Some(outcome) = outcome else { return Ok(Some(self.wants_person(&[doubt.approval], Verb::Resolve))) };
-            let command = Command::Resolve { call, outcome, result: None, by: self.me() };
+            let Some(outcome) = outcome else { return Ok(Some(self.wants_person(&[*id], Verb::Resolve))) };
+            let command = Command::Resolve { call: approval.call.clone(), outcome, result: None, by: self.me() };
             self.instance.engine.command(self.instance.home.workspace, self.run, &command).await?;
         }
         Ok(None)

@@ -9,7 +9,7 @@ use adjutant_core::guard::policy::parse_seconds;
 use adjutant_core::guard::redact::{Mode, redact, was_hidden};
 use adjutant_core::id::{AgentId, ApprovalId, RunId};
 use adjutant_core::run::command::{Command, Decide};
-use adjutant_core::run::event::{Actor, ApprovalAsked, ApprovalKind, Decision, DoubtOutcome, Event, GrantScope};
+use adjutant_core::run::event::{Actor, ApprovalKind, Decision, DoubtOutcome, GrantScope};
 use adjutant_core::run::state::State as RunState;
 use adjutant_engine::store::row::{ApprovalFilter, ApprovalRow};
 use adjutant_engine::{Right, Role};
@@ -120,12 +120,10 @@ async fn shown(
     secrets: Secrets,
 ) -> Result<Item, Problem> {
     let approval = state.approvals.get(&row.id);
-    let asked: Option<ApprovalAsked> = approval.and_then(|approval| approval.asked.clone());
     let decided = approval.and_then(|approval| approval.decided.as_ref()).map(|(decided, _)| decided.clone());
-    let events: Vec<Event> =
-        asked.clone().map(Event::from).into_iter().chain(decided.clone().map(Event::from)).collect();
+    let events = approval.map(wire::events_of).unwrap_or_default();
     let texts = Texts::load(&server.engine, access.workspace, &events).await?;
-    let mut shown = wire::approval(row, asked.as_ref(), &texts, secrets);
+    let mut shown = wire::approval(row, approval, &texts, secrets);
     if let Some(decided) = decided {
         let edited = decided.arguments.map(|edited| texts.of(&edited));
         (shown.edited_arguments, shown.message) = match secrets {

@@ -70,7 +70,7 @@ fn payload(run: RunId, event: &Event, texts: &Texts) -> Option<Payload> {
         Event::ApprovalDecided(body) => decided(body),
         Event::CallStarted(body) => tool_call(body, texts),
         Event::CallEnded(body) => tool_result(body, texts),
-        Event::CallInDoubt(body) => in_doubt(body),
+        Event::CallInDoubt(body) => in_doubt(body, texts),
         Event::ContentFiltered(body) => filtered(body),
         Event::Paused(body) => paused(body),
         Event::Resumed(body) => resumed(body),
@@ -208,6 +208,9 @@ fn approval_required(body: &ApprovalAsked, texts: &Texts) -> Payload {
 /// What a person may answer to a held call.
 pub(super) const ALLOWED_DECISIONS: [&str; 5] = ["approve", "edit", "respond", "reject", "stop"];
 
+/// What a person may say of a call in doubt.
+pub(super) const ALLOWED_OUTCOMES: [&str; 3] = ["happened", "run", "abandon"];
+
 /// The labels as words.
 pub(crate) fn labels(labels: Labels) -> Vec<&'static str> {
     let all = [(labels.private, "private"), (labels.untrusted, "untrusted")];
@@ -262,15 +265,22 @@ fn tool_result(body: &CallEnded, texts: &Texts) -> Payload {
     ("tool_result", data)
 }
 
-fn in_doubt(body: &CallInDoubt) -> Payload {
-    let data = json!({
+fn in_doubt(body: &CallInDoubt, texts: &Texts) -> Payload {
+    let arguments = body.arguments.as_ref().map(|arguments| texts.of(arguments));
+    let hidden = (arguments.as_deref().map(hide_arguments), hide(&body.summary));
+    let is_hidden = hidden != (arguments, body.summary.clone());
+    let (arguments, summary) = hidden;
+    let mut data = object(json!({
         "approval_id": body.approval,
         "call_id": body.call,
         "tool_name": body.tool,
+        "summary": summary,
         "reason": body.message,
-        "allowed_outcomes": ["happened", "run", "abandon"],
-    });
-    ("in_doubt", object(data))
+        "allowed_outcomes": ALLOWED_OUTCOMES,
+    }));
+    add(&mut data, "tool_input", arguments);
+    add(&mut data, "hidden", is_hidden.then_some(true));
+    ("in_doubt", data)
 }
 
 fn filtered(body: &ContentFiltered) -> Payload {

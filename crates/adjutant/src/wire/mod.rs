@@ -22,5 +22,7 @@ pub(crate) use money::{
     BudgetLine, BudgetList, Estimate, Limits, RepricedSum, SpentOf, UsageList, UsageRow, budget, usage, usage_csv,
 };
 pub(crate) use reach::{can, reach};
-pub(crate) use row::{Item, RunLine, Secrets, TokenSum, agent, approval, arguments, cost, hide, hide_arguments, run};
+pub(crate) use row::{
+    Item, RunLine, Secrets, TokenSum, agent, approval, arguments, cost, events_of, hide, hide_arguments, run,
+};
 pub(crate) use texts::Texts;

@@ -3,14 +3,15 @@
 use adjutant_core::guard::policy::AgentConfig;
 use adjutant_core::guard::redact::{Form, Mode, redact_as, redact_value};
 use adjutant_core::money::{MicroUsd, TokenUsage};
-use adjutant_core::run::event::{ApprovalAsked, GrantScope};
+use adjutant_core::run::event::{Event, GrantScope};
+use adjutant_core::run::state::Approval;
 use adjutant_engine::store::row::{AgentRow, ApprovalRow, RunRow};
 use adjutant_engine::{Card, RunSummary};
 use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use super::event::{ALLOWED_DECISIONS, labels};
+use super::event::{ALLOWED_DECISIONS, ALLOWED_OUTCOMES, labels};
 use super::moment::Moment;
 use super::texts::Texts;
 
@@ -174,8 +175,19 @@ pub(crate) enum Secrets {
     Shown,
 }
 
-/// An inbox item; with what was asked, where the caller has read it from the run's log.
-pub(crate) fn approval(row: &ApprovalRow, asked: Option<&ApprovalAsked>, texts: &Texts, secrets: Secrets) -> Item {
+/// The events that tell an inbox item: what is asked or in doubt, and what was decided.
+pub(crate) fn events_of(approval: &Approval) -> Vec<Event> {
+    let asked = approval.asked.clone().map(Event::from);
+    let doubt = approval.doubt.clone().map(Event::from);
+    let decided = approval.decided.clone().map(|(decided, _)| Event::from(decided));
+    [asked, doubt, decided].into_iter().flatten().collect()
+}
+
+/// An inbox item; with what is asked or in doubt, where the caller has read it from the run's log.
+pub(crate) fn approval(row: &ApprovalRow, approval: Option<&Approval>, texts: &Texts, secrets: Secrets) -> Item {
+    let asked = approval.and_then(|approval| approval.asked.as_ref());
+    let doubt = approval.and_then(|approval| approval.doubt.as_ref());
+    let would_run = asked.map(|asked| &asked.arguments).or_else(|| doubt.and_then(|doubt| doubt.arguments.as_ref()));
     let card: Option<Card> = serde_json::from_str(&row.card).ok();
     let word = |pick: fn(&Card) -> &String| card.as_ref().map(pick).cloned();
     let item = Item {
@@ -199,11 +211,11 @@ pub(crate) fn approval(row: &ApprovalRow, asked: Option<&ApprovalAsked>, texts: 
         edited_arguments: None,
         message: None,
         context_summary: None,
-        arguments: asked.map(|asked| arguments(&texts.of(&asked.arguments))),
+        arguments: would_run.map(|text| arguments(&texts.of(text))),
         diff: asked.and_then(|asked| asked.diff.as_ref()).map(|diff| texts.of(diff)),
         fingerprint: asked.map(|asked| asked.fingerprint.to_string()),
         labels: asked.map(|asked| labels(asked.labels)),
-        allowed_decisions: asked.map(|_| ALLOWED_DECISIONS.to_vec()),
+        allowed_decisions: asked.map(|_| ALLOWED_DECISIONS.to_vec()).or(doubt.map(|_| ALLOWED_OUTCOMES.to_vec())),
         allowed_scopes: asked.map(|asked| asked.allowed_scopes.clone()),
         place: asked.and_then(|asked| asked.place.as_ref()).map(|place| json!(place)),
         hidden: false,

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::bell::Seen;
 use crate::checks::{Told, at_the_end, right_after_a_crash};
-use crate::house::{Done, House};
+use crate::house::{Done, House, RUNG};
 
 /// How a run came to its end after a crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,6 +62,8 @@ async fn go_on(house: &House, told: &Told, crashed: &Seen) -> (Ending, Told) {
     }
     assert_eq!(watched.status.code(), Some(5), "{watched}");
     let item = doubt(house).await.unwrap();
+    let shown = house.document(&["inbox", "show", &item]).await;
+    assert_eq!(shown["arguments"]["text"], RUNG, "whoever says that it is to run sees what would: {shown}");
     // Asking is not doing: the bell is as it was when the process died.
     assert_eq!(Seen::look(house).rings, crashed.rings);
     let (word, ending) = match crashed.rings {

@@ -368,9 +368,10 @@ impl Story {
     }
 
     pub(crate) fn doubts(&mut self, name: &str, number: u8) -> &mut Self {
-        let tool = self.call(name).tool.clone();
-        let message = "It may or may not have happened.".to_owned();
-        self.add(CallInDoubt { call: call_id(name), approval: approval_id(number), tool, message })
+        let (tool, arguments) = (self.call(name).tool.clone(), Some(self.call(name).arguments.clone()));
+        let (message, summary) = ("It may or may not have happened.".to_owned(), "Send it".to_owned());
+        let (call, approval) = (call_id(name), approval_id(number));
+        self.add(CallInDoubt { call, approval, tool, message, summary, arguments })
     }
 
     pub(crate) fn resolves(&mut self, name: &str, number: u8, outcome: DoubtOutcome) -> &mut Self {

@@ -362,8 +362,12 @@ impl Player {
                 if self.state().approvals.contains_key(&approval) {
                     return;
                 }
-                let tool = self.state().call(id).unwrap().tool.clone();
-                self.record(CallInDoubt { call: id.clone(), approval, tool, message: "Who knows.".to_owned() });
+                let (tool, arguments) = {
+                    let call = self.state().call(id).unwrap();
+                    (call.tool.clone(), Some(call.arguments.clone()))
+                };
+                let (message, summary) = ("Who knows.".to_owned(), "Send it".to_owned());
+                self.record(CallInDoubt { call: id.clone(), approval, tool, message, summary, arguments });
             }
             9 if attempt < limits::TOOL_ATTEMPTS => self.begin_again(id),
             roll => {

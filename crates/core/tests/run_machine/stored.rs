@@ -284,8 +284,15 @@ fn full() -> Vec<Event> {
         decided().into(),
         call_started().into(),
         call_ended().into(),
-        CallInDoubt { call: call(), approval: approval(), tool: "send".to_owned(), message: "Who knows.".to_owned() }
-            .into(),
+        CallInDoubt {
+            call: call(),
+            approval: approval(),
+            tool: "send".to_owned(),
+            message: "Who knows.".to_owned(),
+            summary: "Send it".to_owned(),
+            arguments: Some(Content::from("{}")),
+        }
+        .into(),
         InDoubtResolved {
             approval: approval(),
             call: call(),

@@ -11,6 +11,7 @@ use super::state::Size;
 use super::theme::Theme;
 use super::wrap::{Margin, Piece, wrap};
 use crate::cli::prompt::pretty;
+use crate::cli::terminal::visible;
 use crate::wire::WireEvent;
 
 /// Lines of a card beside the change: its rule, its words, its keys and an empty one.
@@ -78,17 +79,19 @@ impl Ask {
         let summary = match kind {
             Kind::Call => format!("{}   {}", event.text("summary"), event.text("risk")),
             Kind::Budget => event.text("summary").to_owned(),
-            Kind::Doubt => format!("{}: nobody knows how it ended", event.text("tool_name")),
+            Kind::Doubt => {
+                format!("{}: nobody knows how it ended   {}", event.text("tool_name"), event.text("summary"))
+            }
         };
         Some(Self {
             id: event.text("approval_id").to_owned(),
             call: event.text("call_id").to_owned(),
             kind,
-            summary,
+            summary: visible(&summary),
             reason: if kind == Kind::Budget { String::new() } else { event.text("reason").to_owned() },
             is_untrusted: labels.iter().any(|label| label == "untrusted"),
             arguments: input.to_owned(),
-            change,
+            change: visible(&change),
             scopes: serde_json::from_value(event.data["allowed_scopes"].clone()).unwrap_or_default(),
             fingerprint: event.data["fingerprint"].clone(),
             top: 0,
@@ -158,7 +161,8 @@ impl Ask {
     fn letter(&mut self, letter: char) -> Answer {
         match (self.kind, letter) {
             (Kind::Doubt, 'h') => self.decide("happened", None),
-            (Kind::Doubt, 'r') => self.decide("run", None),
+            (Kind::Doubt, 'r') if self.is_seen => self.decide("run", None),
+            (Kind::Doubt, 'r') => self.more(),
             (Kind::Doubt, 'a') => self.decide("abandon", None),
             (Kind::Call | Kind::Budget, 'n') => self.decide("reject", None),
             (Kind::Call | Kind::Budget, 'q') => self.decide("stop", None),

@@ -306,9 +306,13 @@ fn more_money_and_a_call_in_doubt_are_asked_about_in_their_own_words() {
     desk.event("resumed", json!({"by": "usr_1"}));
     desk.event(
         "in_doubt",
-        json!({"approval_id": "approval_3", "call_id": "c7", "tool_name": "send_mail", "reason": "It was started."}),
+        json!({"approval_id": "approval_3", "call_id": "c7", "tool_name": "send_mail", "reason": "It was started.",
+               "summary": "Write to ada@example.org", "tool_input": r#"{"to":"ada@example.org"}"#}),
     );
-    assert!(desk.picture().contains("[h] it happened"));
+    let picture = desk.picture();
+    for words in ["[h] it happened", "Write to ada@example.org", "\"to\": \"ada@example.org\"", "It was started."] {
+        assert!(picture.contains(words), "{words}: {picture}");
+    }
     desk.press(KeyCode::Char('a'));
     let body = json!({"decision": "abandon"});
     assert_eq!(desk.take(), [Effect::Decide { approval: "approval_3".to_owned(), body }]);

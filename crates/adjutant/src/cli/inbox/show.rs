@@ -8,7 +8,7 @@ use crate::cli::Context;
 use crate::cli::find;
 use crate::cli::place::Place;
 use crate::cli::prompt::pretty;
-use crate::cli::terminal::{Style, clean, one_line};
+use crate::cli::terminal::{Style, one_line, visible};
 use crate::cli::words::short;
 use crate::failure::{Exit, Failure};
 use crate::instance::Instance;
@@ -56,17 +56,15 @@ pub(super) async fn revealed(place: &Place, name: &str) -> Result<Value, Failure
 
 async fn shown(instance: &Instance, row: &ApprovalRow, secrets: Secrets) -> Result<Value, Failure> {
     let state = instance.engine.run_state(instance.home.workspace, row.run).await?;
-    let asked = state.approvals.get(&row.id).and_then(|approval| approval.asked.clone());
-    let texts = match asked.clone() {
-        Some(asked) => Texts::load(&instance.engine, instance.home.workspace, [&asked.into()]).await?,
-        None => Texts::default(),
-    };
-    Ok(serde_json::json!(wire::approval(row, asked.as_ref(), &texts, secrets)))
+    let approval = state.approvals.get(&row.id);
+    let events = approval.map(wire::events_of).unwrap_or_default();
+    let texts = Texts::load(&instance.engine, instance.home.workspace, &events).await?;
+    Ok(serde_json::json!(wire::approval(row, approval, &texts, secrets)))
 }
 
 fn lines(item: &Value, style: Style) -> Vec<String> {
-    let word = |field: &str| one_line(item[field].as_str().unwrap_or_default());
-    let (waits, is_call) = (word("status") == "pending", !item["arguments"].is_null());
+    let word = |field: &str| visible(&one_line(item[field].as_str().unwrap_or_default()));
+    let waits = word("status") == "pending";
     let mut lines = vec![
         format!("{}  {}  {}", style.bold(&word("id")), word("kind"), word("status")),
         word("summary"),
@@ -80,11 +78,11 @@ fn lines(item: &Value, style: Style) -> Vec<String> {
     if item["decision"].is_string() {
         lines.push(format!("decided: {} by {}", word("decision"), word("decided_by")));
     }
-    if is_call {
+    if !item["arguments"].is_null() {
         lines.push(String::new());
         match item["diff"].as_str() {
             Some(diff) => lines.extend(style.diff(diff)),
-            None => lines.push(clean(&pretty(&item["arguments"].to_string()))),
+            None => lines.push(visible(&pretty(&item["arguments"].to_string()))),
         }
     }
     let offers_more = item["allowed_scopes"].as_array().is_some_and(|scopes| scopes.len() > 1);
@@ -102,12 +100,12 @@ fn lines(item: &Value, style: Style) -> Vec<String> {
     }
     if waits {
         let id = short(&word("id"));
-        let next = match (word("kind").as_str(), is_call) {
-            ("budget", _) => format!(
+        let next = match word("kind").as_str() {
+            "budget" => format!(
                 "adjutant inbox approve {id}    (or: inbox edit {id} --arguments '{{\"raise_usd\": 1}}', inbox reject {id})"
             ),
-            (_, true) => format!("adjutant inbox approve {id}"),
-            (_, false) => format!("adjutant inbox resolve {id} happened|run|abandon"),
+            "in_doubt" => format!("adjutant inbox resolve {id} happened|run|abandon"),
+            _ => format!("adjutant inbox approve {id}"),
         };
         lines.extend([String::new(), next]);
     }

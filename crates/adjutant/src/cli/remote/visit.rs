@@ -193,7 +193,7 @@ impl<'a> Visit<'a> {
                     Some(body) => body,
                     None => return Ok(Some(self.left())),
                 },
-                (false, true, true) => match self.settle(item).await {
+                (false, true, true) => match self.settle(id).await? {
                     Some(body) => body,
                     None => return Ok(Some(self.wants_person(&items))),
                 },
@@ -230,12 +230,13 @@ impl<'a> Visit<'a> {
         Ok(Some(body))
     }
 
-    async fn settle(&self, item: &Value) -> Option<Value> {
+    async fn settle(&self, id: &str) -> Result<Option<Value>, Failure> {
+        let held = Held::of(&self.remote.get(&["approvals", id], &[]).await?);
         let outcome = tokio::select! {
-            outcome = prompt::ask_doubt(item["reason"].as_str().unwrap_or_default()) => outcome,
+            outcome = prompt::ask_doubt(&held, self.context.terminal) => outcome,
             () = self.interrupt.heard() => None,
         };
-        outcome.map(|outcome| json!({ "decision": outcome }))
+        Ok(outcome.map(|outcome| json!({ "decision": outcome })))
     }
 
     async fn decide(&mut self, id: &str, body: &Value) -> Result<(), Failure> {

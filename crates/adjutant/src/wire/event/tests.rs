@@ -237,7 +237,15 @@ fn calling() -> Vec<Event> {
         started.into(),
         ended.into(),
         refused.into(),
-        CallInDoubt { call: call(), approval: approval(), tool, message: "It may have happened.".to_owned() }.into(),
+        CallInDoubt {
+            call: call(),
+            approval: approval(),
+            tool,
+            message: "It may have happened.".to_owned(),
+            summary: "Write /a.md".to_owned(),
+            arguments: Some(Content::from(r#"{"path":"/a.md"}"#)),
+        }
+        .into(),
         InDoubtResolved { approval: approval(), call: call(), outcome: DoubtOutcome::Run, result: None, by: user() }
             .into(),
         ContentFiltered {

@@ -1,8 +1,11 @@
 //! Deciding over HTTP: bound to what was shown, once, and only by those who may.
 
+use std::io::Read;
+
 use serde_json::json;
 
 use super::client::Server;
+use super::flow::scripted;
 use crate::house::{House, text};
 
 #[test]
@@ -120,4 +123,61 @@ fn a_run_does_no_more_than_whoever_started_it_may_do_by_then() {
         assert_eq!((&written["rule"], &written["attempts"]), (&json!("role"), &json!(0)), "{name}: {written}");
         assert!(std::fs::read_to_string(server.house.note("todo.md")).unwrap().contains("mlik"), "{name}");
     }
+}
+
+/// A server that takes what is sent to it and hangs up. Says its address.
+fn rude() -> std::net::SocketAddr {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut taken = [0; 4096];
+            let _ = stream.unwrap().read(&mut taken);
+        }
+    });
+    address
+}
+
+#[test]
+fn a_call_in_doubt_shows_what_was_sent_what_is_known_of_it_and_takes_its_result() {
+    let url = format!("http://{}/orders", rude());
+    let script = format!(
+        "- when: {{ turn: 1 }}\n  calls: [{{ name: http_request, arguments: {{ method: POST, url: '{url}', body: 'two cakes, password=hunter2hunter2' }} }}]\n\
+         - text: \"I was told: ${{last_result}}\"\n"
+    );
+    let server = Server::start(scripted(&script));
+    let owner = server.owner();
+    let address = url.trim_start_matches("http://").trim_end_matches("/orders");
+    let port: u16 = address.rsplit_once(':').unwrap().1.parse().unwrap();
+    let agent = json!({
+        "workspace_id": "home", "name": "Buyer", "toolsets": ["web"], "autonomy": "full",
+        "can_access_integrations": true,
+        "allowed_hosts": {"hosts": ["127.0.0.1"], "schemes": ["http"], "ports": [port], "allow_private": ["127.0.0.0/8"]},
+    });
+    owner.post("/api/v1/agents", agent).expect(201);
+    let run = owner.post("/api/v1/runs?wait=60", json!({"agent_id": "buyer", "input": "order"})).expect(200);
+    assert_eq!(run["status"], "IN_DOUBT", "{run}");
+    let path = format!("/api/v1/approvals/{}", text(&run["pending_approvals"][0]));
+    let shown = owner.get(&path).expect(200);
+    assert_eq!(
+        (&shown["kind"], &shown["allowed_decisions"]),
+        (&json!("in_doubt"), &json!(["happened", "run", "abandon"]))
+    );
+    assert_eq!((&shown["arguments"]["method"], &shown["arguments"]["url"]), (&json!("POST"), &json!(url)), "{shown}");
+    let body = text(&shown["arguments"]["body"]);
+    assert!(body.starts_with("two cakes, ") && !body.contains("hunter2") && shown["hidden"] == true, "{shown}");
+    assert!(text(&shown["summary"]).starts_with(&format!("POST {url}")), "{shown}");
+    let known = text(&shown["reason"]);
+    assert!(known.ends_with("Whether the request was carried out is not known."), "{known}");
+    let whole = owner.get(&format!("{path}?reveal=true")).expect(200);
+    assert!(text(&whole["arguments"]["body"]).contains("hunter2"), "{whole}");
+    let listed = owner.get("/api/v1/approvals?status=pending").expect(200);
+    assert_eq!(listed["data"][0]["summary"], shown["summary"]);
+    let events = owner.get(&format!("/api/v1/runs/{}/events", text(&run["id"]))).expect(200);
+    let told = events["data"].as_array().unwrap().iter().find(|event| event["event"] == "in_doubt").unwrap().clone();
+    assert!(text(&told["data"]["tool_input"]).contains(&url) && told["data"]["summary"] == shown["summary"], "{told}");
+    let happened = json!({"decision": "happened", "message": "order 17"});
+    owner.post(&format!("{path}/decision"), happened).expect(200);
+    let ended = owner.get(&format!("/api/v1/runs/{}?wait=60", text(&run["id"]))).expect(200);
+    assert_eq!(ended["result"], "I was told: order 17", "{ended}");
 }

@@ -114,6 +114,12 @@ pub struct CallInDoubt {
     pub tool: String,
     /// What is known.
     pub message: String,
+    /// One line: what was to happen.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub summary: String,
+    /// The arguments it was started with: whoever says that it is to run sees what would.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Content>,
 }
 
 /// What became of a call in doubt.

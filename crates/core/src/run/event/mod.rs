@@ -247,13 +247,13 @@ impl Event {
             Self::ApprovalDecided(body) => body.arguments.iter_mut().collect(),
             Self::CallStarted(body) => vec![&mut body.arguments],
             Self::CallEnded(body) => vec![&mut body.output],
+            Self::CallInDoubt(body) => body.arguments.iter_mut().collect(),
             Self::InDoubtResolved(body) => body.result.iter_mut().collect(),
             Self::RunEnded(body) => vec![&mut body.result],
             Self::ModelRequested(_)
             | Self::ModelAnswered(_)
             | Self::ModelFailed(_)
             | Self::CallJudged(_)
-            | Self::CallInDoubt(_)
             | Self::LabelsRaised(_)
             | Self::ContentFiltered(_)
             | Self::BudgetAlerted(_)
@@ -279,13 +279,13 @@ impl Event {
             Self::ApprovalDecided(body) => body.arguments.iter().collect(),
             Self::CallStarted(body) => vec![&body.arguments],
             Self::CallEnded(body) => vec![&body.output],
+            Self::CallInDoubt(body) => body.arguments.iter().collect(),
             Self::InDoubtResolved(body) => body.result.iter().collect(),
             Self::RunEnded(body) => vec![&body.result],
             Self::ModelRequested(_)
             | Self::ModelAnswered(_)
             | Self::ModelFailed(_)
             | Self::CallJudged(_)
-            | Self::CallInDoubt(_)
             | Self::LabelsRaised(_)
             | Self::ContentFiltered(_)
             | Self::BudgetAlerted(_)

@@ -13,6 +13,8 @@ pub struct Approval {
     pub call: CallId,
     /// What was asked; none for a call in doubt.
     pub asked: Option<ApprovalAsked>,
+    /// What is known of a call in doubt; none for what asks first.
+    pub doubt: Option<CallInDoubt>,
     /// When it was asked.
     pub asked_at: Time,
     /// What was decided, and when.
@@ -41,6 +43,7 @@ impl Approval {
             kind: asked.kind,
             call: asked.call.clone(),
             asked: Some(asked.clone()),
+            doubt: None,
             asked_at: at,
             decided: None,
             resolved: None,
@@ -54,6 +57,7 @@ impl Approval {
             kind: ApprovalKind::InDoubt,
             call: doubt.call.clone(),
             asked: None,
+            doubt: Some(doubt.clone()),
             asked_at: at,
             decided: None,
             resolved: None,

@@ -67,7 +67,7 @@ pub struct Seen {
     pub target: Target,
     /// The state it would leave behind: the content that was shown.
     pub intended: Option<Target>,
-    /// Tool, definition, arguments and target in one hash; none for a call in doubt, about which nothing was shown.
+    /// Tool, definition, arguments and target in one hash; none for a call in doubt, which runs as it was started.
     pub fingerprint: Option<Hash>,
 }
 
