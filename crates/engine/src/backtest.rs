@@ -10,7 +10,6 @@ use adjutant_core::run::state::State;
 use adjutant_core::time::Time;
 use adjutant_store::row::{RunFilter, RunRow};
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::current::CurrentAgent;
 use crate::engine::Engine;
@@ -156,7 +155,7 @@ impl Engine {
             let Some(text) = loaded.get(&hash) else { return Ok(Again::NotOurs) };
             written.fill(text);
         }
-        let checked = self.checked(&call.tool, &written.text());
+        let checked = self.checked(&call.tool, arguments::parse(&written.text()));
         let verdict = judge(&Question {
             agent: &draft.config,
             scope: &draft.scope,
@@ -181,14 +180,6 @@ impl Engine {
             return Ok(Again::Same);
         }
         Ok(Again::Change(Box::new(change(row.id, &call.tool, judged, verdict, at))))
-    }
-
-    fn checked(&self, tool: &str, text: &str) -> Result<Value, String> {
-        let value = arguments::parse(text).map_err(|bad| bad.to_string())?;
-        if let Some(schema) = self.schema(tool) {
-            schema.validate(&value).map_err(|_| "the arguments do not fit".to_owned())?;
-        }
-        Ok(value)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_core::content::Content;
-use adjutant_core::guard::arguments;
+use adjutant_core::guard::arguments::{self, ArgumentError};
 use adjutant_core::guard::judge::{
     Authority, Caller, Decision, Definition, Life, Place, Question, Verdict, fingerprint, judge, over_limit, risk,
     touches,
@@ -27,6 +27,7 @@ use serde_json::Value;
 
 use crate::current::CurrentAgent;
 use crate::driver::Driver;
+use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::handles;
 use crate::log::Flushed;
@@ -83,17 +84,21 @@ pub(crate) async fn look<T>(tool: &dyn Tool, looking: impl Future<Output = T>) -
     looked.ok()?.ok()
 }
 
-/// The arguments of a call, strictly parsed and checked against the tool's schema; or what is wrong, with help.
-fn checked(driver: &Driver, tool: Option<&Arc<dyn Tool>>, call: &Call) -> Result<Value, String> {
-    let value =
-        arguments::parse(&call.arguments.text()).map_err(|bad| format!("The arguments cannot be used: {bad}."))?;
-    let Some(tool) = tool else { return Ok(value) };
-    let Some(schema) = driver.engine.schema(&call.tool) else { return Err("This tool has no schema.".to_owned()) };
-    schema.validate(&value).map_err(|problems| {
-        let list: Vec<_> = problems.iter().map(ToString::to_string).collect();
-        format!("The arguments do not fit: {}.\n{}", list.join("; "), adjutant_tools::help(tool.spec()))
-    })?;
-    Ok(value)
+impl Engine {
+    /// The arguments of a call, read strictly and checked against the tool's schema; or what is wrong, with help (check 2).
+    pub(crate) fn checked(&self, tool: &str, read: Result<Value, ArgumentError>) -> Result<Value, String> {
+        let Some(tool) = self.tools().get(tool).map(|tool| tool.spec()) else {
+            return read.map_err(|bad| format!("The arguments cannot be used: {bad}."));
+        };
+        let help = || adjutant_tools::help(tool);
+        let value = read.map_err(|bad| format!("The arguments cannot be used: {bad}.\n{}", help()))?;
+        let Some(schema) = self.schema(tool.name()) else { return Err("This tool has no schema.".to_owned()) };
+        schema.validate(&value).map_err(|problems| {
+            let list: Vec<_> = problems.iter().map(ToString::to_string).collect();
+            format!("The arguments do not fit: {}.\n{}", list.join("; "), help())
+        })?;
+        Ok(value)
+    }
 }
 
 /// A reason to refuse a call before the guard is asked: the turn or the run is full, or the call was cut off.
@@ -197,7 +202,7 @@ impl Driver {
             return (refused, None);
         }
         let tool = self.engine.tools().get(&call.tool);
-        let checked = checked(self, tool, call);
+        let checked = self.engine.checked(&call.tool, arguments::parse(&call.arguments.text()));
         let effects = self.state().start.as_ref().map_or(Effects::Dry, |start| start.effects);
         let question = Question {
             agent: &agent.config,

@@ -120,14 +120,17 @@ pub fn validate(schema: &Value, arguments: &Value) -> Result<(), Vec<ArgumentPro
 }
 
 impl Schema {
-    /// Compiles a tool's schema. Properties the schema does not speak of are refused unless it says otherwise itself;
-    /// nothing is fetched; patterns run in linear time.
+    /// Compiles a tool's schema. Properties the schema does not speak of are refused, at every level that names some, unless
+    /// it says otherwise itself; nothing is fetched; patterns run in linear time.
     ///
     /// # Errors
     /// Fails when the text is not a valid JSON Schema, refers to something outside itself, or holds a pattern with
     /// look-around or back-references.
     pub fn compile(schema: &Value) -> Result<Self, BadSchema> {
-        Self::as_written(&closed(schema))
+        fits_schema(schema)?;
+        let mut closed = schema.clone();
+        close(&mut closed, schema, Level::Top);
+        Self::as_written(&closed)
     }
 
     /// Compiles a schema as it is: what it does not speak of is allowed.
@@ -135,9 +138,7 @@ impl Schema {
     /// # Errors
     /// As [`Self::compile`].
     pub fn as_written(schema: &Value) -> Result<Self, BadSchema> {
-        if !fits(schema, SCHEMA_DEPTH) {
-            return Err(BadSchema(format!("it is nested more than {SCHEMA_DEPTH} levels deep")));
-        }
+        fits_schema(schema)?;
         let patterns = PatternOptions::regex().size_limit(PATTERN_BYTES).dfa_size_limit(PATTERN_BYTES);
         jsonschema::options()
             .offline()
@@ -163,18 +164,66 @@ impl Schema {
     }
 }
 
-/// The schema with its top level closed: what it does not name is refused (T3, T4).
-fn closed(schema: &Value) -> Value {
-    let mut schema = schema.clone();
-    if let Value::Object(fields) = &mut schema
-        && !fields.contains_key("additionalProperties")
-        && !fields.contains_key("unevaluatedProperties")
-    {
+fn fits_schema(schema: &Value) -> Result<(), BadSchema> {
+    let too_deep = || BadSchema(format!("it is nested more than {SCHEMA_DEPTH} levels deep"));
+    if fits(schema, SCHEMA_DEPTH) { Ok(()) } else { Err(too_deep()) }
+}
+
+/// Where in a schema a part of it stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Level {
+    /// The arguments themselves: closed whatever they name.
+    Top,
+    /// What an argument holds: closed where it names fields. An object that names none is free to hold any.
+    Below,
+    /// A part that others build on: closing it would close them too soon.
+    Shared,
+}
+
+/// Closes a schema: what it does not name is refused (T3, T4).
+fn close(schema: &mut Value, root: &Value, level: Level) {
+    let names_fields = match level {
+        Level::Top => true,
+        Level::Below => names_fields(schema, root, SCHEMA_DEPTH),
+        Level::Shared => false,
+    };
+    let Value::Object(fields) = schema else { return };
+    if names_fields && !fields.contains_key("additionalProperties") && !fields.contains_key("unevaluatedProperties") {
         let composed = COMPOSING.iter().any(|keyword| fields.contains_key(*keyword));
         let keyword = if composed { "unevaluatedProperties" } else { "additionalProperties" };
         fields.insert(keyword.to_owned(), Value::Bool(false));
     }
-    schema
+    for (keyword, part) in fields {
+        match (keyword.as_str(), part) {
+            ("properties", Value::Object(parts)) => {
+                parts.values_mut().for_each(|part| close(part, root, Level::Below));
+            }
+            ("$defs" | "definitions", Value::Object(parts)) => {
+                parts.values_mut().for_each(|part| close(part, root, Level::Shared));
+            }
+            ("prefixItems", Value::Array(parts)) => {
+                parts.iter_mut().for_each(|part| close(part, root, Level::Below));
+            }
+            ("items", part @ Value::Object(_)) => close(part, root, Level::Below),
+            _ => {}
+        }
+    }
+}
+
+/// Whether a schema names fields of an object, itself or by what it is made of. References in a circle end by the steps.
+fn names_fields(schema: &Value, root: &Value, steps: usize) -> bool {
+    let (Value::Object(fields), Some(steps)) = (schema, steps.checked_sub(1)) else { return false };
+    let named = |part: &Value| names_fields(part, root, steps);
+    fields.contains_key("properties")
+        || ["allOf", "anyOf", "oneOf"]
+            .iter()
+            .filter_map(|keyword| fields.get(*keyword)?.as_array())
+            .any(|parts| parts.iter().any(named))
+        || fields
+            .get("$ref")
+            .and_then(Value::as_str)
+            .and_then(|reference| root.pointer(reference.strip_prefix('#')?))
+            .is_some_and(named)
 }
 
 /// Builds a value while counting levels and looking for keys that stand twice.
@@ -424,6 +473,47 @@ mod tests {
         assert_eq!(validate(&open, &extra), Ok(()));
         let inner = json!({"properties": {"arguments": {"type": "object"}}});
         assert_eq!(validate(&inner, &json!({"arguments": {"x": 1}})), Ok(()));
+    }
+
+    #[test]
+    fn t3_extra_properties_are_refused_at_every_level_that_names_some() {
+        let fields = json!({"type": "object", "properties": {"name": {"type": "string"}}});
+        let defs = json!({"Row": fields, "Free": {"type": "object"}});
+        let schema = json!({"type": "object", "$defs": defs, "properties": {
+            "row": fields,
+            "rows": {"type": "array", "items": fields},
+            "pair": {"type": "array", "prefixItems": [fields]},
+            "known": {"$ref": "#/$defs/Row"},
+            "perhaps": {"anyOf": [{"$ref": "#/$defs/Row"}, {"type": "null"}]},
+            "deep": {"type": "object", "properties": {"row": fields}},
+            "free": {"type": "object"},
+            "named_free": {"$ref": "#/$defs/Free"},
+            "open": {"type": "object", "additionalProperties": true, "properties": {"name": {"type": "string"}}},
+        }});
+        let schema = Schema::compile(&schema).unwrap();
+        let (fits, more) = (json!({"name": "x"}), json!({"name": "x", "confirmed": true}));
+        let places = |row: &Value| {
+            vec![
+                json!({"row": row}),
+                json!({"rows": [fits, row]}),
+                json!({"pair": [row]}),
+                json!({"known": row}),
+                json!({"perhaps": row}),
+                json!({"deep": {"row": row}}),
+            ]
+        };
+        for arguments in places(&fits) {
+            assert_eq!(schema.validate(&arguments), Ok(()), "{arguments}");
+        }
+        for arguments in places(&more) {
+            assert!(schema.validate(&arguments).is_err(), "{arguments}");
+        }
+        for free in ["free", "named_free", "open"] {
+            assert_eq!(schema.validate(&json!({free: more})), Ok(()), "{free}");
+        }
+        assert_eq!(schema.validate(&json!({"perhaps": null})), Ok(()));
+        let round = json!({"$defs": {"A": {"$ref": "#/$defs/A"}}, "properties": {"a": {"$ref": "#/$defs/A"}}});
+        assert!(!names_fields(&round["properties"]["a"], &round, SCHEMA_DEPTH), "a circle names nothing");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use adjutant_core::guard::arguments;
 use adjutant_core::guard::judge::{
     Answer, Authority, Caller, Decision, Definition, Life, Question, Verdict, is_shown, judge,
 };
@@ -80,7 +81,11 @@ impl Engine {
         let open = self.open_for(workspace, agent, notebook).await?;
         let files = open.map(|(_, files)| files);
         match wish {
-            Wish::Call { tool, arguments } => Ok(self.can_call(agent, files, tool, arguments.clone()).await),
+            Wish::Call { tool, arguments } => {
+                let (tool, arguments) = inner(tool, arguments);
+                let checked = self.checked(tool, arguments::accept(arguments.clone()));
+                Ok(self.can_call(agent, files, tool, checked.as_ref().map_err(String::as_str)).await)
+            }
             Wish::Path { action, path } => Ok(self.can_touch(agent, files, *action, path).await),
         }
     }
@@ -150,7 +155,8 @@ impl Engine {
     async fn can_touch(&self, agent: &CurrentAgent, files: Option<Arc<Notebook>>, action: Action, path: &str) -> Can {
         let Some((spec, argument)) = self.tool_for(agent, action) else { return without_tool(agent, action, path) };
         let arguments = json!({argument: path});
-        let can = self.can_call(agent, files.clone(), spec.name(), arguments).await;
+        // The one argument is made up here: the schema may want more of a real call.
+        let can = self.can_call(agent, files.clone(), spec.name(), Ok(&arguments)).await;
         let is_folder = action == Action::Delete && can.verdict.decision != Decision::Deny;
         match (is_folder, files, NotePath::parse(path)) {
             (true, Some(files), Ok(path)) => match below(agent, files, path).await {
@@ -181,23 +187,25 @@ impl Engine {
         Some((spec, argument.to_string()))
     }
 
-    async fn can_call(&self, agent: &CurrentAgent, files: Option<Arc<Notebook>>, tool: &str, arguments: Value) -> Can {
-        let (tool, arguments) = match meta::inner(&arguments).filter(|_| tool == meta::USE_TOOL) {
-            Some((inner, inner_arguments)) => (inner.to_owned(), inner_arguments.clone()),
-            None => (tool.to_owned(), arguments),
-        };
-        let spec = self.tools().get(&tool).map(|tool| tool.spec());
-        let prepared = match (spec, &files) {
-            (Some(spec), Some(files)) => Some(seen(spec, &arguments, files).await),
-            (Some(_) | None, _) => None,
+    async fn can_call(
+        &self,
+        agent: &CurrentAgent,
+        files: Option<Arc<Notebook>>,
+        tool: &str,
+        arguments: Result<&Value, &str>,
+    ) -> Can {
+        let spec = self.tools().get(tool).map(|tool| tool.spec());
+        let prepared = match (spec, &files, arguments) {
+            (Some(spec), Some(files), Ok(arguments)) => Some(seen(spec, arguments, files).await),
+            (Some(_) | None, _, _) => None,
         };
         let now = self.env().now();
         let verdict = judge(&Question {
             agent: &agent.config,
             scope: &agent.scope,
-            tool: &tool,
+            tool,
             spec,
-            arguments: Ok(&arguments),
+            arguments,
             prepared: prepared.as_ref(),
             life: Life::Running,
             definition: Definition::AsPinned,
@@ -214,6 +222,11 @@ impl Engine {
         });
         Can { verdict, tool: spec.map(|spec| spec.name().to_owned()) }
     }
+}
+
+/// The tool that is meant, and its arguments: `use_tool` is judged as what it calls (T1).
+fn inner<'a>(tool: &'a str, arguments: &'a Value) -> (&'a str, &'a Value) {
+    meta::inner(arguments).filter(|_| tool == meta::USE_TOOL).unwrap_or((tool, arguments))
 }
 
 /// The word of an action.
