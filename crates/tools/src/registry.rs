@@ -12,6 +12,8 @@ use crate::{files, kv, meta, net};
 #[derive(Clone, Default)]
 pub struct Registry {
     tools: BTreeMap<String, Arc<dyn Tool>>,
+    /// Those that were left out, with their toolsets: their names stay known words.
+    left_out: BTreeMap<String, Arc<str>>,
 }
 
 impl std::fmt::Debug for Registry {
@@ -38,7 +40,22 @@ impl Registry {
 
     /// Leaves out the tools for which this is not true.
     pub fn retain(&mut self, keep: impl Fn(&ToolSpec) -> bool) {
+        let left_out = self.iter().map(|tool| tool.spec()).filter(|spec| !keep(spec));
+        let left_out: Vec<_> = left_out.map(|spec| (spec.name().to_owned(), Arc::clone(&spec.toolset))).collect();
         self.tools.retain(|_, tool| keep(tool.spec()));
+        self.left_out.extend(left_out);
+    }
+
+    /// Whether this is the name of a tool, be it one that was left out.
+    #[must_use]
+    pub fn knows(&self, name: &str) -> bool {
+        self.tools.contains_key(name) || self.left_out.contains_key(name)
+    }
+
+    /// Whether this is the name of a toolset, be it one that was left out.
+    #[must_use]
+    pub fn knows_toolset(&self, set: &str) -> bool {
+        self.iter().any(|tool| *tool.spec().toolset == *set) || self.left_out.values().any(|other| **other == *set)
     }
 
     /// The tool of this name, byte for byte.

@@ -231,7 +231,7 @@ pub(super) async fn create(
     if owner.is_none() {
         signed.must(access, Role::Admin, Right::Admin)?;
     }
-    let config = said.spec.complete().map_err(EngineError::InvalidAgent)?;
+    let config = server.engine.complete_agent(said.spec)?;
     if server.engine.store().agent_by_slug(access.workspace, &config.slug).await?.is_some() {
         return Err(EngineError::Taken { what: "agent", name: config.slug }.into());
     }
@@ -282,7 +282,7 @@ async fn save(
     if owner.is_none() || owner != row.owner {
         signed.must(access, Role::Admin, Right::Admin)?;
     }
-    let config = said.spec.complete().map_err(EngineError::InvalidAgent)?;
+    let config = server.engine.complete_agent(said.spec)?;
     let next = server.engine.agent_row(access.workspace, row.id, &config, row.version)?;
     let saved = server.engine.put_agent(Actor::User(access.user), AgentRow { owner, ..next }, &config).await?;
     answer(StatusCode::OK, &saved)

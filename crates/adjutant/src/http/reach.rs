@@ -3,7 +3,7 @@
 use adjutant_core::audit::filter::moment;
 use adjutant_core::guard::judge::Decision;
 use adjutant_core::guard::scope::Action;
-use adjutant_engine::{EngineError, Right, Role, Wish};
+use adjutant_engine::{Right, Role, Wish};
 use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
@@ -147,7 +147,7 @@ async fn preview(
     let access = signed.workspace_or_only(draft.workspace.as_deref(), Role::Write, Right::Read)?;
     let named = named.as_ref().and_then(Value::as_str);
     let notebook = notebook(&server, access, named).await?;
-    let config = draft.spec.complete().map_err(EngineError::InvalidAgent)?;
+    let config = server.engine.complete_agent(draft.spec)?;
     let agent = server.engine.draft_agent(access.workspace, config).await?;
     let report = server.engine.reach(access.workspace, &agent, notebook).await?;
     Ok(Json(wire::reach(&report)))
@@ -199,7 +199,7 @@ async fn backtest(
     Body(body): Body<Draft>,
 ) -> Result<Json<BacktestAnswer>, Problem> {
     let (access, row) = changed(&server, &signed, &name).await?;
-    let draft = read(body.agent)?.spec.complete().map_err(EngineError::InvalidAgent)?;
+    let draft = server.engine.complete_agent(read(body.agent)?.spec)?;
     let since = body.since.as_deref().map(|text| moment(text, server.engine.env().now())).transpose();
     let since = since.map_err(|why| Problem::invalid("Nothing was judged.").error("/since", why))?;
     let found = server.engine.backtest(access.workspace, row.id, &draft, since).await?;

@@ -1,7 +1,9 @@
 //! Agents: saving and finding them.
 
+use std::collections::BTreeSet;
+
 use adjutant_core::audit::{Act, Deed};
-use adjutant_core::guard::policy::{AgentConfig, AgentSpec};
+use adjutant_core::guard::policy::{AgentConfig, AgentProblem, AgentSpec};
 use adjutant_core::id::{AgentId, WorkspaceId};
 use adjutant_core::run::event::Actor;
 use adjutant_store::row::{AgentRow, Doing};
@@ -22,11 +24,39 @@ impl Engine {
         spec: AgentSpec,
         expected: u64,
     ) -> Result<AgentRow, EngineError> {
-        let config = spec.complete().map_err(EngineError::InvalidAgent)?;
+        let config = self.complete_agent(spec)?;
         let known = self.store().agent_by_slug(workspace, &config.slug).await?;
         let (id, owner) = known.map_or_else(|| (self.env().id(), None), |row| (row.id, row.owner));
         let row = AgentRow { owner, ..self.agent_row(workspace, id, &config, expected)? };
         self.put_agent(by, row, &config).await
+    }
+
+    /// An agent with its defaults written out, if it can be used here: a tool that does not exist would neither be granted nor
+    /// be kept away by its name (rule G2).
+    ///
+    /// # Errors
+    /// [`EngineError::InvalidAgent`] with everything that is wrong.
+    pub fn complete_agent(&self, spec: AgentSpec) -> Result<AgentConfig, EngineError> {
+        let config = spec.complete().map_err(EngineError::InvalidAgent)?;
+        let tools = self.tools();
+        let limited: BTreeSet<String> = config.tool_limits.keys().cloned().collect();
+        let by_tool = [
+            ("tools", &config.tools),
+            ("denied_tools", &config.denied_tools),
+            ("requires_approval", &config.requires_approval),
+            ("tool_limits", &limited),
+        ];
+        let unknown = |field: &str, what: &str, name: &String| AgentProblem {
+            field: field.to_owned(),
+            detail: format!("there is no {what} `{name}`"),
+        };
+        let mut problems = Vec::new();
+        for (field, names) in by_tool {
+            problems.extend(names.iter().filter(|name| !tools.knows(name)).map(|name| unknown(field, "tool", name)));
+        }
+        let sets = config.toolsets.iter().filter(|name| !tools.knows_toolset(name));
+        problems.extend(sets.map(|name| unknown("toolsets", "toolset", name)));
+        if problems.is_empty() { Ok(config) } else { Err(EngineError::InvalidAgent(problems)) }
     }
 
     /// The next version of an agent, to be saved under an id that is known. It belongs to the workspace.

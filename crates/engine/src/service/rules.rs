@@ -71,7 +71,7 @@ impl Engine {
             must_deny,
         };
         let mut problems = rule.problems();
-        if rule.tool != "*" && self.tools().get(&rule.tool).is_none() {
+        if rule.tool != "*" && !self.tools().knows(&rule.tool) {
             problems.push(format!("tool: there is no tool `{}`", rule.tool));
         }
         if !problems.is_empty() {
@@ -139,7 +139,10 @@ impl Engine {
         rule: &Rule,
         done: Done,
     ) -> Result<(), EngineError> {
-        let act = Act::new(deed, Some(Actor::User(user)), rule.in_words()).with("rule", rule.id.to_string());
+        // A removed rule is gone from its table: what it meant stays in the log.
+        let whole = serde_json::to_value(rule).map_err(|bad| EngineError::Invalid(bad.to_string()))?;
+        let act = Act::new(deed, Some(Actor::User(user)), rule.in_words());
+        let act = act.with("rule", rule.id.to_string()).with("whole", whole);
         let act = Act { agent: rule.agent, ..act };
         self.audit_done(AuditLog::Workspace(workspace), act, done).await.map(drop)
     }

@@ -79,6 +79,34 @@ fn an_agent_is_taken_along_as_a_file_and_brought_back() {
 }
 
 #[test]
+fn an_agent_that_names_tools_that_do_not_exist_is_not_saved() {
+    let house = House::new();
+    house.configure("[tools]\nnetwork = false\n");
+    let server = Server::start(house);
+    let owner = server.owner();
+    let wrong = json!({"name": "Typo", "tools": ["read_fil"], "toolsets": ["file"], "denied_tools": ["delete_fil"],
+        "requires_approval": ["write_fil"], "tool_limits": {"list_fils": 3}});
+    let problem = owner.post("/api/v1/agents", wrong).refuses(422, "validation_failed");
+    let told = problem["errors"].to_string();
+    for (field, name) in [
+        ("tools", "read_fil"),
+        ("toolsets", "file"),
+        ("denied_tools", "delete_fil"),
+        ("requires_approval", "write_fil"),
+        ("tool_limits", "list_fils"),
+    ] {
+        assert!(told.contains(&format!("{field}: there is no tool")) && told.contains(name), "{field}: {told}");
+    }
+    owner.get("/api/v1/agents/typo").refuses(404, "not_found");
+    let right = json!({"name": "Careful", "toolsets": ["files", "web"], "denied_tools": ["http_request"]});
+    owner.post("/api/v1/agents", right).expect(201);
+    let tag = owner.get("/api/v1/agents/careful").headers["etag"].clone();
+    let worse = json!({"denied_tools": ["http_requests"]});
+    owner.with("if-match", &tag).patch("/api/v1/agents/careful", worse).refuses(422, "validation_failed");
+    assert_eq!(owner.get("/api/v1/agents/careful").expect(200)["denied_tools"], json!(["http_request"]));
+}
+
+#[test]
 fn what_an_agent_may_do_is_asked_of_the_guard_beforehand() {
     let server = Server::start(House::new());
     let owner = server.owner();
@@ -88,6 +116,17 @@ fn what_an_agent_may_do_is_asked_of_the_guard_beforehand() {
     let no = can(json!({"action": "delete", "path": "/todo.md"}));
     assert!(no["verdict"] == "deny" && no["rule"].is_string(), "{no}");
     assert_eq!(can(json!({"tool": "read_file", "arguments": {"path": "/.git/config"}}))["verdict"], "deny");
+    for misfit in [json!({"path": "/a.md", "content": "x", "bogus": 1}), json!({"path": "/a.md"})] {
+        let no = can(json!({"tool": "write_file", "arguments": misfit}));
+        assert_eq!((&no["verdict"], &no["rule"]), (&json!("deny"), &json!("arguments")), "{no}");
+        let meant = json!({"tool_name": "write_file", "arguments": misfit});
+        assert_eq!(
+            can(json!({"tool": "use_tool", "arguments": meant}))["rule"],
+            "arguments",
+            "it is judged as the inner tool"
+        );
+    }
+    assert_eq!(can(json!({"tool": "write_file", "arguments": {"path": "/a.md", "content": "x"}}))["verdict"], "ask");
     owner.post("/api/v1/agents/guide/can", json!({"path": "/x"})).refuses(422, "validation_failed");
 
     let draft = json!({"name": "Draft", "scope": {"notebooks": ["*"], "folders": ["/todo.md"]}});
