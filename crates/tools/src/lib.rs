@@ -2,6 +2,7 @@
 //! a permit; they know no database and no model, only the narrow handles of [`World`].
 
 mod arguments;
+mod diff;
 mod files;
 mod kv;
 pub mod limits;

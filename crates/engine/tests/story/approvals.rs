@@ -161,6 +161,48 @@ async fn after_three_times_no_to_much_the_same_nobody_is_asked_again() {
 }
 
 #[tokio::test]
+async fn three_times_no_to_different_values_does_not_silence_the_tool() {
+    let script = r#"
+- when: { turn: 5 }
+  text: done
+- calls: [{ name: kv_set, arguments: { key: "k${turn}", value: v } }]
+"#;
+    let stage = Stage::new(&[]);
+    let agent = stage.agent(script).toolsets(["kv"]).build().await.unwrap();
+    let mut report = agent.run("keep").await.unwrap();
+    for asked in 1..=4 {
+        assert_eq!(report.status, Status::WaitingApproval, "{asked}: {report:#?}");
+        agent.engine().decide(agent.workspace(), no(report.pending_approvals[0])).await.unwrap();
+        report = agent.resume(report.id).await.unwrap();
+    }
+    assert_eq!(report.status, Status::Completed, "{report:#?}");
+}
+
+#[tokio::test]
+async fn a_value_that_changed_after_the_preview_is_asked_about_again() {
+    let script = r#"
+- when: { turn: 2 }
+  text: done
+- calls: [{ name: kv_set, arguments: { key: plan, value: new } }]
+"#;
+    let stage = Stage::new(&[]);
+    let agent = stage.agent(script).toolsets(["kv"]).build().await.unwrap();
+    let (engine, workspace) = (agent.engine(), agent.workspace());
+    let first = agent.run("keep").await.unwrap();
+    let other = agent.run("keep").await.unwrap();
+    agent.decide(other.pending_approvals[0], Decision::Approve).await.unwrap();
+    assert_eq!(agent.resume(other.id).await.unwrap().status, Status::Completed);
+    agent.decide(first.pending_approvals[0], Decision::Approve).await.unwrap();
+    let again = agent.resume(first.id).await.unwrap();
+    assert_eq!(again.status, Status::WaitingApproval, "{again:#?}");
+    let state = engine.run_state(workspace, first.id).await.unwrap();
+    let item = &state.approvals[&again.pending_approvals[0]];
+    assert_eq!(item.asked.as_ref().unwrap().rule, "target_changed");
+    agent.decide(again.pending_approvals[0], Decision::Approve).await.unwrap();
+    assert_eq!(agent.resume(first.id).await.unwrap().status, Status::Completed);
+}
+
+#[tokio::test]
 async fn a_file_that_changed_after_the_preview_is_asked_about_again() {
     let stage = Stage::new(&[("/a.md", "old")]);
     let agent = stage.agent(WRITE).build().await.unwrap();

@@ -10,7 +10,8 @@ use adjutant_core::guard::scope::{Action, Kind};
 use adjutant_core::tool::{Done, Prepared, Probe, Resource, ResourceAction, Target, ToolOutcome};
 use serde_json::Value;
 
-use super::{Exists, allowed, diff, failed, front_matter, notebook, reachable};
+use super::{Exists, allowed, failed, front_matter, notebook, reachable};
+use crate::diff;
 use crate::notebook::{FileError, Notebook, State, folder_hash, text_of};
 use crate::world::World;
 

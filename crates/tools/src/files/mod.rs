@@ -3,7 +3,6 @@
 mod change;
 mod create_file;
 mod delete_file;
-mod diff;
 mod front_matter;
 mod get_file_metadata;
 mod index;

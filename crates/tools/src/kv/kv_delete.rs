@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{changing, check_key, failed};
+use super::{change, changing, check_key, failed};
 use crate::arguments::{definition, parse, permitted};
 use crate::tool::Tool;
 use crate::world::World;
@@ -42,9 +42,9 @@ impl Tool for KvDelete {
         &self.0
     }
 
-    async fn prepare(&self, arguments: &Value, _world: &World) -> Result<Prepared, ToolOutcome> {
-        let summary = format!("kv_delete {}", self.checked(arguments)?.key);
-        Ok(Prepared { summary, ..Prepared::default() })
+    async fn prepare(&self, arguments: &Value, world: &World) -> Result<Prepared, ToolOutcome> {
+        let Arguments { key } = self.checked(arguments)?;
+        change(world, format!("kv_delete {key}"), key, None).await
     }
 
     async fn run(&self, permit: Permit, world: &World) -> ToolOutcome {

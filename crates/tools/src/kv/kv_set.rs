@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{changing, check_key, failed};
+use super::{change, changing, check_key, failed};
 use crate::arguments::{definition, parse, permitted, refuse};
 use crate::limits::KV_VALUE_BYTES;
 use crate::tool::Tool;
@@ -49,10 +49,10 @@ impl Tool for KvSet {
         &self.0
     }
 
-    async fn prepare(&self, arguments: &Value, _world: &World) -> Result<Prepared, ToolOutcome> {
-        let arguments = self.checked(arguments)?;
-        let summary = format!("kv_set {} ({} bytes)", arguments.key, arguments.value.len());
-        Ok(Prepared { summary, ..Prepared::default() })
+    async fn prepare(&self, arguments: &Value, world: &World) -> Result<Prepared, ToolOutcome> {
+        let Arguments { key, value } = self.checked(arguments)?;
+        let summary = format!("kv_set {key} ({} bytes)", value.len());
+        change(world, summary, key, Some(value)).await
     }
 
     async fn run(&self, permit: Permit, world: &World) -> ToolOutcome {

@@ -5,10 +5,14 @@ mod kv_get;
 mod kv_list;
 mod kv_set;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use adjutant_core::content::Hash;
 use adjutant_core::label::Labels;
-use adjutant_core::tool::{Category, Checks, Effect, Level, Recovery, ToolDefinition, ToolOutcome, ToolSpec};
+use adjutant_core::tool::{
+    Category, Checks, Effect, Level, Prepared, Recovery, Target, ToolDefinition, ToolOutcome, ToolSpec,
+};
 
 pub(crate) use kv_delete::KvDelete;
 pub(crate) use kv_get::KvGet;
@@ -16,8 +20,8 @@ pub(crate) use kv_list::KvList;
 pub(crate) use kv_set::KvSet;
 
 use crate::arguments::refuse;
-use crate::limits;
-use crate::world::HandleError;
+use crate::world::{HandleError, World};
+use crate::{diff, limits};
 
 /// The name of the toolset.
 const TOOLSET: &str = "kv";
@@ -51,6 +55,20 @@ fn changing(definition: ToolDefinition, effect: Effect) -> ToolSpec {
         checks: Arc::new(Checks { memory_keys: vec![Arc::from("key")], ..Checks::default() }),
         ..reading(definition)
     }
+}
+
+/// What a change of a value is bound to and shows: the value that is there now, and the one that will be (none: nothing).
+async fn change(world: &World, summary: String, key: String, after: Option<String>) -> Result<Prepared, ToolOutcome> {
+    let before = world.kv.get(&key).await.map_err(|error| failed(&error))?.map(|kept| kept.text);
+    let name = format!("{TOOLSET}:{key}");
+    let compared = tokio::task::spawn_blocking(move || {
+        let (old, new) = (before.as_deref().map(str::as_bytes), after.as_deref().map(str::as_bytes));
+        let target = Target(BTreeMap::from([(name.clone(), old.map(Hash::of))]));
+        let intended = Target(BTreeMap::from([(name.clone(), new.map(Hash::of))]));
+        let diff = diff::compare(&name, old, new).unified.filter(|diff| !diff.is_empty());
+        Prepared { target, intended: Some(intended), summary, diff }
+    });
+    compared.await.map_err(|_| ToolOutcome::failed("The value could not be compared with what is there."))
 }
 
 /// Refuses what is not a key. The guard has checked the schema; a key goes into the store, so it is checked here too.

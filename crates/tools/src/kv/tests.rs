@@ -1,5 +1,8 @@
 //! Keys, as the engine calls them.
 
+use std::collections::BTreeMap;
+
+use adjutant_core::content::Hash;
 use serde_json::json;
 
 use super::is_key;
@@ -36,9 +39,24 @@ async fn setting_and_removing_twice_is_doing_it_once() {
 async fn what_would_be_set_is_said_before() {
     let stage = Stage::with(&[]);
     let prepared = stage.prepare("kv_set", json!({"key": "k", "value": "four"})).await.unwrap();
-    assert_eq!((prepared.summary.as_str(), prepared.target.is_empty()), ("kv_set k (4 bytes)", true));
+    assert_eq!(prepared.summary, "kv_set k (4 bytes)");
+    assert_eq!(prepared.target.0, BTreeMap::from([("kv:k".to_owned(), None)]));
+    assert!(prepared.diff.unwrap().starts_with("--- /dev/null\n+++ kv:k\n"));
     assert_eq!(stage.prepare("kv_delete", json!({"key": "k"})).await.unwrap().summary, "kv_delete k");
     assert_eq!(stage.output("kv_list", json!({})).await, "(no keys)");
+}
+
+#[tokio::test]
+async fn a_change_is_bound_to_the_value_that_is_there_and_shows_it() {
+    let stage = Stage::with(&[]);
+    stage.done("kv_set", json!({"key": "k", "value": "old\n"})).await;
+    let set = stage.prepare("kv_set", json!({"key": "k", "value": "new\n"})).await.unwrap();
+    assert_eq!(set.target.0, BTreeMap::from([("kv:k".to_owned(), Some(Hash::of(b"old\n")))]));
+    assert_eq!(set.intended.unwrap().0, BTreeMap::from([("kv:k".to_owned(), Some(Hash::of(b"new\n")))]));
+    assert_eq!(set.diff.unwrap(), "--- kv:k\n+++ kv:k\n@@ -1 +1 @@\n-old\n+new\n");
+    let delete = stage.prepare("kv_delete", json!({"key": "k"})).await.unwrap();
+    assert_eq!(delete.target, set.target);
+    assert_eq!(delete.diff.unwrap(), "--- kv:k\n+++ /dev/null\n@@ -1 +0,0 @@\n-old\n");
 }
 
 #[test]

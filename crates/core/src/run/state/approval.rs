@@ -26,15 +26,17 @@ pub struct Approval {
 }
 
 impl Approval {
-    /// Whether a person said no to a call much like this one: the same tool on the same paths, or, where it touches none, at
-    /// the same hosts. Other small changes do not make it another.
+    /// Whether a person said no to a call much like this one: the same tool on the same things, or, where it touches none, at
+    /// the same hosts; other small changes do not make it another. What has neither is alike only if it is the same.
     #[must_use]
     pub fn refuses_like(&self, asked: &ApprovalAsked) -> bool {
         let Some(mine) = &self.asked else { return false };
         let no = matches!(&self.decided, Some((decided, _)) if decided.decision == Decision::Reject);
         let paths = |asked: &ApprovalAsked| asked.target.0.keys().cloned().collect::<Vec<_>>();
         let hosts = |asked: &ApprovalAsked| asked.place.as_ref().map(|place| place.hosts.clone()).unwrap_or_default();
-        no && mine.tool == asked.tool && paths(mine) == paths(asked) && hosts(mine) == hosts(asked)
+        let is_nowhere = asked.target.is_empty() && hosts(asked).is_empty();
+        let is_alike = paths(mine) == paths(asked) && hosts(mine) == hosts(asked);
+        no && mine.tool == asked.tool && is_alike && (!is_nowhere || mine.place == asked.place)
     }
 
     /// The item that asks whether a call may run.

@@ -5,17 +5,17 @@ use similar::{ChangeTag, TextDiff};
 use crate::limits::DIFF_TIME;
 use crate::notebook::text_of;
 
-/// The difference between two states of a file.
+/// The difference between two states of a file or a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Difference {
+pub(crate) struct Difference {
     /// The counts: lines where both sides are text, else bytes.
-    pub(super) counts: String,
+    pub(crate) counts: String,
     /// The unified diff; none where one side is not text.
-    pub(super) unified: Option<String>,
+    pub(crate) unified: Option<String>,
 }
 
 /// Compares what was there (none: nothing) with what will be (none: nothing).
-pub(super) fn compare(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Difference {
+pub(crate) fn compare(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Difference {
     let (Ok(old), Ok(new)) = (text_of(before.unwrap_or_default()), text_of(after.unwrap_or_default())) else {
         return Difference { counts: bytes(before, after), unified: None };
     };
