@@ -174,6 +174,16 @@ impl Pattern {
         }
     }
 
+    /// Whether it could grant something in this folder, at any depth: it grants the folder, or a path that it names leads
+    /// through it.
+    pub(super) fn may_hold_cut(&self, folder: &Cut<'_>) -> bool {
+        let leads = |above: usize| {
+            let above = self.segments.get(..above).unwrap_or_default();
+            self.ends(above, folder) >> folder.len & 1 == 1
+        };
+        self.grants_cut(folder) || (0..self.segments.len()).any(leads)
+    }
+
     /// Where a match of these pattern segments may end in the path: bit n stands for "behind the first n names". Following
     /// all ends at once keeps the work bounded, however many `**` there are.
     fn ends(&self, segments: &[Segment], path: &Cut<'_>) -> u128 {

@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use rustix::io::Errno;
 use tempfile::TempDir;
 
@@ -102,10 +102,6 @@ impl Ground {
             match events.next() {
                 Ok(event) => {
                     let name = event.file_name().map(CStr::to_string_lossy).unwrap_or_default();
-                    // A listing looks at folders to leave them out; what counts is what lies in them.
-                    if event.events().contains(ReadFlags::ISDIR) && name.is_empty() {
-                        continue;
-                    }
                     let folder = self.watched.get(&event.wd()).cloned().unwrap_or_default();
                     touched.push(format!("{:?} {}/{name}", event.events(), folder.display()));
                 }

@@ -89,8 +89,9 @@ fn survey(
             return Visit::Stop;
         }
         match entry.kind {
-            Kind::Dir if entry.path.is_sealed() => return Visit::Skip,
-            Kind::Dir => return Visit::Enter,
+            // What holds nothing for this agent is not even opened.
+            Kind::Dir if scope.may_hold(&entry.path) => return Visit::Enter,
+            Kind::Dir => return Visit::Skip,
             Kind::Other => return Visit::Skip,
             Kind::File => {}
         }

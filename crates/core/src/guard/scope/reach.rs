@@ -47,6 +47,13 @@ impl Scope {
         }
     }
 
+    /// Whether something in a folder, at any depth, could be granted: a folder of which this is not true need not be opened.
+    #[must_use]
+    pub fn may_hold(&self, folder: &NotePath) -> bool {
+        let cut = Cut::new(folder);
+        !folder.is_sealed() && self.folders.iter().any(|granted| granted.pattern.may_hold_cut(&cut))
+    }
+
     fn creates_in(&self, folder: &NotePath) -> bool {
         let held = Operations::of(Operation::Create);
         let some_type = self.file_types.as_ref().is_none_or(|types| !types.is_empty());
@@ -91,6 +98,21 @@ mod tests {
         assert_eq!(reach("/notes/own/a.md"), Caps { read: true, write: true, ..Caps::NONE });
     }
 
+    #[test]
+    fn a_folder_may_hold_something_if_it_is_granted_or_on_the_way_to_what_is() {
+        let scope = scope(json!({"folders": ["/open", "/a/*/notes", "/b/**/x.md", "/.github/flows"]}), Caps::ALL);
+        let holds = |text| scope.may_hold(&NotePath::parse(text).unwrap());
+        for yes in ["/", "/open", "/open/sub", "/a", "/a/b", "/a/b/notes", "/b", "/b/c/d", "/.github", "/.github/flows"]
+        {
+            assert!(holds(yes), "{yes}");
+        }
+        for no in
+            ["/openly", "/secret", "/open/.hidden", "/open/.git", "/a/b/c", "/a/.b", "/b/.c", "/.github/x", "/.ssh"]
+        {
+            assert!(!holds(no), "{no}");
+        }
+    }
+
     fn patterns() -> impl Strategy<Value = serde_json::Value> {
         let texts = ["/", "/a", "/a/*", "/a/**/c.md", "/a/*.md", "/a/.env", "b", "/.git", "/a/.envrc", "/[ab]/?"];
         let one = (proptest::sample::select(texts.to_vec()), any::<Option<u8>>()).prop_map(|(text, bits)| match bits {
@@ -121,6 +143,13 @@ mod tests {
             let kind = if folder || path.is_root() { Kind::Dir } else { Kind::File };
             let may = |action| scope.check(action, &path, kind, true).is_ok();
             let reach = scope.reach(&path, kind);
+            if may(Action::Read) || may(Action::List) {
+                let mut above = path.clone();
+                while let Some(folder) = above.parent() {
+                    prop_assert!(scope.may_hold(&folder), "{} is on the way to {}", folder, path);
+                    above = folder;
+                }
+            }
             if kind == Kind::Dir {
                 prop_assert_eq!(reach.read, may(Action::List));
                 prop_assert!(!reach.write && !reach.delete && !reach.execute);
