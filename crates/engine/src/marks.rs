@@ -5,7 +5,7 @@ use adjutant_core::content::Hash;
 use adjutant_core::guard::arguments;
 use adjutant_core::guard::judge::touches;
 use adjutant_core::guard::path::NotePath;
-use adjutant_core::id::CallId;
+use adjutant_core::id::{CallId, NotebookId};
 use adjutant_core::label::Labels;
 use adjutant_core::run::event::CallStarted;
 use adjutant_core::run::state::Call;
@@ -15,11 +15,17 @@ use crate::driver::Driver;
 use crate::error::EngineError;
 use crate::service::ATTACHMENTS;
 
+/// Whether a path lies where things from outside are kept.
+pub(crate) fn is_brought(path: &NotePath) -> bool {
+    format!("{path}/").starts_with(ATTACHMENTS)
+}
+
 impl Driver {
     /// Marks what a call is meant to leave behind, in the very append that announces it: nobody can read it unmarked. What is
     /// changed by a run that read nothing untrusted stays marked if it was: a part of it may be what it was.
     pub(crate) async fn mark_intended(&mut self, started: &CallStarted) {
-        if self.state().labels.untrusted || self.changes_marked(started).await {
+        if self.state().labels.untrusted || self.changes_marked(started).await || self.is_made_of_marked(started).await
+        {
             let intended = started.intended.iter().flat_map(|target| &target.0);
             let contents: Vec<_> = intended.filter_map(|(path, hash)| Some((path.clone(), (*hash)?))).collect();
             self.mark(contents);
@@ -35,6 +41,25 @@ impl Driver {
                 Ok(_) => return true,
                 Err(error) => {
                     tracing::warn!(run = %self.log.run, %error, "marks cannot be read; what is changed stays marked");
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Whether a file that goes into what the call writes is marked, such as a template.
+    async fn is_made_of_marked(&self, started: &CallStarted) -> bool {
+        let Some(notebook) = self.state().start.as_ref().and_then(|start| start.notebook) else { return false };
+        let tool = self.engine.tools().get(&started.tool);
+        let arguments = arguments::parse(&started.arguments.text());
+        let sources = tool.zip(arguments.ok()).map(|(tool, arguments)| tool.sources(&arguments)).unwrap_or_default();
+        for source in sources {
+            match self.is_marked(notebook, source.as_str()).await {
+                Ok(false) => {}
+                Ok(true) => return true,
+                Err(error) => {
+                    tracing::warn!(run = %self.log.run, %error, "marks cannot be read; what is made counts as untrusted");
                     return true;
                 }
             }
@@ -95,25 +120,27 @@ impl Driver {
         }
         for path in paths {
             // What was brought from outside is nobody's own, whoever kept it there.
-            if NotePath::parse(&path).is_ok_and(|path| format!("{path}/").starts_with(ATTACHMENTS)) {
-                return Ok(true);
-            }
-            let marks = self.engine.store().marks(self.log.workspace, notebook, &path).await?;
-            if marks.is_empty() {
-                continue;
-            }
-            let files = self.engine.notebook(self.log.workspace, notebook).await?.files;
-            let there = move |path: &str, hash| {
-                let state = NotePath::parse(path).ok().and_then(|path| files.state(&path).ok());
-                state.is_some_and(|state| state.hash() == Some(hash))
-            };
-            let found = tokio::task::spawn_blocking(move || marks.iter().any(|mark| there(&mark.path, mark.hash)));
-            // A look that failed found nothing out.
-            if found.await.unwrap_or(true) {
+            if NotePath::parse(&path).is_ok_and(|path| is_brought(&path)) || self.is_marked(notebook, &path).await? {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// Whether the content of a file, or of one below a folder, is marked.
+    async fn is_marked(&self, notebook: NotebookId, path: &str) -> Result<bool, EngineError> {
+        let marks = self.engine.store().marks(self.log.workspace, notebook, path).await?;
+        if marks.is_empty() {
+            return Ok(false);
+        }
+        let files = self.engine.notebook(self.log.workspace, notebook).await?.files;
+        let there = move |path: &str, hash| {
+            let state = NotePath::parse(path).ok().and_then(|path| files.state(&path).ok());
+            state.is_some_and(|state| state.hash() == Some(hash))
+        };
+        let found = tokio::task::spawn_blocking(move || marks.iter().any(|mark| there(&mark.path, mark.hash)));
+        // A look that failed found nothing out.
+        Ok(found.await.unwrap_or(true))
     }
 
     /// The paths that a call reads or changes.

@@ -1,5 +1,6 @@
 //! What a tool is.
 
+use adjutant_core::guard::path::NotePath;
 use adjutant_core::guard::permit::Permit;
 use adjutant_core::tool::{Prepared, Probe, Target, ToolOutcome, ToolSpec};
 use async_trait::async_trait;
@@ -23,6 +24,7 @@ use crate::world::World;
 /// - `reconcile` says whether a call that was started took place. Only a tool of class `Reconcile` is asked.
 /// - `keepsakes` gives back what the call will replace or delete. They are durable before `run` is called, so that a crash
 ///   in between does not take the only copy with it. Only a tool of class `Reconcile` is asked.
+/// - `sources` names files whose text the call puts into what it writes, where no path argument does.
 /// - Whatever opens a path checks the scope itself as well, and filters what it returns item by item (F7). The guard has
 ///   done so before, but it judged the arguments; only the tool knows what they lead to.
 #[async_trait]
@@ -39,6 +41,12 @@ pub trait Tool: Send + Sync {
     /// What the call will replace or delete, as far as it still is the target.
     async fn keepsakes(&self, arguments: &Value, target: &Target, world: &World) -> Vec<Vec<u8>> {
         let _ = (arguments, target, world);
+        Vec::new()
+    }
+
+    /// Files beside its paths whose text goes into what it writes: what is made of untrusted content is untrusted, too.
+    fn sources(&self, arguments: &Value) -> Vec<NotePath> {
+        let _ = arguments;
         Vec::new()
     }
 

@@ -20,7 +20,7 @@ use adjutant_core::run::chain::{Entry, Head, StreamId};
 use adjutant_core::run::event::{Actor, BadEvent};
 use adjutant_core::time::Time;
 use adjutant_store::StoreError;
-use adjutant_store::row::{Append, Block, Doing, RuleRow, Writer};
+use adjutant_store::row::{Append, Block, Doing, MarkRow, RuleRow, Writer};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -66,6 +66,8 @@ pub(crate) struct Done {
     pub(crate) blocks: Vec<Block>,
     /// Rules that it adds.
     pub(crate) rules: Vec<RuleRow>,
+    /// Contents that it marks as untrusted.
+    pub(crate) marks: Vec<MarkRow>,
     /// What else is done.
     pub(crate) doing: Option<Doing>,
 }
@@ -100,14 +102,6 @@ impl Engine {
             tracing::warn!(%error, "the days that are over could not be closed");
         }
         self.append_audit(log, &AuditEvent::Act(act), done).await
-    }
-
-    /// Records an act together with contents that it refers to.
-    ///
-    /// # Errors
-    /// As [`Self::audit`].
-    pub(crate) async fn audit_with(&self, log: AuditLog, act: Act, blocks: Vec<Block>) -> Result<Head, EngineError> {
-        self.append_audit(log, &AuditEvent::Act(act), Done { blocks, ..Done::default() }).await
     }
 
     /// Records that a copy of everything is about to be written to a file.
@@ -170,7 +164,7 @@ impl Engine {
                 approvals: Vec::new(),
                 calls: Vec::new(),
                 rules: done.rules.clone(),
-                marks: Vec::new(),
+                marks: done.marks.clone(),
                 takings: Vec::new(),
                 under: None,
                 model_calls: embed::model_call(log, entry.seq, now, event).into_iter().collect(),

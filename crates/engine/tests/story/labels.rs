@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use adjutant_core::guard::path::NotePath;
 use adjutant_core::guard::permit::Permit;
 use adjutant_core::guard::policy::{AgentSpec, Autonomy};
 use adjutant_core::label::Labels;
@@ -10,7 +11,7 @@ use adjutant_core::run::event::Decision;
 use adjutant_core::run::status::Status;
 use adjutant_core::tool::{Category, Effect, Level, Recovery, ToolDefinition, ToolOutcome, ToolSpec};
 use adjutant_engine::tools::{Tool, World};
-use adjutant_engine::{Agent, AgentBuilder};
+use adjutant_engine::{Agent, AgentBuilder, Meant, NotePlace};
 
 use super::Stage;
 
@@ -137,6 +138,57 @@ async fn a_run_that_changes_a_part_of_a_marked_file_does_not_wash_the_mark_off()
     assert!(!labels_after(&agent, "label").await.untrusted, "it was not shown what is in it");
     assert!(stage.read("/spoilt.md").contains("state: seen"), "{}", stage.read("/spoilt.md"));
     assert!(labels_after(&agent, "read").await.untrusted);
+}
+
+#[tokio::test]
+async fn what_is_made_from_a_marked_template_is_marked_too() {
+    let script = r#"
+- when: { turn: 3 }
+  text: done
+- when: { user: spoil, turn: 1 }
+  calls: [{ name: download }]
+- when: { user: spoil }
+  calls: [{ name: write_file, arguments: { path: /templates/day.md, content: from outside } }]
+- when: { turn: 2 }
+  text: done
+- when: { user: make }
+  calls: [{ name: create_file, arguments: { path: /made.md, template: day.md } }]
+- when: { user: read plain }
+  calls: [{ name: read_file, arguments: { path: /plain.md } }]
+- when: { user: plain }
+  calls: [{ name: create_file, arguments: { path: /plain.md, template: own.md } }]
+- calls: [{ name: read_file, arguments: { path: /made.md } }]
+"#;
+    let stage = Stage::new(&[("/templates/own.md", "my own")]);
+    let agent = speaking(&stage, script).build().await.unwrap();
+    labels_after(&agent, "spoil").await;
+    assert!(!labels_after(&agent, "make").await.untrusted, "it was not shown what is in it");
+    assert_eq!(stage.read("/made.md"), "from outside");
+    assert!(labels_after(&agent, "look").await.untrusted);
+    labels_after(&agent, "plain").await;
+    assert_eq!(labels_after(&agent, "read plain").await, Labels::PRIVATE, "another template is what it was");
+}
+
+#[tokio::test]
+async fn what_is_moved_from_where_things_from_outside_are_kept_stays_untrusted_until_a_member_saves_it() {
+    let script = r#"
+- when: { turn: 2 }
+  text: done
+- calls: [{ name: read_file, arguments: { path: /kept.md } }]
+"#;
+    let stage = Stage::new(&[("/attachments/a.md", "from outside")]);
+    let agent = stage.agent(script).autonomy(Autonomy::Full).build().await.unwrap();
+    let (engine, workspace) = (agent.engine(), agent.workspace());
+    let notebook = engine.store().notebooks(workspace).await.unwrap()[0].id;
+    let place = |path: &str| NotePlace { workspace, notebook, path: NotePath::parse(path).unwrap() };
+    let kept = NotePath::parse("/kept.md").unwrap();
+    engine.move_note(&place("/attachments/a.md"), agent.user(), kept, Meant::Whatever).await.unwrap();
+    assert!(labels_after(&agent, "read").await.untrusted);
+    let again = NotePath::parse("/again.md").unwrap();
+    assert!(engine.move_note(&place("/kept.md"), agent.user(), again, Meant::Whatever).await.is_err());
+    let bytes = b"from outside".to_vec();
+    engine.save_note(&place("/kept.md"), agent.user(), bytes, Meant::Whatever).await.unwrap();
+    assert_eq!(labels_after(&agent, "read").await, Labels::PRIVATE, "whoever saves it vouches for it");
 }
 
 #[tokio::test]

@@ -103,6 +103,10 @@ impl Tool for CreateFile {
         self.plan(arguments, None, world).await?.prepared(NAME).await
     }
 
+    fn sources(&self, arguments: &Value) -> Vec<NotePath> {
+        arguments["template"].as_str().and_then(|name| template::path(name).ok()).into_iter().collect()
+    }
+
     async fn run(&self, permit: Permit, world: &World) -> ToolOutcome {
         let arguments = match permitted(&self.0, &permit) {
             Ok(arguments) => arguments,

@@ -13,14 +13,15 @@ use adjutant_core::guard::path::NotePath;
 use adjutant_core::guard::scope::{Caps, FolderEntry, Kind, Scope, ScopeSpec};
 use adjutant_core::id::{NotebookId, UserId, WorkspaceId};
 use adjutant_core::run::event::Actor;
-use adjutant_store::row::Block;
+use adjutant_store::row::{Block, MarkRow};
 use adjutant_tools::notebook::{Entry, FileContent, Listing, State};
 use adjutant_tools::{FileError, Freshness, HandleError, Hit, refresh};
 
-use crate::audit::AuditLog;
+use crate::audit::{AuditLog, Done};
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::handles;
+use crate::marks::is_brought;
 
 /// A place in a notebook of a workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -211,11 +212,14 @@ impl Engine {
         let was = before.hash;
         let act = place.act(Deed::FileMoved, user).with("to", to.to_string()).with("before", word(Some(was)));
         let bytes = before.bytes.clone();
-        self.recorded_change(place, user, act, Some(before), move |notebook, path| {
+        // Where it came from said what it is; where it goes, only a mark does.
+        let mark = MarkRow { notebook: place.notebook, path: to.to_string(), hash: was };
+        let marks = if is_brought(&place.path) && !is_brought(&to) { vec![mark] } else { Vec::new() };
+        let job = move |notebook: &adjutant_tools::Notebook, path: &NotePath| {
             notebook.create(&to, &bytes)?;
             notebook.delete(path, was).map(drop)
-        })
-        .await?;
+        };
+        self.recorded_change_marked(place, user, act, (Some(before), marks), job).await?;
         Ok(SavedNote { entry: self.note(&goal).await?, hash: was, is_new: true })
     }
 
@@ -254,7 +258,6 @@ impl Engine {
         }
     }
 
-    /// Records a change with what is there before, then makes it; one that was not made is recorded, too.
     async fn recorded_change(
         &self,
         place: &NotePlace,
@@ -263,9 +266,23 @@ impl Engine {
         before: Option<FileContent>,
         job: impl FnOnce(&adjutant_tools::Notebook, &NotePath) -> Result<(), FileError> + Send + 'static,
     ) -> Result<(), EngineError> {
+        self.recorded_change_marked(place, user, act, (before, Vec::new()), job).await
+    }
+
+    /// Records a change with what is there before and what is marked by it, then makes it; one that was not made is recorded,
+    /// too.
+    async fn recorded_change_marked(
+        &self,
+        place: &NotePlace,
+        user: UserId,
+        act: Act,
+        (before, marks): (Option<FileContent>, Vec<MarkRow>),
+        job: impl FnOnce(&adjutant_tools::Notebook, &NotePath) -> Result<(), FileError> + Send + 'static,
+    ) -> Result<(), EngineError> {
         let log = AuditLog::Workspace(place.workspace);
         let keepsake = before.map(|content| Block { hash: content.hash, bytes: content.bytes });
-        let recorded = self.audit_with(log, act, keepsake.into_iter().collect()).await?;
+        let done = Done { blocks: keepsake.into_iter().collect(), marks, ..Done::default() };
+        let recorded = self.audit_done(log, act, done).await?;
         match self.at(place, job).await {
             // It is there; only a power cut could still take it away.
             Ok(()) | Err(EngineError::File { why: FileError::Unconfirmed(_), .. }) => Ok(()),
