@@ -84,6 +84,9 @@ async fn attempt(db: &Db, batch: &[Box<Prepared>], mode: Mode) -> Result<Option<
 async fn write(tx: &mut Tx, batch: &[Box<Prepared>], mode: Mode) -> Result<Option<Committed>, StoreError> {
     let stale = || Err(StoreError::Stale { fenced: false });
     let mut verdicts: Vec<Result<(), StoreError>> = batch.iter().map(|_| stale()).collect();
+    if tx.dialect() == Dialect::Postgres {
+        rules::take_turns(tx, batch).await?;
+    }
     start(tx, batch, &mut verdicts).await?;
     if !update(tx, batch, &mut verdicts, mode).await? {
         return Ok(None);

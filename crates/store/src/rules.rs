@@ -16,6 +16,9 @@ use crate::statements::{COUNTING, COUNTING_BY, COUNTS};
 use crate::value::{Args, Row, args};
 use crate::{Sql, Store, StoreError};
 
+/// What they take turns at.
+const POLICY_TURN: i64 = 4_703_912;
+
 const REMOVE: &str = "DELETE FROM rules WHERE workspace = $1 AND id = $2";
 const COLUMNS: &str = "SELECT id, agent, run, expires_at, body FROM rules WHERE workspace = $1";
 
@@ -118,6 +121,23 @@ pub(crate) async fn hold_to(tx: &mut Tx, batch: &[Box<Prepared>], verdicts: &mut
         }
     }
     Ok(())
+}
+
+/// On PostgreSQL a policy could change between the look of [`hold_to`] and the commit. So whoever announces calls and whoever
+/// changes what counts take turns: announcements side by side, a change alone. Taken before anything else is held, so that
+/// nobody who waits here keeps others waiting. SQLite writes one transaction at a time anyway.
+pub(crate) async fn take_turns(tx: &mut Tx, batch: &[Box<Prepared>]) -> Result<(), StoreError> {
+    let changes = |append: &Prepared| {
+        !append.rules.is_empty() || append.doing.as_ref().is_some_and(crate::row::Doing::changes_policy)
+    };
+    let turn = if batch.iter().any(|append| changes(append)) {
+        "SELECT pg_advisory_xact_lock($1)"
+    } else if batch.iter().any(|append| append.under.is_some()) {
+        "SELECT pg_advisory_xact_lock_shared($1)"
+    } else {
+        return Ok(());
+    };
+    tx.run(turn, args![POLICY_TURN]).await.map(drop)
 }
 
 /// Removes a rule that must be there.

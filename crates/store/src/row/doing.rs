@@ -47,6 +47,21 @@ impl Doing {
         }
     }
 
+    /// Whether calls may be judged differently afterwards.
+    pub(crate) const fn changes_policy(&self) -> bool {
+        match self {
+            Self::SaveAgent(_)
+            | Self::DeleteAgent(..)
+            | Self::RemoveRule(_)
+            | Self::Admit(_)
+            | Self::SaveWorkspace(_)
+            | Self::ReplaceMaster(_) => true,
+            Self::StartWaiting(_) | Self::Key(_) | Self::AddNotebook(_) | Self::AddWorkspace(_) | Self::Spend(_) => {
+                false
+            }
+        }
+    }
+
     /// Whether it is about something of this workspace.
     pub(crate) fn is_of(&self, workspace: WorkspaceId) -> bool {
         match self {

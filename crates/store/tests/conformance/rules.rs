@@ -121,3 +121,35 @@ stories! {
         assert_eq!(run.texts(store).await.len(), 4, "what was refused left nothing");
     }
 }
+
+postgres_stories! {
+    async fn an_announcement_waits_for_a_policy_that_is_being_changed_and_is_held_to_it(world: &World) {
+        let (home, store) = (Home::new(&world.store).await, &world.store);
+        save_agent(store, &agent_row(&home, "guide"), 0).await.unwrap();
+        let run = home.started(store).await;
+        let person = user_id();
+        let policy = store.policy(home.workspace, home.agent, Some(person), at(1)).await.unwrap().unwrap();
+        let under = Some(Under { agent: home.agent, person, at: at(1), policy });
+        // Another node is about to commit a new version: it has its turn, and nobody sees the version yet.
+        let mut other = world.connection().await;
+        for sql in [
+            "BEGIN".to_owned(),
+            "SELECT pg_advisory_xact_lock(4703912)".to_owned(),
+            format!("UPDATE agents SET version = version + 1 WHERE id = '{}'", home.agent),
+        ] {
+            sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(&mut other).await.unwrap();
+        }
+        let announced = tokio::spawn({
+            let (store, append) = (store.clone(), Append { under, ..run.say(&["announced"]) });
+            async move { store.append(append).await }
+        });
+        let waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND objid = 4703912 \
+                       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+        while world.number(waiting).await == 0 {
+            assert!(!announced.is_finished(), "it did not wait");
+        }
+        sqlx::raw_sql("COMMIT").execute(&mut other).await.unwrap();
+        assert!(is_stale(&announced.await.unwrap()));
+        assert_eq!(run.texts(store).await.len(), 1, "what was refused left nothing");
+    }
+}

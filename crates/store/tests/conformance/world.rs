@@ -224,6 +224,14 @@ impl World {
         }
     }
 
+    /// A connection behind the store's back.
+    pub(crate) async fn connection(&self) -> sqlx::PgConnection {
+        match &self.place {
+            Place::Postgres { url } => sqlx::PgConnection::connect(url).await.unwrap(),
+            Place::Sqlite { .. } | Place::Memory { .. } => unreachable!("only PostgreSQL has connections"),
+        }
+    }
+
     /// The database file.
     pub(crate) fn file(&self) -> PathBuf {
         match &self.place {
