@@ -399,6 +399,21 @@ fn each_category_needs_its_flag() {
         let verdict = Ask::new(spec).policy(|agent| *field(agent) = false).is(Decision::Deny, flag);
         assert_eq!(verdict.smallest_grant, Some(format!("set {flag}")));
     }
+    let both: [(Effect, &str, Flag); 5] = [
+        (Effect::Read, "can_read", |agent| &mut agent.can_read),
+        (Effect::Create, "can_create", |agent| &mut agent.can_create),
+        (Effect::Write, "can_write", |agent| &mut agent.can_write),
+        (Effect::Delete, "can_delete", |agent| &mut agent.can_delete),
+        (Effect::Execute, "can_execute_code", |agent| &mut agent.can_execute_code),
+    ];
+    for (effect, flag, field) in both {
+        let mut spec = tool("it", Category::Custom, effect, Action::Read);
+        spec.paths.clear();
+        Ask::new(spec.clone()).is(Decision::Allow, "autonomy");
+        Ask::new(spec.clone()).policy(|agent| *field(agent) = false).is(Decision::Deny, flag);
+        let cut_off = |agent: &mut AgentConfig| agent.can_access_integrations = false;
+        Ask::new(spec).policy(cut_off).is(Decision::Deny, "can_access_integrations");
+    }
     let mut memory = tool("kv_set", Category::Memory, Effect::Write, Action::Read);
     memory.paths.clear();
     let bare = |agent: &mut AgentConfig| {

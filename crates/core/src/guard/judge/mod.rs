@@ -326,12 +326,25 @@ fn missing_flag(agent: &AgentConfig, spec: &ToolSpec) -> Option<&'static str> {
         Category::FileWrite => (agent.can_write || creates, "can_write"),
         Category::FileDelete => (agent.can_delete, "can_delete"),
         Category::CodeExecute | Category::System => (agent.can_execute_code, "can_execute_code"),
+        Category::Custom if agent.can_access_integrations => flag_of(agent, spec.effect),
         Category::NetworkRead | Category::NetworkWrite | Category::Custom => {
             (agent.can_access_integrations, "can_access_integrations")
         }
         Category::Memory => (true, ""),
     };
     (!held).then_some(flag)
+}
+
+/// The flag of what a tool does, for one whose category says nothing about that.
+const fn flag_of(agent: &AgentConfig, effect: Effect) -> (bool, &'static str) {
+    match effect {
+        Effect::Read => (agent.can_read, "can_read"),
+        Effect::Create => (agent.can_create, "can_create"),
+        Effect::Write => (agent.can_write, "can_write"),
+        Effect::Delete => (agent.can_delete, "can_delete"),
+        Effect::Execute => (agent.can_execute_code, "can_execute_code"),
+        Effect::Send => (agent.can_access_integrations, "can_access_integrations"),
+    }
 }
 
 /// How much harm a call can do.
