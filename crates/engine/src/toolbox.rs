@@ -246,7 +246,7 @@ impl Driver {
             verdict = Verdict::ask("target_changed", reason, None, &[GrantScope::Once]);
         }
         if verdict.decision == Decision::Ask
-            && let Some(twin) = self.twin(call, value)
+            && let Some(twin) = self.state().twin(&call.id)
         {
             return (
                 Verdict::deny("same_call", format!("This is the same as call {twin}; it is not run again."), None),
@@ -265,18 +265,6 @@ impl Driver {
         let chat = self.state().start.as_ref().map(|start| start.chat);
         // A log without a start drives nothing; the id only has to be one that no rule names.
         Caller { agent, chat: chat.unwrap_or_else(|| self.engine.env().id()), run: self.log.run, now: self.now() }
-    }
-
-    /// An earlier call of the turn that asks for the very same thing.
-    fn twin(&self, call: &Call, arguments: &Value) -> Option<CallId> {
-        let turn = self.state().turns.last()?;
-        let earlier = turn.calls.iter().take_while(|other| other.id != call.id);
-        earlier
-            .filter(|other| other.tool == call.tool && other.approval.is_some())
-            .find(|other| {
-                serde_json::from_str::<Value>(&other.arguments.text()).is_ok_and(|theirs| theirs == *arguments)
-            })
-            .map(|other| other.id.clone())
     }
 
     fn question_for(

@@ -35,7 +35,7 @@ fn an_approved_call_is_judged_again_under_current_policy() {
 }
 
 #[test]
-fn a_yes_is_bound_to_what_the_person_saw() {
+fn t8_a_yes_is_bound_to_what_the_person_saw() {
     let mut story = held();
     let shown = story.prepared("a");
     story.decides(1, Decision::Approve);
@@ -47,6 +47,20 @@ fn a_yes_is_bound_to_what_the_person_saw() {
     assert!(!seen.holds(&Prepared { intended: Some(there), ..shown.clone() }, print), "another content would be");
     assert!(!seen.holds(&Prepared { intended: None, ..shown.clone() }, print));
     assert!(!seen.holds(&shown, Hash::of(b"another tool or other arguments")));
+}
+
+#[test]
+fn t8_of_equal_calls_in_one_turn_one_asks() {
+    let mut story = Story::new();
+    story.writes(&[("a", "/a.md"), ("b", "/a.md"), ("c", "/b.md")]);
+    assert_eq!(story.state.twin(&call_id("b")), None, "nobody is asked yet");
+    story.holds("a", 1);
+    assert_eq!(story.state.twin(&call_id("b")), Some(&call_id("a")));
+    assert_eq!(story.state.twin(&call_id("c")), None, "other arguments are another call");
+    assert_eq!(story.state.twin(&call_id("a")), None, "it is not its own");
+    story.decides(1, Decision::Approve).runs("a", "done").denies("b").denies("c").settles();
+    story.writes(&[("d", "/a.md")]);
+    assert_eq!(story.state.twin(&call_id("d")), None, "a later turn never uses it");
 }
 
 #[test]

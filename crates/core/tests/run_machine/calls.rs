@@ -1,7 +1,11 @@
 //! Calls of one turn: judged, settled or started, side by side or in order.
 
+use adjutant_core::content::Content;
 use adjutant_core::guard::judge::Decision as Judgement;
+use adjutant_core::id::CallId;
 use adjutant_core::label::Labels;
+use adjutant_core::message::FinishReason;
+use adjutant_core::run::event::CallProposed;
 use adjutant_core::run::step::Step;
 use adjutant_core::tool::{Resource, ResourceAction};
 
@@ -14,6 +18,24 @@ fn every_call_of_a_turn_is_judged_before_anything_is_started() {
     assert_eq!(story.step(), Step::Judge(ids(&["a", "b"])));
     story.allows("a");
     assert_eq!(story.step(), Step::Judge(ids(&["b"])));
+}
+
+#[test]
+fn t5_a_call_id_is_visible_ascii_and_new_in_its_run() {
+    for good in ["a", "call_1", "!~", &"x".repeat(128)] {
+        assert!(CallId::parse(good).is_some(), "{good}");
+    }
+    for bad in ["", " ", "a b", "a\n", "\u{7f}", "ü", "a\u{200b}", &"x".repeat(129)] {
+        assert!(CallId::parse(bad).is_none(), "{bad:?}");
+    }
+    let mut story = Story::new();
+    story.writes(&[("a", "/a.md")]).denies("a").settles();
+    story.asks();
+    let answered = story.answered(1, FinishReason::ToolCalls);
+    story.add(answered);
+    let (call, tool, arguments) = (call_id("a"), "read_file".to_owned(), Content::from("{}"));
+    let again = CallProposed { turn: 2, call, tool, arguments };
+    assert_eq!(story.try_add(again).unwrap_err().why, "a call id is used once");
 }
 
 #[test]

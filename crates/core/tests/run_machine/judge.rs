@@ -747,7 +747,7 @@ fn risk_is_what_cannot_be_taken_back() {
 }
 
 #[test]
-fn a_fingerprint_changes_with_everything_it_binds() {
+fn t8_a_fingerprint_changes_with_everything_it_binds() {
     let spec = write_file();
     let arguments = json!({"path": "/notes/a.md", "content": "x"});
     let target = crate::given::target(&["/notes/a.md"]);

@@ -129,6 +129,21 @@ impl State {
         if self.waits_for_person() { self.went_on } else { self.went_on + now.since(self.updated_at) }
     }
 
+    /// The earlier call of the turn that a person is asked about and that asks for the very same thing (T8). How its
+    /// arguments are written does not make it another.
+    #[must_use]
+    pub fn twin(&self, call: &CallId) -> Option<&CallId> {
+        let read = |call: &Call| serde_json::from_str::<serde_json::Value>(&call.arguments.text()).ok();
+        let turn = self.turns.last()?;
+        let own = turn.calls.iter().find(|other| other.id == *call)?;
+        let arguments = read(own)?;
+        let mut earlier = turn.calls.iter().take_while(|other| other.id != *call);
+        let twin = earlier.find(|other| {
+            other.tool == own.tool && other.approval.is_some() && read(other).as_ref() == Some(&arguments)
+        });
+        twin.map(|twin| &twin.id)
+    }
+
     /// Every call of the run, newest turn first.
     pub fn calls(&self) -> impl Iterator<Item = &Call> {
         self.turns.iter().rev().flat_map(|turn| turn.calls.iter())
