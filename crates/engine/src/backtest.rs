@@ -146,7 +146,8 @@ impl Engine {
         if call.answered.is_some() || call.judged.is_some() {
             return Ok(Again::Later);
         }
-        if NOT_THE_GUARDS.contains(&judged.verdict.rule.as_str()) {
+        // Who the person was is not a matter of the draft.
+        if NOT_THE_GUARDS.contains(&judged.verdict.rule.as_str()) || judged.verdict.rule == "role" {
             return Ok(Again::NotOurs);
         }
         let mut written = call.arguments.clone();

@@ -1,19 +1,20 @@
 //! Strict replay: the recorded log is walked again with the present code and no effects. Requests, verdicts and results must
 //! come out as they were recorded; anything else is a divergence, named by its event.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use adjutant_core::audit::{AuditEvent, Deed};
 use adjutant_core::content::Hash;
 use adjutant_core::guard::arguments;
 use adjutant_core::guard::filter::Filter;
 use adjutant_core::guard::judge::{Authority, Caller, Definition, Life, Question, Verdict, judge};
 use adjutant_core::guard::policy::AgentConfig;
-use adjutant_core::guard::rule::Rules;
+use adjutant_core::guard::rule::{Rule, Rules};
 use adjutant_core::guard::scope::Scope;
-use adjutant_core::id::{RunId, WorkspaceId};
+use adjutant_core::id::{RuleId, RunId, WorkspaceId};
 use adjutant_core::message::Message;
-use adjutant_core::run::event::{CallJudged, Event};
+use adjutant_core::run::event::{CallJudged, Event, Standing};
 use adjutant_core::run::state::State;
 use adjutant_core::run::status::Status;
 use adjutant_core::run::transcript;
@@ -22,13 +23,15 @@ use adjutant_core::tool::ToolDefinitions;
 use serde::Serialize;
 
 use crate::asking::tool_definitions;
+use crate::audit::AuditLog;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::log::{Recorded, RunLog};
+use crate::toolbox::authority;
 
 /// Verdicts that were not the guard's alone, or depend on more than is in the log: limits of the turn, a target that changed,
-/// an equal call, who the person was.
-pub(crate) const NOT_THE_GUARDS: [&str; 9] = [
+/// an equal call.
+pub(crate) const NOT_THE_GUARDS: [&str; 8] = [
     "rate",
     "calls_per_turn",
     "cut_off",
@@ -36,7 +39,6 @@ pub(crate) const NOT_THE_GUARDS: [&str; 9] = [
     "same_call",
     "target_changed",
     "not_possible",
-    "role",
     "rejected_before",
 ];
 
@@ -77,7 +79,7 @@ struct Material {
     base: Vec<Message>,
     tools: Arc<ToolDefinitions>,
     policies: HashMap<Hash, (AgentConfig, Scope)>,
-    rules: Rules,
+    rules: HashMap<RuleId, Rule>,
 }
 
 impl Engine {
@@ -97,7 +99,7 @@ impl Engine {
             base: self.base_messages(workspace, start.base, start.limits.context_bytes).await?,
             tools: tool_definitions(self, &log).await?,
             policies: self.policies(workspace, start.agent, &recorded).await?,
-            rules: Rules::default(),
+            rules: self.rules_of(workspace, &recorded).await?,
         };
         let mut walk = Walk {
             engine: self,
@@ -122,6 +124,34 @@ impl Engine {
         }
         let (events, status) = (recorded.len(), state.status());
         Ok(Replay { run_id: run, events, requests, verdicts, skipped, status, divergences })
+    }
+
+    /// The standing rules that verdicts were given by. One that was removed is read from the entry that says so.
+    async fn rules_of(
+        &self,
+        workspace: WorkspaceId,
+        recorded: &[Recorded],
+    ) -> Result<HashMap<RuleId, Rule>, EngineError> {
+        let mut wanted = BTreeSet::new();
+        for item in recorded {
+            if let Event::CallJudged(CallJudged { standing: Some(standing), .. }) = &item.event {
+                wanted.extend(standing.rules.iter().copied());
+            }
+        }
+        if wanted.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let kept = self.rules(workspace).await?;
+        let mut rules: HashMap<RuleId, Rule> = kept.into_iter().map(|rule| (rule.id, rule)).collect();
+        if wanted.iter().any(|id| !rules.contains_key(id)) {
+            for entry in self.audit_log(AuditLog::Workspace(workspace)).await? {
+                let Some(AuditEvent::Act(act)) = entry.event else { continue };
+                let whole = act.detail.get("whole").filter(|_| act.deed == Deed::RuleRemoved);
+                let rule = whole.and_then(|whole| serde_json::from_value::<Rule>(whole.clone()).ok());
+                rules.extend(rule.map(|rule| (rule.id, rule)));
+            }
+        }
+        Ok(rules)
     }
 
     /// Every configuration the agent has had, and those that were kept with what was judged under them, by their hashes.
@@ -200,23 +230,28 @@ impl Walk<'_> {
     /// The verdict under the recorded policy. None where it was not the guard's alone: limits of the turn, a target that
     /// changed, an equal call.
     fn judge_again(&self, body: &CallJudged, at: Time) -> Option<Verdict> {
-        if NOT_THE_GUARDS.contains(&body.verdict.rule.as_str())
-            || body.verdict.rule == "arguments"
-            || body.verdict.rule.starts_with("rule ")
-        {
+        let rule = body.verdict.rule.as_str();
+        let (rules, authority) = match &body.standing {
+            Some(Standing { rules, role }) => {
+                let rules: Option<Vec<Rule>> = rules.iter().map(|id| self.material.rules.get(id).cloned()).collect();
+                (Rules::new(rules?), authority(role.as_deref()))
+            }
+            None if rule == "role" || rule.starts_with("rule ") => return None,
+            None => (Rules::default(), Authority::Acts),
+        };
+        if NOT_THE_GUARDS.contains(&rule) {
             return None;
         }
         let (config, scope) = self.material.policies.get(&body.policy)?;
         let call = self.state.call(&body.call)?;
         let tool = self.engine.tools().get(&call.tool);
-        let parsed = arguments::parse(&call.arguments.text());
-        let problem = "the arguments cannot be used";
+        let checked = self.engine.checked(&call.tool, arguments::parse(&call.arguments.text()));
         Some(judge(&Question {
             agent: config,
             scope,
             tool: &call.tool,
             spec: tool.map(|tool| tool.spec()),
-            arguments: parsed.as_ref().map_err(|_| problem),
+            arguments: checked.as_ref().map_err(String::as_str),
             prepared: body.prepared.as_ref(),
             life: Life::Running,
             definition: Definition::AsPinned,
@@ -232,9 +267,8 @@ impl Walk<'_> {
                 run: self.state.start.as_ref()?.run,
                 now: at,
             },
-            rules: &self.material.rules,
-            // That somebody was no member any more is not in the log; what came of it is a rule of its own.
-            authority: Authority::Acts,
+            rules: &rules,
+            authority,
             answer: call.answer(),
         }))
     }

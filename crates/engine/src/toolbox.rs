@@ -16,7 +16,9 @@ use adjutant_core::guard::rule::Match;
 use adjutant_core::id::CallId;
 use adjutant_core::limits;
 use adjutant_core::message::FinishReason;
-use adjutant_core::run::event::{ApprovalAsked, ApprovalKind, CallJudged, CallStarted, Effects, GrantScope};
+use adjutant_core::run::event::{
+    ApprovalAsked, ApprovalKind, CallJudged, CallStarted, Effects, GrantScope, Standing,
+};
 use adjutant_core::run::state::{Call, State};
 use adjutant_core::tool::{Prepared, Recovery, ToolOutcome};
 use adjutant_models::retry::backoff;
@@ -58,19 +60,23 @@ impl Toolbox {
         self.under.clone()
     }
 
-    /// What whoever started the run may do. Before anybody looked: nothing.
-    fn authority(&self) -> Authority {
-        let role = self.under.as_ref().and_then(|under| under.policy.role.as_deref()?.parse().ok());
-        match role {
-            Some(Role::Write | Role::Admin) => Authority::Acts,
-            Some(Role::Read) => Authority::Reads,
-            None => Authority::Gone,
-        }
+    /// What whoever started the run is in its workspace. Before anybody looked: nothing.
+    fn role(&self) -> Option<String> {
+        self.under.as_ref().and_then(|under| under.policy.role.clone())
     }
 
     /// Time goes by: what was judged has to be judged again before it is started.
     pub(crate) fn age(&mut self) {
         self.fresh.clear();
+    }
+}
+
+/// What somebody of this role may have done by a run.
+pub(crate) fn authority(role: Option<&str>) -> Authority {
+    match role.and_then(|role| role.parse().ok()) {
+        Some(Role::Write | Role::Admin) => Authority::Acts,
+        Some(Role::Read) => Authority::Reads,
+        None => Authority::Gone,
     }
 }
 
@@ -184,7 +190,9 @@ impl Driver {
             if let Some(config) = &agent.kept {
                 self.log.keep(config.as_bytes().to_vec());
             }
-            self.log.push(CallJudged { call: id.clone(), verdict, policy: agent.policy, prepared: kept, touches })?;
+            let standing = Some(Standing { rules: agent.rules.about(&call.tool), role: self.toolbox.role() });
+            let (call, policy) = (id.clone(), agent.policy);
+            self.log.push(CallJudged { call, verdict, policy, prepared: kept, touches, standing })?;
             if let Some(asked) = asked {
                 self.log.push(asked)?;
             }
@@ -221,7 +229,7 @@ impl Driver {
             labels: self.state().labels,
             caller: self.caller(agent.id),
             rules: &agent.rules,
-            authority: self.toolbox.authority(),
+            authority: authority(self.toolbox.role().as_deref()),
             answer: call.answer(),
         };
         // Nothing is looked at before the guard has said that it may be.

@@ -236,7 +236,8 @@ impl Story {
         let prepared = (verdict.decision != Judgement::Deny).then(|| self.prepared(name));
         let changes = self.call(name).tool != "read_file";
         let touches = self.path(name).map(|path| Touch { path, changes }).into_iter().collect();
-        self.add(CallJudged { call: call_id(name), verdict, policy: Hash::of(b"policy"), prepared, touches })
+        let policy = Hash::of(b"policy");
+        self.add(CallJudged { call: call_id(name), verdict, policy, prepared, touches, standing: None })
     }
 
     pub(crate) fn allows(&mut self, name: &str) -> &mut Self {

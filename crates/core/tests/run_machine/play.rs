@@ -289,7 +289,7 @@ impl Player {
         self.last_verdicts.insert(id.clone(), verdict.decision);
         let touches = vec![Touch { path, changes: call.tool == "write_file" }];
         let (call, policy) = (id.clone(), Hash::of(b"policy"));
-        self.record(CallJudged { call, verdict, policy, prepared: prepared.clone(), touches });
+        self.record(CallJudged { call, verdict, policy, prepared: prepared.clone(), touches, standing: None });
         // The process may die before anybody is asked.
         if asks && self.roll(12) != 11 {
             self.made += 1;

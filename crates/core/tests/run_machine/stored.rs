@@ -17,7 +17,7 @@ use adjutant_core::run::event::{
     Actor, ApprovalAsked, ApprovalDecided, ApprovalKind, BadEvent, Base, BudgetAlerted, CallEnded, CallInDoubt,
     CallJudged, CallProposed, CallStarted, CancelAsked, Cancelled, Class, ContentFiltered, Decision, DoubtOutcome,
     Effects, EndStatus, Errored, Event, GrantScope, InDoubtResolved, LabelsRaised, ModelAnswered, ModelFailed,
-    ModelRequested, PauseReason, Paused, Resumed, Risk, RunEnded, RunLimits, RunStarted, Said, Thought, ThoughtForm,
+    ModelRequested, PauseReason, Paused, Resumed, Risk, RunEnded, RunLimits, RunStarted, Said, Standing, Thought, ThoughtForm,
 };
 use adjutant_core::time::Time;
 use adjutant_core::tool::{Prepared, Recovery, Resource, ResourceAction, Target, Touch};
@@ -121,6 +121,10 @@ fn call_judged() -> CallJudged {
             diff: Some("+hello\n".to_owned()),
         }),
         touches: vec![Touch { path: "/a.md".to_owned(), changes: true }],
+        standing: Some(Standing {
+            rules: vec![adjutant_core::id::RuleId::new(when(), [8; 10])],
+            role: Some("write".to_owned()),
+        }),
     }
 }
 

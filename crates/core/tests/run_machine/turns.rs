@@ -124,6 +124,7 @@ fn an_answer_counts_only_once_all_its_calls_are_there() {
         policy: story.state.policy(),
         prepared: None,
         touches: Vec::new(),
+        standing: None,
     };
     assert_eq!(story.try_add(judged).unwrap_err().why, "the answer that holds the call is not complete");
     let mut lost = story.clone();

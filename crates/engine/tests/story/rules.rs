@@ -186,3 +186,19 @@ async fn questions_of_one_tool_in_one_folder_are_alike() {
     let alike = agent.engine().alike(agent.workspace(), asked[0]).await.unwrap();
     assert_eq!(alike.iter().map(|(row, _)| row.id).collect::<Vec<_>>(), asked[..2]);
 }
+
+#[tokio::test]
+async fn what_a_rule_decided_is_judged_again_in_replay_also_after_it_was_removed() {
+    let stage = stage();
+    let agent = stage.agent(WRITE).build().await.unwrap();
+    let (engine, workspace) = (agent.engine(), agent.workspace());
+    let rule = engine.add_rule(workspace, agent.user(), deny("write_file", "/x")).await.unwrap();
+    let refused = agent.run("/x/a.md").await.unwrap();
+    let by_rule = format!("rule {}", rule.id);
+    assert_eq!(refused.actions[0].rule.as_deref(), Some(by_rule.as_str()), "{refused:#?}");
+    let there = engine.replay(workspace, refused.id).await.unwrap();
+    assert!(there.verdicts == 1 && there.divergences.is_empty(), "{there:#?}");
+    engine.remove_rule(workspace, agent.user(), rule.id).await.unwrap();
+    let gone = engine.replay(workspace, refused.id).await.unwrap();
+    assert!(gone.verdicts == 1 && gone.divergences.is_empty(), "{gone:#?}");
+}

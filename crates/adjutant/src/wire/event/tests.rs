@@ -112,7 +112,7 @@ fn verdict(decision: Guard) -> Event {
         smallest_grant: Some("scope.folders: \"/x\"".to_owned()),
         scopes: Vec::new(),
     };
-    CallJudged { call: call(), verdict, policy: Hash::ZERO, prepared: None, touches: Vec::new() }.into()
+    CallJudged { call: call(), verdict, policy: Hash::ZERO, prepared: None, touches: Vec::new(), standing: None }.into()
 }
 
 fn failed(retry_at: Option<Time>) -> Event {

@@ -226,6 +226,13 @@ impl Rules {
         )
     }
 
+    /// The rules about a tool: those that a verdict on a call of it depends on.
+    #[must_use]
+    pub fn about(&self, tool: &str) -> Vec<RuleId> {
+        let about = self.0.iter().filter(|(rule, _)| rule.tool == "*" || rule.tool == tool);
+        about.map(|(rule, _)| rule.id).collect()
+    }
+
     /// The strongest thing that rules say about a call, with the rule that says it: deny, then ask, then allow.
     #[must_use]
     pub fn strongest(&self, asked: &Asked<'_>) -> Option<&Rule> {

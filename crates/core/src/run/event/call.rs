@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::approval::Actor;
 use crate::content::{Content, Hash};
 use crate::guard::judge::Verdict;
-use crate::id::{ApprovalId, CallId};
+use crate::id::{ApprovalId, CallId, RuleId};
 use crate::label::Labels;
 use crate::tool::{Prepared, Recovery, Resource, Target, Touch};
 
@@ -37,6 +37,20 @@ pub struct CallJudged {
     /// The paths it reads or changes: calls that meet on one wait for each other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub touches: Vec<Touch>,
+    /// What else it was judged by; none in logs that do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standing: Option<Standing>,
+}
+
+/// What counts beside the policy of the agent, at the moment of a judgement.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Standing {
+    /// The standing rules about the tool.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<RuleId>,
+    /// What whoever started the run was in the workspace; none for somebody who is no member.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
 }
 
 /// A tool call is about to be made.

@@ -8,7 +8,9 @@ mod model;
 mod start;
 
 pub use approval::{Actor, ApprovalAsked, ApprovalDecided, ApprovalKind, Decision, GrantScope, Risk};
-pub use call::{CallEnded, CallInDoubt, CallJudged, CallProposed, CallStarted, Decided, DoubtOutcome, InDoubtResolved};
+pub use call::{
+    CallEnded, CallInDoubt, CallJudged, CallProposed, CallStarted, Decided, DoubtOutcome, InDoubtResolved, Standing,
+};
 pub use end::{
     BudgetAlerted, CancelAsked, Cancelled, EndStatus, Errored, LabelsRaised, PauseReason, Paused, Resumed, RunEnded,
 };
