@@ -1,10 +1,12 @@
 //! An agent as it is now: its configuration, what its workspace adds to it, and the rules that count, compiled once.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use adjutant_core::content::{Content, Hash};
 use adjutant_core::guard::filter::{Filter, FilterEntry};
-use adjutant_core::guard::judge::Outside;
+use adjutant_core::guard::judge::{Outside, Verdict};
+use adjutant_core::guard::plane;
 use adjutant_core::guard::policy::AgentConfig;
 use adjutant_core::guard::rule::Rules;
 use adjutant_core::guard::scope::Scope;
@@ -41,8 +43,20 @@ pub struct CurrentAgent {
     pub filter: Arc<Filter>,
     /// The standing rules it is judged by.
     pub rules: Arc<Rules>,
+    /// The tools that it was granted and its workspace keeps from all its agents.
+    pub withheld: Arc<BTreeSet<String>>,
     /// The names of all that.
     pub names: PolicyNames,
+}
+
+impl CurrentAgent {
+    /// A verdict on a call of a tool that the workspace keeps back, with the grant that would change it.
+    pub(crate) fn explained(&self, tool: &str, verdict: Verdict) -> Verdict {
+        if verdict.rule != "tool" || !self.withheld.contains(tool) {
+            return verdict;
+        }
+        Verdict { smallest_grant: Some(format!("add `{tool}` to the tools of the workspace")), ..verdict }
+    }
 }
 
 /// The tools that a model is shown, and the same as it is recorded.
@@ -138,15 +152,40 @@ impl Engine {
         let tenant = tenant.ok_or_else(|| EngineError::not_found("workspace", workspace))?;
         // What a run was judged under is recorded as one configuration, so that it can be judged again alike.
         config.content_filter.extend(workspace_filter(&tenant)?);
+        let withheld = self.withheld(&tenant, &config)?;
+        config.denied_tools.extend(withheld.iter().cloned());
         let scope = Arc::new(config.compile_scope());
         let outside = Arc::new(config.compile_outside());
         let filter = Arc::new(Filter::new(&config.content_filter));
         let (rules, standing) = self.standing_rules(workspace, id, self.env().now()).await?;
         let (policy, shown) = (config.hash(), self.shown_tools(&config)?);
         let names = PolicyNames { agent: version, workspace: tenant.version, rules };
-        let (config, rules) = (Arc::new(config), Arc::new(standing));
-        Ok(CurrentAgent { id, version, policy, config, kept: None, shown, scope, outside, filter, rules, names })
+        let (config, rules, withheld) = (Arc::new(config), Arc::new(standing), Arc::new(withheld));
+        let kept = None;
+        Ok(CurrentAgent { id, version, policy, config, kept, shown, scope, outside, filter, rules, withheld, names })
     }
+
+    /// The tools that an agent was granted and its workspace keeps back. What has no effect outside stays everybody's.
+    fn withheld(&self, tenant: &WorkspaceRow, config: &AgentConfig) -> Result<BTreeSet<String>, EngineError> {
+        let Some(listed) = workspace_tools(tenant)? else { return Ok(BTreeSet::new()) };
+        let granted =
+            self.tools().iter().map(|tool| tool.spec()).filter(|spec| {
+                config.grants_tool(spec.name(), &spec.toolset) && !plane::is_always_allowed(spec.name())
+            });
+        let kept = granted.filter(|spec| !listed.contains(spec.name()) && !listed.contains(&*spec.toolset));
+        Ok(kept.map(|spec| spec.name().to_owned()).collect())
+    }
+}
+
+/// The tools and toolsets there are for the agents of a workspace; none is all. A list that cannot be read lets nothing through
+/// (rule G2).
+///
+/// # Errors
+/// When it cannot be read.
+pub fn workspace_tools(tenant: &WorkspaceRow) -> Result<Option<BTreeSet<String>>, EngineError> {
+    tenant.tools.as_deref().map(serde_json::from_str).transpose().map_err(|bad| {
+        EngineError::Invalid(format!("the tools of the workspace `{}` cannot be read: {bad}", tenant.slug))
+    })
 }
 
 /// What a workspace filters for all its agents. One that cannot be read lets nothing through (rule G2).

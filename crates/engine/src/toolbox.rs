@@ -16,9 +16,7 @@ use adjutant_core::guard::rule::Match;
 use adjutant_core::id::CallId;
 use adjutant_core::limits;
 use adjutant_core::message::FinishReason;
-use adjutant_core::run::event::{
-    ApprovalAsked, ApprovalKind, CallJudged, CallStarted, Effects, GrantScope, Standing,
-};
+use adjutant_core::run::event::{ApprovalAsked, ApprovalKind, CallJudged, CallStarted, Effects, GrantScope, Standing};
 use adjutant_core::run::state::{Call, State};
 use adjutant_core::tool::{Prepared, Recovery, ToolOutcome};
 use adjutant_models::retry::backoff;
@@ -233,7 +231,7 @@ impl Driver {
             answer: call.answer(),
         };
         // Nothing is looked at before the guard has said that it may be.
-        let first = judge(&question);
+        let first = agent.explained(&call.tool, judge(&question));
         let (Some(tool), Ok(value)) = (tool, &checked) else { return (first, None) };
         if first.decision == Decision::Deny {
             return (first, None);

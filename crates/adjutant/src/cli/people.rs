@@ -95,6 +95,9 @@ pub(super) enum Ws {
         /// How long what was said in runs that have ended is kept, such as 90d, after which it is erased for good; or forever
         #[arg(long, value_name = "SPAN")]
         keep_runs: Option<String>,
+        /// The tools and toolsets there are for its agents, with commas between them; '*' is all
+        #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+        tools: Option<Vec<String>>,
     },
     /// Forget what was said in runs that ended before a day; that they happened stays on record
     Erase(retention::Erase),
@@ -234,13 +237,14 @@ pub(super) async fn ws(context: &Context, command: Ws) -> Result<Exit, Failure> 
         }
         Ws::Erase(args) => return retention::erase(context, &remote, args).await,
         Ws::Archive(args) => return retention::archive(context, &remote, args).await,
-        Ws::Set { workspace, name, time_zone, content_filter, keep_runs } => {
+        Ws::Set { workspace, name, time_zone, content_filter, keep_runs, tools } => {
             let mut body = serde_json::Map::new();
             body.extend(name.map(|name| ("name".to_owned(), json!(name))));
             body.extend(time_zone.map(|zone| ("time_zone".to_owned(), json!(zone))));
             let filter = content_filter.as_deref().map(entries).transpose()?;
             body.extend(filter.map(|entries| ("content_filter".to_owned(), entries)));
             body.extend(keep_runs.map(|span| ("keep_runs".to_owned(), json!(span))));
+            body.extend(tools.map(|names| ("tools".to_owned(), json!(names))));
             let row = remote.patch(&["workspaces", &workspace], &Value::Object(body)).await?;
             context.print(&row, || settings(&row));
         }
@@ -271,6 +275,16 @@ fn entries(file: &Path) -> Result<Value, Failure> {
     serde_json::from_str(&text).map_err(|why| refused(format!("not a JSON array of entries: {why}")))
 }
 
+/// The tools there are for the agents of a workspace, in words.
+fn tools_of(row: &Value) -> String {
+    let names: Vec<_> = row["tools"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    match names.as_slice() {
+        [] => "none".to_owned(),
+        ["*"] => "all".to_owned(),
+        _ => names.join(", "),
+    }
+}
+
 /// What is set for a workspace, as lines.
 fn settings(row: &Value) -> Vec<String> {
     let mut lines = vec![
@@ -278,6 +292,7 @@ fn settings(row: &Value) -> Vec<String> {
         format!("name            {}", word(row, "name")),
         format!("time zone       {}", word(row, "time_zone")),
         format!("keeps runs      {}", word(row, "keep_runs")),
+        format!("tools           {}", tools_of(row)),
     ];
     lines.extend(retention::sizes(&row["size"]));
     let entries = row["content_filter"].as_array().map(Vec::as_slice).unwrap_or_default();

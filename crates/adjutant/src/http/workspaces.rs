@@ -1,11 +1,15 @@
 //! `/workspaces`: the tenants a person is in, who else is there, and their notebooks.
 
+use std::collections::BTreeSet;
+
 use adjutant_core::audit::Deed;
 use adjutant_core::guard::filter::FilterEntry;
 use adjutant_core::guard::policy::slug_of;
 use adjutant_core::id::UserId;
 use adjutant_engine::store::row::{LoginRow, MemberRow, MembershipRow, NotebookRow, WorkspaceRow};
-use adjutant_engine::{FOREVER, NewLink, Right, Role, UnknownWord, WorkspaceChange, workspace_filter};
+use adjutant_engine::{
+    ALL_TOOLS, FOREVER, NewLink, Right, Role, UnknownWord, WorkspaceChange, workspace_filter, workspace_tools,
+};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
@@ -51,6 +55,8 @@ struct Workspace {
     content_filter: Vec<FilterEntry>,
     /// How long what was said in runs that have ended is kept: `forever`, or a span such as `90d`.
     keep_runs: String,
+    /// The tools and toolsets there are for its agents; `*` is all.
+    tools: Vec<String>,
 }
 
 /// How long a workspace keeps what was said, in words.
@@ -68,6 +74,7 @@ fn shown(row: &WorkspaceRow, role: Role) -> Result<Workspace, Problem> {
         role: role.word(),
         content_filter: workspace_filter(row)?,
         keep_runs: keep_runs(row),
+        tools: workspace_tools(row)?.map_or_else(|| vec![ALL_TOOLS.to_owned()], Vec::from_iter),
     })
 }
 
@@ -137,6 +144,9 @@ struct WorkspaceSettings {
     /// How long what was said in runs that have ended is kept: a span such as `90d`, after which it is erased for good, or
     /// `forever`.
     keep_runs: Option<String>,
+    /// The tools and toolsets there are for its agents: no agent has more, whatever it was granted; `*` is all.
+    #[schema(value_type = Option<Vec<String>>)]
+    tools: Option<BTreeSet<String>>,
 }
 
 /// Sets something for a whole workspace. It counts from the next step of every run on. For admins.
@@ -148,8 +158,8 @@ async fn change(
     Body(body): Body<WorkspaceSettings>,
 ) -> Result<Json<Workspace>, Problem> {
     let access = signed.workspace(&name, Role::Admin, Right::Admin)?;
-    let WorkspaceSettings { name, time_zone, content_filter, keep_runs } = body;
-    let change = WorkspaceChange { name, time_zone, content_filter, keep_runs };
+    let WorkspaceSettings { name, time_zone, content_filter, keep_runs, tools } = body;
+    let change = WorkspaceChange { name, time_zone, content_filter, keep_runs, tools };
     let row = server.engine.change_workspace(access.workspace, access.user, change).await?;
     server.forget_callers();
     Ok(Json(shown(&row, access.role)?))

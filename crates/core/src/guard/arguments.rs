@@ -519,7 +519,8 @@ mod tests {
     #[test]
     fn t4_nothing_a_model_sends_confirms_widens_or_impersonates() {
         let schema = Schema::compile(&schema()).unwrap();
-        for field in ["confirmed", "approved", "force", "scope", "folders", "agent_id", "user_id", "workspace_id", "as"] {
+        for field in ["confirmed", "approved", "force", "scope", "folders", "agent_id", "user_id", "workspace_id", "as"]
+        {
             let arguments = json!({"path": "/a", field: true});
             let problems = schema.validate(&arguments).unwrap_err();
             assert!(problems.iter().any(|problem| problem.detail.contains(field)), "{field}: {problems:?}");

@@ -17,7 +17,8 @@ use adjutant_core::run::event::{
     Actor, ApprovalAsked, ApprovalDecided, ApprovalKind, BadEvent, Base, BudgetAlerted, CallEnded, CallInDoubt,
     CallJudged, CallProposed, CallStarted, CancelAsked, Cancelled, Class, ContentFiltered, Decision, DoubtOutcome,
     Effects, EndStatus, Errored, Event, GrantScope, InDoubtResolved, LabelsRaised, ModelAnswered, ModelFailed,
-    ModelRequested, PauseReason, Paused, Resumed, Risk, RunEnded, RunLimits, RunStarted, Said, Standing, Thought, ThoughtForm,
+    ModelRequested, PauseReason, Paused, Resumed, Risk, RunEnded, RunLimits, RunStarted, Said, Standing, Thought,
+    ThoughtForm,
 };
 use adjutant_core::time::Time;
 use adjutant_core::tool::{Prepared, Recovery, Resource, ResourceAction, Target, Touch};

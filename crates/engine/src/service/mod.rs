@@ -59,4 +59,4 @@ pub use told::EffectivePrompt;
 pub use undo::{UndoMode, UndoOutcome, UndoReport, UndoneFile};
 pub use usage::{Forecast, GroupBy, Interval, Repriced, UsageLine};
 pub use waiting::{Heard, WhenBusy};
-pub use workspaces::{FOREVER, WorkspaceChange};
+pub use workspaces::{ALL_TOOLS, FOREVER, WorkspaceChange};

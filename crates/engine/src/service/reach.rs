@@ -220,6 +220,7 @@ impl Engine {
             authority: Authority::Acts,
             answer: Answer::None,
         });
+        let verdict = agent.explained(tool, verdict);
         Can { verdict, tool: spec.map(|spec| spec.name().to_owned()) }
     }
 }

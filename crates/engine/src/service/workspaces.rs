@@ -1,5 +1,7 @@
 //! Workspaces: making one, and what is set for all of it.
 
+use std::collections::BTreeSet;
+
 use adjutant_core::audit::{Act, Deed};
 use adjutant_core::guard::filter::{self, FilterEntry};
 use adjutant_core::guard::policy::{is_slug, parse_seconds};
@@ -9,7 +11,7 @@ use adjutant_store::StoreError;
 use adjutant_store::row::{Doing, WorkspaceRow};
 
 use crate::audit::{AuditLog, Done};
-use crate::current::workspace_filter;
+use crate::current::{workspace_filter, workspace_tools};
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::service::templates::guide;
@@ -18,6 +20,8 @@ use crate::service::templates::guide;
 pub const FOREVER: &str = "forever";
 /// Characters of a name.
 const LONGEST_NAME: usize = 100;
+/// The word for every tool there is.
+pub const ALL_TOOLS: &str = "*";
 
 /// What is to be set for a workspace; what is none stays.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,6 +34,8 @@ pub struct WorkspaceChange {
     pub content_filter: Option<Vec<FilterEntry>>,
     /// How long what was said in runs that have ended is kept, such as `90d`, or `forever`.
     pub keep_runs: Option<String>,
+    /// The tools and toolsets there are for its agents; `*` is all.
+    pub tools: Option<BTreeSet<String>>,
 }
 
 impl Engine {
@@ -85,6 +91,7 @@ impl Engine {
     ) -> Result<WorkspaceRow, EngineError> {
         let before = self.store().workspace(workspace).await?;
         let before = before.ok_or_else(|| EngineError::not_found("workspace", workspace))?;
+        self.know_tools(&change)?;
         let after = change.apply(&before)?;
         let changed = change.words(&before, &after)?;
         if changed.is_empty() {
@@ -92,13 +99,22 @@ impl Engine {
         }
         let row = WorkspaceRow { version: before.version + 1, ..after };
         let act = Act::new(Deed::SettingChanged, Some(Actor::User(by)), changed.join("; "));
-        let act = act.with("content_filter", row.content_filter.clone());
+        let act = act.with("content_filter", row.content_filter.clone()).with("tools", row.tools.clone());
         let done = Done { doing: Some(Doing::SaveWorkspace(Box::new(row.clone()))), ..Done::default() };
         self.audit_done(AuditLog::Workspace(workspace), act, done).await?;
         if row.keep_runs != before.keep_runs {
             self.kept_otherwise().notify_one();
         }
         Ok(row)
+    }
+
+    /// A name that means nothing would take tools away from everybody, or leave them nothing by mistake.
+    fn know_tools(&self, change: &WorkspaceChange) -> Result<(), EngineError> {
+        let known = |name: &str| name == ALL_TOOLS || self.tools().knows(name) || self.tools().knows_toolset(name);
+        match change.tools.iter().flatten().find(|name| !known(name)) {
+            Some(name) => Err(EngineError::Invalid(format!("there is no tool or toolset `{name}`"))),
+            None => Ok(()),
+        }
     }
 }
 
@@ -133,6 +149,10 @@ impl WorkspaceChange {
             }
             row.keep_runs = Some(kept.clone()).filter(|kept| kept != FOREVER);
         }
+        if let Some(tools) = &self.tools {
+            let named = serde_json::to_string(tools).map_err(|bad| EngineError::Invalid(bad.to_string()))?;
+            row.tools = Some(named).filter(|_| !tools.contains(ALL_TOOLS));
+        }
         Ok(row)
     }
 
@@ -152,6 +172,13 @@ impl WorkspaceChange {
         if before.keep_runs != after.keep_runs {
             let kept = after.keep_runs.as_deref().unwrap_or(FOREVER);
             words.push(format!("what was said in runs that have ended is kept: {kept}"));
+        }
+        if before.tools != after.tools {
+            let named = workspace_tools(after)?.map_or_else(
+                || "all".to_owned(),
+                |names| if names.is_empty() { "none".to_owned() } else { Vec::from_iter(names).join(", ") },
+            );
+            words.push(format!("its agents have the tools: {named}"));
         }
         Ok(words)
     }

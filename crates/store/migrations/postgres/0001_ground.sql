@@ -29,6 +29,8 @@ CREATE TABLE workspaces (
     content_filter TEXT COLLATE "C" NOT NULL DEFAULT '[]',
     -- How long what was said in runs that have ended is kept, such as 90d; none is for ever.
     keep_runs TEXT,
+    -- The tools and toolsets there are for its agents: a JSON array; none is all.
+    tools TEXT,
     -- How often something was erased here: what is remembered elsewhere holds only while it stays the same.
     erasures BIGINT NOT NULL DEFAULT 0
 );

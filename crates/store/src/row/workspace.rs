@@ -22,6 +22,8 @@ pub struct WorkspaceRow {
     pub content_filter: String,
     /// How long what was said in runs that have ended is kept, such as `90d`; none is for ever.
     pub keep_runs: Option<String>,
+    /// The tools and toolsets there are for its agents, a JSON array; none is all.
+    pub tools: Option<String>,
 }
 
 impl WorkspaceRow {
@@ -30,7 +32,7 @@ impl WorkspaceRow {
     pub fn new(id: WorkspaceId, slug: impl Into<String>, name: impl Into<String>, created_at: Time) -> Self {
         let (slug, name) = (slug.into(), name.into());
         let (time_zone, content_filter) = ("UTC".to_owned(), "[]".to_owned());
-        Self { id, slug, name, time_zone, created_at, version: 1, content_filter, keep_runs: None }
+        Self { id, slug, name, time_zone, created_at, version: 1, content_filter, keep_runs: None, tools: None }
     }
 }
 

@@ -31,3 +31,28 @@ fn making_a_workspace_or_a_notebook_is_recorded_with_who_did_it_and_a_refused_on
     assert_eq!(entries.len(), 1, "{entries:?}");
     assert_eq!(owner.get("/api/v1/audit/verify").expect(200)["is_whole"], true);
 }
+
+#[test]
+fn a_workspace_says_which_tools_there_are_for_its_agents() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    let path = "/api/v1/workspaces/home";
+    assert_eq!(owner.get(path).expect(200)["tools"], json!(["*"]));
+    owner.patch(path, json!({"tools": ["read_fil"]})).refuses(422, "validation_failed");
+    let can = || {
+        let wish = json!({"action": "write", "path": "/todo.md"});
+        owner.post("/api/v1/agents/guide/can", wish).expect(200)
+    };
+    assert_eq!(can()["verdict"], "ask");
+    let listed = owner.patch(path, json!({"tools": ["read_file", "list_files"]})).expect(200);
+    assert_eq!(listed["tools"], json!(["list_files", "read_file"]));
+    let wish = json!({"tool": "write_file", "arguments": {"path": "/todo.md", "content": "x"}});
+    let no = owner.post("/api/v1/agents/guide/can", wish).expect(200);
+    assert_eq!((&no["verdict"], &no["rule"]), (&json!("deny"), &json!("tool")), "{no}");
+    assert_eq!(no["smallest_grant"], "add `write_file` to the tools of the workspace", "{no}");
+    let body = json!({"agent_id": "guide", "input": "tidy the welcome notes"});
+    let run = owner.post("/api/v1/runs?wait=60", body).expect(200);
+    assert_ne!(run["status"], "WAITING_APPROVAL", "what is not there is not asked about: {run}");
+    assert_eq!(owner.patch(path, json!({"tools": ["*"]})).expect(200)["tools"], json!(["*"]));
+    assert_eq!(can()["verdict"], "ask");
+}
