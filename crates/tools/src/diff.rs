@@ -19,7 +19,9 @@ pub(crate) fn compare(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -
     let (Ok(old), Ok(new)) = (text_of(before.unwrap_or_default()), text_of(after.unwrap_or_default())) else {
         return Difference { counts: bytes(before, after), unified: None };
     };
-    let diff = TextDiff::configure().timeout(DIFF_TIME).diff_lines(old, new);
+    // A line ends with a line feed and with nothing else: a lone carriage return must not put a new line into an old one.
+    let (old, new): (Vec<_>, Vec<_>) = (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
+    let diff = TextDiff::configure().timeout(DIFF_TIME).newline_terminated(true).diff_slices(&old, &new);
     let (mut added, mut removed) = (0_usize, 0_usize);
     for change in diff.iter_all_changes() {
         match change.tag() {
@@ -54,6 +56,12 @@ fn bytes(before: Option<&[u8]>, after: Option<&[u8]>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lone_carriage_return_ends_no_line() {
+        let got = compare("/a", Some(b"one\n"), Some(b"one\r+two\n"));
+        assert_eq!(got.unified.as_deref(), Some("--- /a\n+++ /a\n@@ -1 +1 @@\n-one\n+one\r+two\n"));
+    }
 
     #[test]
     fn a_changed_text_gives_counts_and_a_unified_diff() {
