@@ -195,7 +195,7 @@ function foldDurable(view: RunView, event: string, seq: number, data: Data): voi
       return
     case 'in_doubt':
       view.status = 'IN_DOUBT'
-      view.steps.push({ ...questionOf(seq, data), about: 'in_doubt', summary: text(data, 'tool_name') })
+      view.steps.push({ ...questionOf(seq, data), about: 'in_doubt', summary: text(data, 'summary') || text(data, 'tool_name') })
       return
     case 'approved':
     case 'rejected':
