@@ -32,6 +32,7 @@ enum Rule {
     MachineText,
     CorePurity,
     FileAccess,
+    NetworkAccess,
     Dependency,
     DevDependency,
     DocPath,
@@ -39,13 +40,14 @@ enum Rule {
 }
 
 impl Rule {
-    const ALL: [Rule; 10] = [
+    const ALL: [Rule; 11] = [
         Rule::Header,
         Rule::LongFile,
         Rule::Unfinished,
         Rule::MachineText,
         Rule::CorePurity,
         Rule::FileAccess,
+        Rule::NetworkAccess,
         Rule::Dependency,
         Rule::DevDependency,
         Rule::DocPath,
@@ -60,6 +62,7 @@ impl Rule {
             Rule::MachineText => "machine-text",
             Rule::CorePurity => "core-purity",
             Rule::FileAccess => "file-access",
+            Rule::NetworkAccess => "network-access",
             Rule::Dependency => "dependency",
             Rule::DevDependency => "dev-dependency",
             Rule::DocPath => "doc-path",
@@ -70,7 +73,12 @@ impl Rule {
     /// Some rules hold the house up; no reason is good enough to break them.
     fn may_be_excused(self) -> bool {
         match self {
-            Rule::LongFile | Rule::Unfinished | Rule::MachineText | Rule::FileAccess | Rule::DevDependency => true,
+            Rule::LongFile
+            | Rule::Unfinished
+            | Rule::MachineText
+            | Rule::FileAccess
+            | Rule::NetworkAccess
+            | Rule::DevDependency => true,
             Rule::Header | Rule::CorePurity | Rule::Dependency | Rule::DocPath | Rule::StaleExcuse => false,
         }
     }

@@ -41,7 +41,7 @@ struct Ban {
     why: &'static str,
 }
 
-const BANS: [Ban; 2] = [
+const BANS: [Ban; 3] = [
     Ban {
         rule: Rule::CorePurity,
         under: &["crates/core/src/"],
@@ -80,6 +80,12 @@ const BANS: [Ban; 2] = [
             "canonicalize",
         ],
         why: "files are reached through the confined layer in crates/tools only",
+    },
+    Ban {
+        rule: Rule::NetworkAccess,
+        under: &["crates/engine/src/", "crates/models/src/", "crates/store/src/", "crates/adjutant/src/http/"],
+        names: &["Client::new", "Client::builder", "ClientBuilder", "TcpStream::connect", "TcpSocket::connect"],
+        why: "clients are made by the connector in crates/tools/src/net: take one as an argument",
     },
 ];
 
@@ -286,5 +292,14 @@ mod tests {
         assert_eq!(found("crates/engine/src/a.rs", "//! A.\ntokio::fs::read(path).await\n"), access);
         assert_eq!(found("crates/adjutant/src/http/a.rs", "//! A.\nlet p = PathBuf::from(name);\n"), access);
         assert_eq!(found("crates/adjutant/src/config.rs", "//! A.\nuse std::fs;\n"), []);
+    }
+
+    #[test]
+    fn only_the_connector_makes_clients() {
+        let access = [(Rule::NetworkAccess, Some(2))];
+        assert_eq!(found("crates/models/src/a.rs", "//! A.\nlet client = reqwest::Client::builder();\n"), access);
+        assert_eq!(found("crates/engine/src/a.rs", "//! A.\nlet client = Client::new();\n"), access);
+        assert_eq!(found("crates/models/src/a.rs", "//! A.\nfn ask(client: &reqwest::Client) {}\n"), []);
+        assert_eq!(found("crates/tools/src/net/a.rs", "//! A.\nreqwest::Client::builder()\n"), []);
     }
 }
