@@ -46,6 +46,7 @@ pub(crate) fn agent(plan: &AgentPlan, strict: Option<&str>) -> AgentSpec {
     AgentSpec {
         name: "Simulated".to_owned(),
         toolsets: Some(["sim".to_owned()].into()),
+        can_write: Some(true),
         can_access_integrations: Some(true),
         denied_tools: Some([Some(FORBIDDEN), strict].into_iter().flatten().map(str::to_owned).collect()),
         requires_approval: Some(plan.always_asks.into_iter().map(str::to_owned).collect()),
