@@ -91,7 +91,7 @@ impl Stage {
     /// Fails when the world cannot be used: a schema that is none, an autonomy that does not exist.
     pub fn new(world: World) -> Result<Self, BadCase> {
         let agent = super::tools::agent(&world)?;
-        let scope = agent.compile_scope();
+        let scope = super::tools::scope(&world);
         let outside = super::tools::outside(&world);
         let tools = Toolset::new(&world)?;
         Ok(Self { world, agent, scope, outside, tools })

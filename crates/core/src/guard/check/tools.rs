@@ -12,7 +12,7 @@ use crate::guard::host::HostPolicy;
 use crate::guard::judge::Outside;
 use crate::guard::meta;
 use crate::guard::policy::{AgentConfig, AgentSpec, Autonomy};
-use crate::guard::scope::{Action, Operation};
+use crate::guard::scope::{Action, Scope};
 use crate::tool::{Category, Checks, Effect, Level, Recovery, ToolDefinition, ToolSpec};
 
 /// The tools of a world, by name.
@@ -55,7 +55,6 @@ impl Toolset {
 /// A world is a complete policy: what it does not state is not checked.
 pub(super) fn agent(world: &World) -> Result<AgentConfig, BadCase> {
     let written = &world.agent;
-    let can = |operation| Some(written.caps.contains(&operation));
     let autonomy = written.autonomy.clone().map(|word| serde_json::from_value::<Autonomy>(Value::String(word)));
     let autonomy = autonomy.transpose().map_err(|error| BadCase(format!("agent.autonomy: {error}")))?;
     let asking = world.tools.iter().filter(|(_, tool)| tool.approval).map(|(name, _)| name.clone());
@@ -63,11 +62,12 @@ pub(super) fn agent(world: &World) -> Result<AgentConfig, BadCase> {
         name: "checked".to_owned(),
         // A broken entry grants nothing here as everywhere; only saving an agent refuses it.
         scope: None,
-        can_read: can(Operation::Read),
-        can_write: can(Operation::Write),
-        can_create: can(Operation::Create),
-        can_delete: can(Operation::Delete),
-        can_execute_code: can(Operation::Execute),
+        // Its capabilities are about files, and so are in the scope.
+        can_read: Some(true),
+        can_write: Some(true),
+        can_create: Some(true),
+        can_delete: Some(true),
+        can_execute_code: Some(true),
         can_access_integrations: Some(true),
         permission_level: Some(written.level.unwrap_or(Level::Admin)),
         tools: Some(world.tools.keys().cloned().collect()),
@@ -79,6 +79,11 @@ pub(super) fn agent(world: &World) -> Result<AgentConfig, BadCase> {
     let mut config = spec.complete().map_err(|problems| BadCase(format!("agent: {problems:?}")))?;
     config.scope = written.scope.clone();
     Ok(config)
+}
+
+/// What the agent of a world may do with which path.
+pub(super) fn scope(world: &World) -> Scope {
+    Scope::compile(&world.agent.scope, world.agent.caps.iter().copied().collect())
 }
 
 pub(super) fn outside(world: &World) -> Outside {
