@@ -347,7 +347,7 @@ fn without_options(mut event: Event) -> Event {
             (body.model, body.partial) = (String::new(), false);
         }
         Event::CallJudged(body) => {
-            (body.prepared, body.touches) = (None, Vec::new());
+            (body.prepared, body.touches, body.standing) = (None, Vec::new(), None);
             (body.verdict.smallest_grant, body.verdict.scopes) = (None, Vec::new());
         }
         Event::ApprovalAsked(body) => {
@@ -356,6 +356,7 @@ fn without_options(mut event: Event) -> Event {
         Event::ApprovalDecided(body) => (body.arguments, body.message) = (None, None),
         Event::CallStarted(body) => (body.target, body.intended) = (Target::default(), None),
         Event::CallEnded(body) => (body.rule, body.labels, body.resources) = (None, Labels::NONE, Vec::new()),
+        Event::CallInDoubt(body) => (body.summary, body.arguments) = (String::new(), None),
         Event::InDoubtResolved(body) => body.result = None,
         Event::LabelsRaised(body) => body.labels = Labels::NONE,
         Event::ContentFiltered(body) => {
@@ -366,7 +367,6 @@ fn without_options(mut event: Event) -> Event {
         Event::RunEnded(body) => body.files_modified = Vec::new(),
         Event::Said(_)
         | Event::CallProposed(_)
-        | Event::CallInDoubt(_)
         | Event::BudgetAlerted(_)
         | Event::CancelAsked(_)
         | Event::Cancelled(_)

@@ -5,7 +5,6 @@ use std::io::Read;
 use serde_json::json;
 
 use super::client::Server;
-use super::flow::scripted;
 use crate::house::{House, text};
 
 #[test]
@@ -145,7 +144,11 @@ fn a_call_in_doubt_shows_what_was_sent_what_is_known_of_it_and_takes_its_result(
         "- when: {{ turn: 1 }}\n  calls: [{{ name: http_request, arguments: {{ method: POST, url: '{url}', body: 'two cakes, password=hunter2hunter2' }} }}]\n\
          - text: \"I was told: ${{last_result}}\"\n"
     );
-    let server = Server::start(scripted(&script));
+    let house = House::new();
+    std::fs::write(house.path().join("script.yaml"), script).unwrap();
+    let provider = "[providers.test]\nkind = \"scripted\"\nscript = \"../../script.yaml\"\n";
+    house.configure(&format!("default_model = \"test/script\"\nallow_private = [\"127.0.0.0/8\"]\n{provider}"));
+    let server = Server::start(house);
     let owner = server.owner();
     let address = url.trim_start_matches("http://").trim_end_matches("/orders");
     let port: u16 = address.rsplit_once(':').unwrap().1.parse().unwrap();
