@@ -205,7 +205,10 @@ impl Play {
             let status = Some("pending".to_owned());
             let filter = ApprovalFilter { run: Some(row.id), status, ..ApprovalFilter::default() };
             let items = self.scene.store.approvals(row.workspace, &filter, 100).await.unwrap_or_default();
-            if !items.iter().any(|item| item.kind == kind) {
+            // Somebody who took their time may have decided while the log was checked.
+            let now = self.scene.store.run(row.workspace, row.id).await.ok().flatten();
+            let still_waits = now.is_some_and(|now| now.state.status == row.state.status);
+            if still_waits && !items.iter().any(|item| item.kind == kind) {
                 self.scene.broken(format!("{} is {} and nothing in the inbox says so", row.id, row.state.status));
             }
         }
