@@ -1,7 +1,7 @@
 // What people keep: files they write themselves, tokens for programs, runs they go on from elsewhere, agents they try on the past.
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { begin, listen, order, setUp, tidy, type Story } from './story'
+import { begin, listen, look, order, setUp, tidy, type Story } from './story'
 
 let story: Story
 beforeAll(async () => {
@@ -180,6 +180,30 @@ it('shows in every tab what happens in one', async () => {
   await page.getByRole('button', { name: 'Reject' }).click()
   await other.getByRole('row', { name: /save the summary/ }).getByText('Done').waitFor()
   await other.close()
+})
+
+it('works in more tabs than a browser has connections, each with a run that waits', async () => {
+  const { page, server } = story
+  await order(story, 'save the summary')
+  const approve = (tab: Page) => tab.getByRole('button', { name: 'Approve', exact: true })
+  const tabs = [page]
+  await approve(page).waitFor()
+  while (tabs.length < 8) {
+    const tab = await story.browser.context.newPage()
+    listen(tab, server.url, story.wrong)
+    await tab.goto(page.url())
+    await approve(tab).waitFor()
+    tabs.push(tab)
+    // Four side by side; the others stand behind them.
+    if (tabs.length > 4) await look(tab, false)
+  }
+  const [first, , , last, behind] = tabs as [Page, Page, Page, Page, Page]
+  await approve(last).click()
+  await first.getByText('Approved by you').waitFor()
+  expect(await approve(behind).count()).toBe(1)
+  await look(behind, true)
+  await behind.getByText('Approved by you').waitFor()
+  for (const tab of tabs.slice(1)) await tab.close()
 })
 
 it('did all that without an error and without asking anybody else', () => {

@@ -34,7 +34,7 @@ export async function begin(start: Start = {}, browserArguments: string[] = []):
 
 export function listen(page: Page, url: string, wrong: string[]): void {
   const origin = new URL(url).origin
-  page.on('console', (message) => message.type() === 'error' && wrong.push(message.text()))
+  page.on('console', (message) => message.type() === 'error' && wrong.push(`${message.text()} ${message.location().url}`))
   page.on('pageerror', (error) => wrong.push(error.message))
   page.on('request', (request) => {
     const asked = new URL(request.url())
@@ -63,4 +63,12 @@ export async function order({ page, server }: Story, text: string): Promise<void
   await page.getByRole('textbox', { name: 'Message' }).fill(text)
   await page.keyboard.press('Enter')
   await page.waitForURL((url) => url.pathname.startsWith('/chat/'))
+}
+
+/** Turns to a tab, or away from it. A browser under test takes every tab for the one in front, so the tab is told. */
+export async function look(page: Page, isLooked: boolean): Promise<void> {
+  await page.evaluate((hidden) => {
+    Object.defineProperty(document, 'hidden', { value: hidden, configurable: true })
+    document.dispatchEvent(new Event('visibilitychange'))
+  }, !isLooked)
 }

@@ -1,15 +1,13 @@
-// Follows a stream of server-sent events until it ends, coming back with the number of the last event it has.
+// Follows a stream of server-sent events, and comes back when it ends.
 import { createParser } from 'eventsource-parser'
 import { send } from './client'
 import { Problem } from './problem'
 import type { WireEvent } from './types'
 
 export interface Follow {
-  url: string
-  /** The last event that is already known. */
-  after?: number
+  /** Where it is, asked anew each time: it says what is known already. */
+  url: () => string
   onEvent: (event: WireEvent) => void
-  onLost?: () => void
   signal: AbortSignal
   /** How long to wait before the n-th try; tests make it short. */
   wait?: (attempt: number) => number
@@ -19,29 +17,22 @@ const FIRST_WAIT_MS = 500
 const LONGEST_WAIT_MS = 10_000
 const backOff = (attempt: number): number => Math.min(FIRST_WAIT_MS * 2 ** attempt, LONGEST_WAIT_MS)
 
-/** Ends when the server says that nothing follows, when it refuses, or when the signal is given. */
+/** Whether asking again would change nothing. */
+export const isRefusal = (error: unknown): boolean => error instanceof Problem && error.status >= 400 && error.status < 500 && error.status !== 429
+
+/** Ends when the signal is given; fails when the server refuses. */
 export async function follow(options: Follow): Promise<void> {
-  let last = options.after ?? 0
   let attempt = 0
   const seen = (event: WireEvent): void => {
-    if (event.id !== undefined) {
-      if (event.id <= last) return
-      last = event.id
-    }
     attempt = 0
     options.onEvent(event)
   }
   while (!options.signal.aborted) {
     try {
-      const headers: Record<string, string> = { accept: 'text/event-stream' }
-      if (last > 0) headers['last-event-id'] = String(last)
-      const response = await send('get', options.url, { signal: options.signal }, headers)
-      if (response.status === 204) return
-      await read(response, seen)
+      await read(await send('get', options.url(), { signal: options.signal }, { accept: 'text/event-stream' }), seen)
     } catch (error) {
       if (options.signal.aborted) return
-      if (error instanceof Problem && error.status >= 400 && error.status < 500 && error.status !== 429) throw error
-      options.onLost?.()
+      if (isRefusal(error)) throw error
     }
     await pause((options.wait ?? backOff)(attempt++), options.signal)
   }
@@ -66,7 +57,8 @@ async function read(response: Response, seen: (event: WireEvent) => void): Promi
   }
 }
 
-function pause(ms: number, signal: AbortSignal): Promise<void> {
+/** Some time, or until the signal is given. */
+export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, ms)
     signal.addEventListener('abort', () => (clearTimeout(timer), resolve()), { once: true })

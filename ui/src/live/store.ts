@@ -1,14 +1,13 @@
 // What changes on the server, told by one stream: what waits for somebody, and a beat for each kind of list to read itself again.
 import { defineStore } from 'pinia'
 import { computed, ref, shallowRef } from 'vue'
-import { addressOf, get, type Query } from '../api/client'
-import { follow } from '../api/stream'
+import { get, type Query } from '../api/client'
 import type { Approval, Page, WireEvent } from '../api/types'
+import { tabOf } from './tab'
 
 /** Many changes in a row make one reading. */
 const GATHER_MS = 120
 const EACH = 200
-const AGAIN_MS = 3_000
 
 export const useLive = defineStore('live', () => {
   const pending = shallowRef<Approval[]>([])
@@ -17,7 +16,6 @@ export const useLive = defineStore('live', () => {
   const runsBeat = ref(0)
   const chatsBeat = ref(0)
   const settingsBeat = ref(0)
-  let leave = new AbortController()
   let timer: ReturnType<typeof setTimeout> | undefined
   const due = new Set<string>()
 
@@ -67,17 +65,13 @@ export const useLive = defineStore('live', () => {
     timer ??= setTimeout(beat, GATHER_MS)
   }
 
-  async function start(): Promise<void> {
-    leave = new AbortController()
-    const { signal } = leave
+  const tab = tabOf(hear)
+  function start(): void {
     void refresh().catch(() => undefined)
-    while (!signal.aborted) {
-      await follow({ url: addressOf('/events'), onEvent: hear, signal }).catch(() => undefined)
-      await new Promise((resolve) => setTimeout(resolve, AGAIN_MS))
-    }
+    tab.open()
   }
   function stop(): void {
-    leave.abort()
+    tab.close()
     clearTimeout(timer)
     timer = undefined
   }
@@ -85,5 +79,5 @@ export const useLive = defineStore('live', () => {
   const count = computed(() => pending.value.length)
   /** The number as a badge shows it. */
   const countText = computed(() => `${count.value}${hasMore.value ? '+' : ''}`)
-  return { pending, isLoaded, hasMore, runsBeat, chatsBeat, settingsBeat, count, countText, refresh, more, start, stop }
+  return { pending, isLoaded, hasMore, runsBeat, chatsBeat, settingsBeat, count, countText, refresh, more, start, stop, follow: tab.follow }
 })

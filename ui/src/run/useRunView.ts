@@ -1,8 +1,8 @@
 // Keeps the view of one run fresh: reads a run that has ended, follows one that has not.
 import { onScopeDispose, ref, shallowRef, watch, type Ref } from 'vue'
-import { addressOf, get } from '../api/client'
-import { follow } from '../api/stream'
+import { get } from '../api/client'
 import type { Page, WireEvent } from '../api/types'
+import { useLive } from '../live/store'
 import { emptyView, fold, hasEnded, type RunView } from './view'
 
 const PAGE = 200
@@ -16,6 +16,7 @@ export interface FollowedRun {
 }
 
 export function useRunView(id: Ref<string>): FollowedRun {
+  const live = useLive()
   let state = emptyView(id.value)
   let log: WireEvent[] = []
   const view = shallowRef(state)
@@ -23,6 +24,7 @@ export function useRunView(id: Ref<string>): FollowedRun {
   const isLoaded = ref(false)
   const problem = ref<unknown>(null)
   let leave = new AbortController()
+  let unfollow = (): void => {}
   let drawing: ReturnType<typeof setTimeout> | undefined
 
   /** Many events make one drawing, also in a tab that nobody looks at. */
@@ -35,8 +37,10 @@ export function useRunView(id: Ref<string>): FollowedRun {
     events.value = [...log]
   }
   function take(event: WireEvent): void {
+    if (event.id !== undefined && event.id <= state.lastSeq) return
     fold(state, event)
     if (event.id !== undefined) log.push(event)
+    if (hasEnded(state.status)) unfollow()
     draw()
   }
 
@@ -53,10 +57,14 @@ export function useRunView(id: Ref<string>): FollowedRun {
     }
   }
 
-  async function begin(run: string): Promise<void> {
+  function stop(): void {
     leave.abort()
+    unfollow()
     clearTimeout(drawing)
     drawing = undefined
+  }
+  async function begin(run: string): Promise<void> {
+    stop()
     leave = new AbortController()
     const { signal } = leave
     view.value = state = emptyView(run)
@@ -67,22 +75,14 @@ export function useRunView(id: Ref<string>): FollowedRun {
       await readAll(run, signal)
       drawNow()
       isLoaded.value = true
-      if (hasEnded(state.status)) return
-      await follow({
-        url: addressOf('/runs/{run}/events', { run }),
-        after: state.lastSeq,
-        signal,
-        onEvent: take,
-      })
+      const onRefused = (refusal: unknown): void => void (problem.value = refusal)
+      if (!signal.aborted && !hasEnded(state.status)) unfollow = live.follow({ id: run, after: () => state.lastSeq, onEvent: take, onRefused })
     } catch (error) {
       if (!signal.aborted) problem.value = error
     }
   }
 
   watch(id, (run) => run && void begin(run), { immediate: true })
-  onScopeDispose(() => {
-    leave.abort()
-    clearTimeout(drawing)
-  })
+  onScopeDispose(stop)
   return { view, events, isLoaded, problem }
 }

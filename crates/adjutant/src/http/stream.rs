@@ -206,7 +206,7 @@ impl Reader {
             if self.after < self.head {
                 if let Err(error) = self.catch_up().await {
                     tracing::warn!(run = %self.run, %error, "a stream ends; its reader comes back");
-                    return None;
+                    self.break_off();
                 }
                 continue;
             }
@@ -229,7 +229,7 @@ impl Reader {
                         let words = self.too_slow();
                         self.end(words);
                     }
-                    Err(RecvError::Closed) => self.over = true,
+                    Err(RecvError::Closed) => self.break_off(),
                 },
                 _ = self.recheck.tick() => self.over |= !self.may_read().await,
                 _ = self.closing.changed() => {}
@@ -245,8 +245,20 @@ impl Reader {
     fn too_slow(&self) -> Bytes {
         match self.manner {
             Manner::Alone => Bytes::from_static(TOO_SLOW.as_bytes()),
-            Manner::Among => event("reread", &json!({"reason": "too_slow", "topics": [topic(self.run, self.after)]})),
+            Manner::Among => self.reread("too_slow"),
         }
+    }
+
+    /// The rest cannot be told now. A stream of its own ends, which says so; among others it has to be said.
+    fn break_off(&mut self) {
+        if self.manner == Manner::Among {
+            self.ready.push_back(self.reread("broken_off"));
+        }
+        self.over = true;
+    }
+
+    fn reread(&self, reason: &str) -> Bytes {
+        event("reread", &json!({"reason": reason, "topics": [topic(self.run, self.after)]}))
     }
 
     /// Reads the next page of the log.

@@ -1,0 +1,97 @@
+// @vitest-environment jsdom
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import type { WireEvent } from '../api/types'
+import { tabOf, type Followed, type Tab } from './tab'
+
+/** A stream that somebody opened. */
+interface Opened {
+  topics: string
+  isLeft: () => boolean
+  tell: (event: string, data: object, id?: number) => void
+}
+let opened: Opened[]
+let gone: string[]
+let tab: Tab
+let news: string[]
+
+const show = (hidden: boolean): void => {
+  Object.defineProperty(document, 'hidden', { value: hidden, configurable: true })
+  document.dispatchEvent(new Event('visibilitychange'))
+}
+/** The n-th stream that was opened. */
+const stream = async (n: number): Promise<Opened> => vi.waitFor(() => opened[n] ?? Promise.reject(new Error(`no stream ${n}`)))
+
+function answer(address: string, options: RequestInit): Response {
+  const url = new URL(address, 'http://here')
+  const refused = new Response('{}', { status: 404 })
+  if (!url.pathname.endsWith('/v1/events')) return gone.some((run) => address.includes(run)) ? refused : new Response('{"data":[]}')
+  const topics = url.searchParams.get('topics') ?? ''
+  if (gone.some((run) => topics.includes(run))) return refused
+  const told = new TransformStream<Uint8Array, Uint8Array>()
+  const writer = told.writable.getWriter()
+  const tell = (event: string, data: object, id?: number): void => void writer.write(new TextEncoder().encode(`${id ? `id: ${id}\n` : ''}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`))
+  opened.push({ topics, tell, isLeft: () => options.signal?.aborted ?? false })
+  return new Response(told.readable)
+}
+
+function run(id: string): Followed & { heard: WireEvent[]; problems: unknown[] } {
+  const heard: WireEvent[] = []
+  const problems: unknown[] = []
+  return { id, heard, problems, after: () => heard.at(-1)?.id ?? 0, onEvent: (event) => heard.push(event), onRefused: (problem) => problems.push(problem) }
+}
+
+beforeEach(() => {
+  ;[opened, gone, news] = [[], [], []]
+  vi.stubGlobal('fetch', (address: string, options: RequestInit) => Promise.resolve(answer(address, options)))
+  show(false)
+  tab = tabOf(({ event }) => news.push(event))
+  tab.open()
+})
+afterEach(() => {
+  tab.close()
+  vi.unstubAllGlobals()
+})
+
+it('hears of everything and of every run by one stream', async () => {
+  const [one, two] = [run('run_1'), run('run_2')]
+  tab.follow(one)
+  tab.follow(two)
+  const { topics, tell } = await stream(1)
+  expect((await stream(0)).isLeft()).toBe(true)
+  expect(topics).toBe('runs,approvals,chats,settings,run:run_1@0,run:run_2@0')
+  tell('reread', { reason: 'opened' })
+  tell('thinking', { run_id: 'run_2' }, 3)
+  tell('answer_delta', { run_id: 'run_1', delta: 'x' })
+  await vi.waitFor(() => expect(one.heard).toHaveLength(1))
+  expect([two.heard.map(({ id }) => id), news]).toEqual([[3], ['reread']])
+})
+
+it('lets go while nobody looks, and goes on where it was', async () => {
+  const one = run('run_1')
+  tab.follow(one)
+  const first = await stream(1)
+  first.tell('thinking', { run_id: 'run_1' }, 7)
+  await vi.waitFor(() => expect(one.heard).toHaveLength(1))
+  show(true)
+  expect(first.isLeft()).toBe(true)
+  show(false)
+  expect((await stream(2)).topics).toContain('run:run_1@7')
+  expect(opened).toHaveLength(3)
+})
+
+it('takes a run up again of which something was lost', async () => {
+  const one = run('run_1')
+  tab.follow(one)
+  ;(await stream(1)).tell('reread', { reason: 'too_slow', topics: ['run:run_1@2'] })
+  await stream(2)
+  expect(news).toEqual([])
+})
+
+it('leaves out a run that cannot be read, and goes on with the others', async () => {
+  const [one, two] = [run('run_1'), run('run_2')]
+  gone = ['run_1']
+  tab.follow(one)
+  tab.follow(two)
+  expect((await stream(1)).topics).toMatch(/settings,run:run_2@0$/)
+  expect([one.problems.length, two.problems.length]).toEqual([1, 0])
+})
