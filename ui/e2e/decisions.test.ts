@@ -14,6 +14,8 @@ Ring the bell when you are told to.
 `
 /** More lines than a question shows at once. */
 const LONG = Array.from({ length: 100 }, (_, line) => `line ${line}`).join('\\n')
+/** As many calls as a model may make at once. */
+const HEAP = Array.from({ length: 16 }, (_, n) => `    - { name: write_file, arguments: { path: "/heap/\${1}-${n}.md", content: "x" } }`).join('\n')
 const SCRIPT = `
 - when: { user: three, turn: 1 }
   text: I write three notes.
@@ -35,6 +37,17 @@ const SCRIPT = `
     - { name: write_file, arguments: { path: /long.md, content: "${LONG}" } }
 - when: { user: at length }
   text: It is written at length.
+- when: { user: in different ways, turn: 1 }
+  calls:
+    - { name: write_file, arguments: { path: /pile/one.md, content: "one" } }
+    - { name: write_file, arguments: { path: /pile/two.md, content: "two" } }
+    - { name: write_file, arguments: { path: /pile/long.md, content: "${LONG}" } }
+    - { name: create_file, arguments: { path: /pile/new.md, content: "new" } }
+- when: { matches: "heap (\\\\S+)", turn: 1 }
+  calls:
+${HEAP}
+- when: { user: heap }
+  text: Nothing was written.
 - when: { matches: "write (\\\\S+)", turn: 1 }
   calls:
     - { name: write_file, arguments: { path: "\${1}", content: "as the agent wants it" } }
@@ -80,7 +93,48 @@ it('decides three questions of one run at once', async () => {
   await bar.getByRole('button', { name: 'Approve 3' }).click()
   await page.getByText('3 decided.').waitFor()
   await page.getByText('Nothing needs you').waitFor()
-  expect([await file('one.md'), await file('two.md'), await file('three.md')]).toEqual(['one', 'two', 'three'])
+  await expect.poll(() => Promise.all([file('one.md'), file('two.md'), file('three.md')])).toEqual(['one', 'two', 'three'])
+})
+
+it('approves together only what is alike and short enough to be seen', async () => {
+  const { page, server } = story
+  await order(story, 'write in different ways')
+  await page.getByRole('region', { name: /Needs you: create_file/ }).waitFor()
+  await page.goto(`${server.url}/inbox`)
+  await page.getByLabel('Group').selectOption({ label: 'By agent' })
+  await page.getByRole('checkbox', { name: /^Select all 4/ }).check()
+  const bar = page.getByRole('group', { name: 'Selected items' })
+  await bar.getByText('Only calls of one tool in one folder are approved together.').waitFor()
+  expect(await bar.getByRole('button', { name: /^Approve/ }).isDisabled()).toBe(true)
+
+  await page.getByRole('checkbox', { name: 'Select create_file /pile/new.md' }).uncheck()
+  await bar.getByText('1 changes more than can be shown here').waitFor()
+  await bar.getByRole('button', { name: 'Approve 2' }).click()
+  await page.getByText('2 decided.').waitFor()
+  await page.getByRole('checkbox', { name: /one\.md/ }).waitFor({ state: 'detached' })
+  for (const name of ['long', 'new']) {
+    await page.getByRole('button', { name: new RegExp(`/pile/${name}`) }).click()
+    await page.getByRole('region', { name: new RegExp(`Needs you: .*/pile/${name}`) }).getByRole('button', { name: 'Reject' }).click()
+    await page.getByRole('region', { name: new RegExp(`Needs you: .*/pile/${name}`) }).waitFor({ state: 'detached' })
+  }
+  const written = (): Promise<(string | null)[]> => Promise.all(['one', 'two', 'long', 'new'].map((name) => file(`pile/${name}.md`)))
+  await expect.poll(written).toEqual(['one', 'two', null, null])
+})
+
+it('decides more at once than the server takes in one piece', async () => {
+  const { page, server } = story
+  await page.goto(`${server.url}/inbox`)
+  const start = (n: number): Promise<string> =>
+    page.evaluate(async (input) => {
+      const answer = await fetch('/api/v1/runs?wait=60', { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ agent_id: 'guide', input }) })
+      return ((await answer.json()) as { status: string }).status
+    }, `heap ${n}`)
+  for (let n = 0; n < 7; n++) expect(await start(n)).toBe('WAITING_APPROVAL')
+  await page.getByRole('checkbox', { name: /^Select all 112: write_file/ }).check()
+  const bar = page.getByRole('group', { name: 'Selected items' })
+  await bar.getByRole('button', { name: 'Reject 112' }).click()
+  await page.getByText('112 decided.').waitFor()
+  await page.getByText('Nothing needs you').waitFor()
 })
 
 it('changes the arguments of a call before it is made', async () => {
@@ -116,6 +170,31 @@ it('answers in words: nothing is done, and the agent hears why', async () => {
   await page.getByRole('button', { name: 'Send' }).first().click()
   await page.getByText(/It came to this: .*leave it be/).waitFor()
   expect(await file('never.md')).toBe(null)
+})
+
+it('keeps what was decided: the newest first, with what was changed and what was said', async () => {
+  const { page, server } = story
+  await page.goto(`${server.url}/inbox`)
+  await page.getByRole('button', { name: 'Decided' }).click()
+  const said = page.getByRole('region', { name: 'Decided' })
+  const items = page.getByRole('region', { name: 'Items', exact: true })
+  await said.getByRole('heading', { name: /never\.md/ }).waitFor()
+  await said.getByText('leave it be').waitFor()
+  await said.getByText(/by you$/).waitFor()
+
+  await page.getByLabel('What became of it').selectOption({ label: 'Approved' })
+  await items.getByRole('button', { name: /\/edited\.md/ }).click()
+  await said.getByText('as the person wants it').waitFor()
+  expect(await items.getByRole('button', { name: /never\.md/ }).count()).toBe(0)
+  // More than a page of them: the others come as somebody goes down.
+  await page.getByLabel('What became of it').selectOption({ label: 'Rejected' })
+  await items.getByRole('button', { name: /never\.md/ }).waitFor()
+  const count = async (): Promise<number> => Number(await items.getByRole('listitem').first().getAttribute('aria-setsize'))
+  expect(await count()).toBe(50)
+  await items.getByRole('button', { name: 'Show more' }).scrollIntoViewIfNeeded()
+  await expect.poll(count).toBeGreaterThan(50)
+  await page.getByLabel('What became of it').selectOption({ label: 'Expired' })
+  await page.getByText('None of these').waitFor()
 })
 
 it('decides in the chat by keys, and never loses the place', async () => {

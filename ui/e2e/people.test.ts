@@ -77,6 +77,18 @@ it('gives more to whoever gets another role, without showing them what is not th
   await lee.getByText('Nothing needs you').waitFor()
 })
 
+it('names whoever decided', async () => {
+  const { server } = story
+  await lee.goto(server.url)
+  await tidy(lee)
+  const admin = await story.browser.context.newPage()
+  listen(admin, server.url, story.wrong)
+  await admin.goto(lee.url())
+  await admin.getByRole('button', { name: 'Reject' }).click()
+  await lee.getByText('Rejected by dana').waitFor()
+  await admin.close()
+})
+
 it('says when the server is gone, and goes on where it was when it is back', async () => {
   const { page, server } = story
   const before = story.wrong.length

@@ -21,18 +21,32 @@ pub struct RunFilter {
     pub superseded: bool,
 }
 
-/// Which inbox items to list, oldest first.
+/// Which end of a list comes first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Order {
+    /// The oldest.
+    #[default]
+    OldestFirst,
+    /// The newest.
+    NewestFirst,
+}
+
+/// Which inbox items to list.
 #[derive(Debug, Clone, Default)]
 pub struct ApprovalFilter {
     /// Only in this status.
     pub status: Option<String>,
+    /// Only in any status but this.
+    pub except: Option<String>,
     /// Only of this run.
     pub run: Option<RunId>,
     /// Only of this agent.
     pub agent: Option<AgentId>,
     /// Only what this person may see without being an admin: of runs that they may see, and of agents that are theirs.
     pub visible_to: Option<UserId>,
-    /// Only newer than this one (keyset cursor).
+    /// Which comes first.
+    pub order: Order,
+    /// Only what comes after this one in that order (keyset cursor).
     pub after: Option<ApprovalId>,
 }
 

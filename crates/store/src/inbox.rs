@@ -4,7 +4,7 @@ use adjutant_core::id::{ApprovalId, WorkspaceId};
 
 use crate::keys::Sealer;
 use crate::prepare::card_place;
-use crate::row::{ApprovalFilter, ApprovalRow};
+use crate::row::{ApprovalFilter, ApprovalRow, Order};
 use crate::runs::{ERASED, Wanted};
 use crate::seal::Scope;
 use crate::value::{Row, args};
@@ -24,7 +24,7 @@ impl Store {
         read(workspace, row, &sql.sealer(Scope::Workspace(workspace)).await?).map(Some)
     }
 
-    /// Items of a workspace, oldest first.
+    /// Items of a workspace, in the order that the filter names.
     ///
     /// # Errors
     /// Those of the database.
@@ -35,7 +35,11 @@ impl Store {
         limit: u32,
     ) -> Result<Vec<ApprovalRow>, StoreError> {
         let sql = sql!(self, memory => memory.approvals(workspace, filter, limit));
-        let (text, args) = conditions(workspace, filter).select(COLUMNS, "approvals", "id", limit);
+        let order = match filter.order {
+            Order::OldestFirst => "id",
+            Order::NewestFirst => "id DESC",
+        };
+        let (text, args) = conditions(workspace, filter).select(COLUMNS, "approvals", order, limit);
         let rows = sql.db.scan(text, args).await?;
         if rows.is_empty() {
             return Ok(Vec::new());
@@ -63,6 +67,7 @@ impl Store {
 fn conditions(workspace: WorkspaceId, filter: &ApprovalFilter) -> Wanted {
     let mut wanted = Wanted::new(workspace);
     wanted.equal("status", filter.status.as_deref());
+    wanted.also("status <>", filter.except.as_deref());
     wanted.equal("run", filter.run);
     wanted.equal("agent", filter.agent);
     wanted.also("(agent IN (SELECT id FROM agents WHERE workspace = $1 AND owner =", filter.visible_to);
@@ -75,7 +80,11 @@ fn conditions(workspace: WorkspaceId, filter: &ApprovalFilter) -> Wanted {
     for _ in 0..3 {
         wanted.close(filter.visible_to.is_some());
     }
-    wanted.also("id >", filter.after);
+    let beyond = match filter.order {
+        Order::OldestFirst => "id >",
+        Order::NewestFirst => "id <",
+    };
+    wanted.also(beyond, filter.after);
     wanted
 }
 

@@ -19,7 +19,7 @@ use adjutant_core::time::Time;
 
 pub use crate::access::{InviteRow, SessionRow, TokenRow};
 pub use crate::admission::Admission;
-pub use crate::filter::{ApprovalFilter, ChatFilter, RunFilter};
+pub use crate::filter::{ApprovalFilter, ChatFilter, Order, RunFilter};
 pub use crate::keys::Rewrapped;
 pub use crate::people::{LoginRow, MemberRow, MembershipRow};
 pub use crate::provider_keys::{KeyChange, OpenKey};

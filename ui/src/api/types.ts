@@ -66,7 +66,6 @@ export interface Chat {
   last_run_id: string | null
   forked_from: string | null
   created_at: string
-  runs?: Run[]
   /** Messages that wait until the chat is free, the first first. */
   waiting?: Waiting[]
 }
@@ -111,10 +110,16 @@ export interface Approval {
   decided_at: string | null
   decided_by: string | null
   decision: string | null
+  /** What was run in place of the arguments. */
+  edited_arguments?: unknown
+  /** What was said with the decision. */
+  message?: string | null
   arguments?: unknown
   diff?: string | null
   fingerprint?: string
   labels?: string[]
+  /** Where what is untrusted came from, each in a few words. */
+  sources?: string[]
   allowed_decisions?: string[]
   allowed_scopes?: Scope[]
   place?: Place | null

@@ -1,6 +1,8 @@
 //! `/approvals`: what waits for a person, and their decisions. Only a person, or a token that was given the right by name,
 //! decides.
 
+mod batch;
+
 use std::time::Duration;
 
 use adjutant_core::budget::RUN_PURSE;
@@ -9,13 +11,13 @@ use adjutant_core::guard::policy::parse_seconds;
 use adjutant_core::guard::redact::{Mode, redact, was_hidden};
 use adjutant_core::id::{AgentId, ApprovalId, RunId};
 use adjutant_core::run::command::{Command, Decide};
-use adjutant_core::run::event::{Actor, ApprovalKind, Decision, DoubtOutcome, GrantScope};
-use adjutant_core::run::state::State as RunState;
-use adjutant_engine::store::row::{ApprovalFilter, ApprovalRow};
+use adjutant_core::run::event::{Actor, ApprovalAsked, ApprovalKind, Decision, DoubtOutcome, Event, GrantScope};
+use adjutant_core::run::state::{Approval, Call, State as RunState};
+use adjutant_engine::store::row::{ApprovalFilter, ApprovalRow, Order};
 use adjutant_engine::{Right, Role};
 use axum::Json;
 use axum::extract::State;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -24,20 +26,19 @@ use utoipa_axum::routes;
 use super::agents::listed;
 use super::ask::{Asked, Body, Path, given, id, unknown_word};
 use super::door::{Access, Signed};
-use super::openapi::ProblemShape;
 use super::page::{Page, limit, page};
 use super::problem::{Kind, Problem};
 use super::server::Server;
 use crate::wire::{self, Item, Secrets, Texts};
 
 /// Where an item can be.
-const STATUSES: [&str; 5] = ["pending", "approved", "rejected", "expired", "superseded"];
-
-/// Decisions in one batch.
-const BATCH: usize = 100;
+const STATUSES: [&str; 5] = [PENDING, "approved", "rejected", "expired", "superseded"];
+const PENDING: &str = "pending";
+/// Anywhere but there.
+const DECIDED: &str = "decided";
 
 pub(super) fn router() -> OpenApiRouter<Server> {
-    OpenApiRouter::new().routes(routes!(list)).routes(routes!(batch)).routes(routes!(get)).routes(routes!(decide))
+    OpenApiRouter::new().routes(routes!(list)).merge(batch::router()).routes(routes!(get)).routes(routes!(decide))
 }
 
 /// Which items.
@@ -45,8 +46,10 @@ pub(super) fn router() -> OpenApiRouter<Server> {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct Wanted {
-    /// `pending`, `approved`, `rejected`, `expired`, `superseded`.
+    /// `pending`, `approved`, `rejected`, `expired`, `superseded`; `decided` is all but `pending`.
     status: Option<String>,
+    /// `asc` (the oldest first, as without it) or `desc`.
+    order: Option<String>,
     /// Only of this workspace (id or short name).
     workspace_id: Option<String>,
     /// Only of this agent (id or short name).
@@ -59,7 +62,7 @@ struct Wanted {
     cursor: Option<String>,
 }
 
-/// Inbox items that you may see, oldest first.
+/// Inbox items that you may see, oldest first or newest first.
 #[utoipa::path(get, operation_id = "list_approvals", path = "/approvals", tag = "approvals", params(Wanted), responses((status = 200, description = "Items", body = Page<Item>)))]
 async fn list(
     State(server): State<Server>,
@@ -67,22 +70,34 @@ async fn list(
     Asked(wanted): Asked<Wanted>,
 ) -> Result<Json<Page<Item>>, Problem> {
     let most = limit(wanted.limit)?;
-    if let Some(word) = wanted.status.as_deref().filter(|word| !STATUSES.contains(word)) {
-        return Err(unknown_word("status", word));
-    }
+    let (status, except) = match wanted.status.as_deref() {
+        Some(DECIDED) => (None, Some(PENDING.to_owned())),
+        Some(word) if !STATUSES.contains(&word) => return Err(unknown_word("status", word)),
+        known => (known.map(str::to_owned), None),
+    };
+    let order = match wanted.order.as_deref() {
+        None | Some("asc") => Order::OldestFirst,
+        Some("desc") => Order::NewestFirst,
+        Some(word) => return Err(unknown_word("order", word)),
+    };
     let mut rows: Vec<ApprovalRow> = Vec::new();
     let places = listed(&server, &signed, wanted.workspace_id.as_deref(), wanted.agent.as_deref()).await?;
     for (access, agent) in places {
         let filter = ApprovalFilter {
-            status: wanted.status.clone(),
+            status: status.clone(),
+            except: except.clone(),
             run: given::<RunId>("run", wanted.run.as_deref())?,
             agent,
             visible_to: access.visible_to(),
+            order,
             after: given::<ApprovalId>("cursor", wanted.cursor.as_deref())?,
         };
         rows.extend(server.engine.store().approvals(access.workspace, &filter, most + 1).await?);
     }
     rows.sort_by_key(|row| row.id);
+    if order == Order::NewestFirst {
+        rows.reverse();
+    }
     Ok(page(rows, most, |row| row.id.to_string(), |row| wire::approval(row, None, &Texts::default(), Secrets::Hidden)))
 }
 
@@ -134,6 +149,9 @@ async fn shown(
             ),
         };
     }
+    shown.sources = approval
+        .filter(|approval| approval.asked.as_ref().is_some_and(|asked| asked.labels.untrusted))
+        .map(|approval| sources(state, approval));
     let message = state.start.as_ref().and_then(|start| start.user_message.clone());
     if !rules_agent(server, access, row.agent).await? {
         shown.allowed_scopes.iter_mut().for_each(|scopes| scopes.retain(|scope| *scope != GrantScope::Always));
@@ -144,6 +162,23 @@ async fn shown(
     };
     shown.context_summary = message.map(|text| hidden(&text.text()).chars().take(200).collect());
     Ok(shown)
+}
+
+/// What was untrusted when this was asked: the calls that had read it, each the tool and the path or the address it looked at,
+/// and the files that came with the message.
+fn sources(state: &RunState, approval: &Approval) -> Vec<String> {
+    let read = |call: &&Call| {
+        call.ended.as_ref().is_some_and(|(ended, _, at)| ended.labels.untrusted && *at <= approval.asked_at)
+    };
+    let words = |call: &Call| {
+        let path = call.target().and_then(|target| target.0.keys().next().cloned());
+        let given = wire::arguments(&call.arguments.text());
+        let address = given["url"].as_str().map(wire::hide);
+        [Some(call.tool.clone()), path.or(address)].into_iter().flatten().collect::<Vec<_>>().join(" ")
+    };
+    let files = state.start.iter().flat_map(|start| &start.attachments);
+    let attached = files.filter(|file| file.labels.untrusted).map(|file| format!("attached {}", file.path));
+    state.calls().filter(read).map(words).chain(attached).collect()
 }
 
 /// How one item is shown.
@@ -335,55 +370,4 @@ async fn with_preview(server: &Server, access: Access, row: &ApprovalRow, proble
         Ok(shown) => problem.with("approval", json!(shown)),
         Err(_) => problem,
     }
-}
-
-/// Many decisions.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-struct Batch {
-    /// Each with its `approval_id`.
-    decisions: Vec<NewDecision>,
-}
-
-/// What became of each, in the order they came.
-#[derive(Serialize, ToSchema)]
-struct Batched {
-    data: Vec<Decided>,
-}
-
-/// What became of one.
-#[derive(Serialize, ToSchema)]
-struct Decided {
-    approval_id: String,
-    ok: bool,
-    /// The item, decided.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    approval: Option<Item>,
-    /// Why it was not decided.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<ProblemShape>)]
-    problem: Option<Value>,
-}
-
-/// Decides many items, each for itself: one that fails leaves the others. Needs `approvals:decide`.
-#[utoipa::path(post, operation_id = "decide_approvals", path = "/approvals/batch", tag = "approvals", request_body = Batch, responses((status = 200, description = "What became of each", body = Batched)))]
-async fn batch(
-    State(server): State<Server>,
-    signed: Signed,
-    Body(body): Body<Batch>,
-) -> Result<Json<Batched>, Problem> {
-    signed.need(Right::Decide)?;
-    if body.decisions.is_empty() || body.decisions.len() > BATCH {
-        return Err(Problem::invalid("Nothing was decided.").error("/decisions", format!("has 1 to {BATCH} entries")));
-    }
-    let mut data = Vec::new();
-    for decision in body.decisions {
-        let name = decision.names().unwrap_or_default().to_owned();
-        let (approval, problem) = match decided(&server, &signed, &name, decision).await {
-            Ok(item) => (Some(item), None),
-            Err(problem) => (None, Some(problem.shown())),
-        };
-        data.push(Decided { approval_id: name, ok: problem.is_none(), approval, problem });
-    }
-    Ok(Json(Batched { data }))
 }

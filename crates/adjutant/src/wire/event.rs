@@ -15,7 +15,7 @@ use adjutant_engine::Recorded;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::row::{hide, hide_arguments};
+use super::row::{hide, hide_arguments, hide_value};
 use super::texts::Texts;
 
 /// One public event, as a line of `--json` and as a server-sent event.
@@ -201,6 +201,7 @@ fn approval_required(body: &ApprovalAsked, texts: &Texts) -> Payload {
         "expires_at": body.expires_at,
     }));
     add(&mut data, "diff", diff);
+    add(&mut data, "place", body.place.as_ref().map(|place| hide_value(&json!(place))));
     add(&mut data, "hidden", is_hidden.then_some(true));
     ("approval_required", data)
 }
@@ -262,6 +263,8 @@ fn tool_result(body: &CallEnded, texts: &Texts) -> Payload {
         "allowed": body.allowed,
     }));
     add(&mut data, "rule", body.rule.as_ref());
+    add(&mut data, "labels", Some(labels(body.labels)).filter(|labels| !labels.is_empty()));
+    add(&mut data, "resources", Some(&body.resources).filter(|made| !made.is_empty()));
     ("tool_result", data)
 }
 

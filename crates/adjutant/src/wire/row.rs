@@ -150,6 +150,9 @@ pub(crate) struct Item {
     /// What the run has seen so far: `private`, `untrusted`.
     #[serde(skip_serializing_if = "Option::is_none")]
     labels: Option<Vec<&'static str>>,
+    /// Where what is untrusted came from: calls that read it before this was asked, and attached files, each in a few words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sources: Option<Vec<String>>,
     /// What may be answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     allowed_decisions: Option<Vec<&'static str>>,
@@ -215,6 +218,7 @@ pub(crate) fn approval(row: &ApprovalRow, approval: Option<&Approval>, texts: &T
         diff: asked.and_then(|asked| asked.diff.as_ref()).map(|diff| texts.of(diff)),
         fingerprint: asked.map(|asked| asked.fingerprint.to_string()),
         labels: asked.map(|asked| labels(asked.labels)),
+        sources: None,
         allowed_decisions: asked.map(|_| ALLOWED_DECISIONS.to_vec()).or(doubt.map(|_| ALLOWED_OUTCOMES.to_vec())),
         allowed_scopes: asked.map(|asked| asked.allowed_scopes.clone()),
         place: asked.and_then(|asked| asked.place.as_ref()).map(|place| json!(place)),
@@ -240,7 +244,7 @@ pub(crate) fn hide(text: &str) -> String {
     redact_as(text, Mode::Standard, Form::Sized).into_owned()
 }
 
-fn hide_value(value: &Value) -> Value {
+pub(super) fn hide_value(value: &Value) -> Value {
     let mut value = value.clone();
     redact_value(&mut value, Mode::Standard, Form::Sized);
     value

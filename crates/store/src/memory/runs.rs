@@ -5,7 +5,7 @@ use adjutant_core::run::chain::StreamId;
 
 use super::{Memory, State};
 use crate::StoreError;
-use crate::row::{ApprovalFilter, ApprovalRow, CallRow, ModelCallRow, RunFilter, RunRow};
+use crate::row::{ApprovalFilter, ApprovalRow, CallRow, ModelCallRow, Order, RunFilter, RunRow};
 
 impl Memory {
     pub(crate) fn run(&self, workspace: WorkspaceId, run: RunId) -> Result<Option<RunRow>, StoreError> {
@@ -65,11 +65,19 @@ impl Memory {
             row.workspace == workspace
                 && filter.visible_to.is_none_or(|person| visible(row.run, person) || rules(row.agent, person))
                 && filter.status.as_ref().is_none_or(|status| row.status == *status)
+                && filter.except.as_ref().is_none_or(|status| row.status != *status)
                 && filter.run.is_none_or(|run| row.run == run)
                 && filter.agent.is_none_or(|agent| row.agent == agent)
-                && filter.after.is_none_or(|after| row.id > after)
+                && filter.after.is_none_or(|after| match filter.order {
+                    Order::OldestFirst => row.id > after,
+                    Order::NewestFirst => row.id < after,
+                })
         };
-        Ok(state.approvals.values().filter(wanted).take(limit as usize).cloned().collect())
+        let rows = state.approvals.values();
+        Ok(match filter.order {
+            Order::OldestFirst => rows.filter(wanted).take(limit as usize).cloned().collect(),
+            Order::NewestFirst => rows.rev().filter(wanted).take(limit as usize).cloned().collect(),
+        })
     }
 
     pub(crate) fn rebuild_run(

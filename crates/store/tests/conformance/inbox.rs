@@ -1,6 +1,6 @@
 //! The inbox projection, and projections rebuilt.
 
-use adjutant_store::row::{ApprovalFilter, ApprovalRow, CallEnd, CallRow, RunRow};
+use adjutant_store::row::{ApprovalFilter, ApprovalRow, CallEnd, CallRow, Order, RunRow};
 
 use crate::fixture::*;
 use crate::world::World;
@@ -33,7 +33,13 @@ stories! {
         assert_eq!((count(10).await, count(1).await), (2, 1));
         assert_eq!(list(ApprovalFilter { run: Some(run.id), ..pending.clone() }).await, [asked[1].clone()]);
         let after = ApprovalFilter { after: Some(asked[0].id), ..ApprovalFilter::default() };
-        assert_eq!(list(after).await, [asked[1].clone(), elsewhere]);
+        assert_eq!(list(after).await, [asked[1].clone(), elsewhere.clone()]);
+        let newest = ApprovalFilter { order: Order::NewestFirst, ..ApprovalFilter::default() };
+        assert_eq!(list(newest.clone()).await, [elsewhere.clone(), asked[1].clone(), decided.clone()]);
+        let below = ApprovalFilter { after: Some(elsewhere.id), ..newest.clone() };
+        assert_eq!(list(below).await, [asked[1].clone(), decided.clone()]);
+        let settled = ApprovalFilter { except: Some("pending".into()), ..newest };
+        assert_eq!(list(settled).await, [decided.clone()]);
         let agent = ApprovalFilter { agent: Some(agent_id()), ..ApprovalFilter::default() };
         assert!(list(agent).await.is_empty());
         assert_eq!(world.store.approval(home.workspace, asked[0].id).await.unwrap(), Some(decided));

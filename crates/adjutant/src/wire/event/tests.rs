@@ -6,6 +6,7 @@ use adjutant_core::budget::{BudgetAsk, Raise};
 use adjutant_core::content::{Content, Hash};
 use adjutant_core::guard::filter::FilterPoint;
 use adjutant_core::guard::judge::{Decision as Guard, Verdict};
+use adjutant_core::guard::rule::Match;
 use adjutant_core::id::{AgentId, ApprovalId, CallId, ChatId, UserId, WorkspaceId};
 use adjutant_core::message::FinishReason;
 use adjutant_core::run::event::{
@@ -13,7 +14,7 @@ use adjutant_core::run::event::{
     InDoubtResolved, LabelsRaised, ModelRequested, PauseReason, Resumed, Risk, RunLimits, ThoughtForm,
 };
 use adjutant_core::time::Time;
-use adjutant_core::tool::{Recovery, Target};
+use adjutant_core::tool::{Recovery, Resource, ResourceAction, Target};
 
 use super::*;
 
@@ -85,7 +86,7 @@ fn asked() -> ApprovalAsked {
         rule: "autonomy".to_owned(),
         labels: Labels::PRIVATE,
         allowed_scopes: vec![GrantScope::Once, GrantScope::Run],
-        place: None,
+        place: Some(Match { directly_in: vec!["/".to_owned()], ..Match::default() }),
         expires_at: AT,
     }
 }
@@ -227,12 +228,20 @@ fn calling() -> Vec<Event> {
         allowed: true,
         rule: None,
         ms: 4,
-        labels: Labels::NONE,
-        resources: Vec::new(),
+        labels: Labels::PRIVATE,
+        resources: vec![Resource {
+            kind: "file".to_owned(),
+            path: "/todo.md".to_owned(),
+            action: ResourceAction::Changed,
+            undoable: true,
+            before: Some(Hash::ZERO),
+            after: None,
+        }],
         decided: None,
     };
     let (output, rule) = (Content::from("Refused."), Some("P11".to_owned()));
-    let refused = CallEnded { output, is_error: true, allowed: false, rule, ms: 0, ..ended.clone() };
+    let (labels, resources) = (Labels::NONE, Vec::new());
+    let refused = CallEnded { output, is_error: true, allowed: false, rule, ms: 0, labels, resources, ..ended.clone() };
     vec![
         started.into(),
         ended.into(),

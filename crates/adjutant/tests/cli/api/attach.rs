@@ -151,3 +151,28 @@ fn what_comes_from_outside_makes_a_run_untrusted_and_a_note_of_the_house_does_no
         assert_eq!(&card["labels"], labels, "{path}: {card}");
     }
 }
+
+#[test]
+fn a_question_names_what_was_read_from_outside_before_it() {
+    let house = House::new();
+    house.script(
+        "- when: { turn: 1 }\n  calls: [{ name: read_file, arguments: { path: /attachments/other.md } }]\n\
+         - when: { turn: 2 }\n  calls: [{ name: create_file, arguments: { path: /new.md, content: hello } }]\n\
+         - text: Done.\n",
+    );
+    let server = Server::start(house);
+    let owner = server.owner();
+    put(&owner, "welcome", "note.md", NOTE.as_bytes());
+    put(&owner, "welcome", "other.md", NOTE.as_bytes());
+    let asked = |attached: &[&str]| {
+        let run = start(&owner, attached).expect(200);
+        owner.get(&format!("/api/v1/approvals/{}", text(&run["pending_approvals"][0]))).expect(200)
+    };
+    // What is untrusted already is made so by nothing that comes after.
+    for (attached, source) in
+        [(&["/attachments/note.md"][..], "attached /attachments/note.md"), (&[], "read_file /attachments/other.md")]
+    {
+        let item = asked(attached);
+        assert_eq!((&item["sources"], &item["labels"][1]), (&json!([source]), &json!("untrusted")), "{item}");
+    }
+}

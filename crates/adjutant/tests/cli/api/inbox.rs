@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::client::Server;
 use crate::house::{House, text};
@@ -46,6 +46,31 @@ fn a_batch_decides_each_for_itself() {
     assert_eq!((&done["data"][0]["ok"], &done["data"][1]["ok"]), (&json!(true), &json!(false)), "{done}");
     assert_eq!(done["data"][1]["problem"]["code"], "not_found");
     assert_eq!(owner.get(&format!("/api/v1/approvals/{id}")).expect(200)["status"], "rejected");
+}
+
+#[test]
+fn what_was_decided_is_listed_newest_first_and_in_pages() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    let body = json!({"agent_id": "guide", "input": "tidy the welcome notes"});
+    let asked: Vec<String> = (0..4)
+        .map(|_| text(&owner.post("/api/v1/runs?wait=60", body.clone()).expect(200)["pending_approvals"][0]))
+        .collect();
+    for (id, decision) in asked.iter().zip(["reject", "respond", "reject"]) {
+        let body = json!({"decision": decision, "message": "not now"});
+        owner.post(&format!("/api/v1/approvals/{id}/decision"), body).expect(200);
+    }
+    let list = |query: &str| owner.get(&format!("/api/v1/approvals?{query}")).expect(200);
+    let ids = |page: &Value| page["data"].as_array().unwrap().iter().map(|item| text(&item["id"])).collect::<Vec<_>>();
+    let first = list("status=decided&order=desc&limit=2");
+    assert_eq!(ids(&first), [asked[2].clone(), asked[1].clone()]);
+    let rest = list(&format!("status=decided&order=desc&limit=2&cursor={}", text(&first["next_cursor"])));
+    assert_eq!((ids(&rest), &rest["has_more"]), (vec![asked[0].clone()], &json!(false)));
+    assert_eq!(ids(&list("status=pending&order=asc")), [asked[3].clone()]);
+    assert_eq!(ids(&list("status=rejected")), asked[..3]);
+    for wrong in ["order=sideways", "status=settled"] {
+        owner.get(&format!("/api/v1/approvals?{wrong}")).refuses(422, "validation_failed");
+    }
 }
 
 #[test]
