@@ -57,6 +57,8 @@ it('edits a message and forks a run', async () => {
   await page.getByRole('button', { name: 'Send' }).first().click()
   await page.getByRole('article', { name: 'Message: what do you remember' }).getByText('See the run').waitFor()
   expect(await page.getByRole('article').count()).toBe(1)
+  await page.getByText('1 run before the edit').click()
+  await page.getByRole('article').getByRole('link', { name: 'tidy the welcome notes' }).waitFor()
 
   await page.getByRole('button', { name: 'Fork from this message' }).click()
   await page.waitForURL((url) => url.pathname.startsWith('/chat/') && url.href !== chat)

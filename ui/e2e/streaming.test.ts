@@ -68,10 +68,14 @@ it('shows what a hostile model writes as text', async () => {
   expect(await page.title()).not.toContain('owned')
 })
 
-it('says what failed and that nothing more was done', async () => {
+it('says what failed and that nothing more was done, and says the same again if it is told to', async () => {
   const { page } = story
   await say('fail')
   await page.getByText('The run failed. What was done before stays done.').waitFor()
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await page.getByText('1 run before the edit').waitFor()
+  await page.getByText('The run failed. What was done before stays done.').waitFor()
+  expect(await page.getByRole('article').count()).toBe(1)
 })
 
 it('did all that without an error and without asking anybody else', () => {

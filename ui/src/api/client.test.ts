@@ -16,6 +16,8 @@ it('says where it is with everything but what has an id, and what is asked of al
   expect(workspaceOf('get', '/rules')).toEqual({ 'adjutant-workspace': 'home' })
   expect(workspaceOf('get', '/agents/{agent}', { agent: 'guide' })).toEqual({ 'adjutant-workspace': 'home' })
   expect(workspaceOf('get', '/runs/{run}', { run })).toEqual({})
+  expect(workspaceOf('get', '/runs', {}, { chat: run.replace('run', 'chat'), limit: 5 })).toEqual({})
+  expect(workspaceOf('get', '/runs', {}, { cursor: run })).toEqual({ 'adjutant-workspace': 'home' })
   expect(workspaceOf('get', '/agents')).toEqual({})
   expect(workspaceOf('post', '/agents')).toEqual({ 'adjutant-workspace': 'home' })
   onWorkspace(() => undefined)

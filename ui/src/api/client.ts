@@ -46,9 +46,10 @@ const EVERYWHERE = new Set(['get /me', 'get /agents', 'get /approvals', 'post /a
 const isId = (word: string): boolean => /^[a-z]+_[0-9a-z]{26}$/.test(word)
 
 /** Which workspace a request is about. An id says by itself where its thing is; a short name does not. */
-export function workspaceOf(method: Method, address: string, path: Record<string, string> = {}): Record<string, string> {
+export function workspaceOf(method: Method, address: string, path: Record<string, string> = {}, query: Query = {}): Record<string, string> {
   const here = chosen()
-  const isSaid = EVERYWHERE.has(`${method} ${address}`) || Object.values(path).some(isId)
+  // The runs of a chat are where the chat is.
+  const isSaid = EVERYWHERE.has(`${method} ${address}`) || [...Object.values(path), String(query['chat'])].some(isId)
   return here && !isSaid ? { 'adjutant-workspace': here } : {}
 }
 
@@ -93,7 +94,7 @@ export async function send(method: Method, url: string, ask: Ask<unknown>, heade
 }
 
 async function call<T>(method: Method, address: string, ask: Ask<unknown> = {}): Promise<T> {
-  const response = await send(method, addressOf(address, ask.path, ask.query), ask, workspaceOf(method, address, ask.path))
+  const response = await send(method, addressOf(address, ask.path, ask.query), ask, workspaceOf(method, address, ask.path, ask.query))
   return (response.status === 204 ? undefined : await response.json()) as T
 }
 
