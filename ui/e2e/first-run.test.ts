@@ -74,6 +74,10 @@ it('takes back what the run did', async () => {
   const { page } = story
   const chat = page.url()
   await page.getByRole('link', { name: 'See the run' }).click()
+  await page.getByRole('button', { name: 'Take back the last change of /todo.md' }).click()
+  const one = page.getByRole('dialog', { name: 'Take back what this call did' })
+  await one.getByText('goes back').waitFor()
+  await one.getByRole('button', { name: 'Cancel' }).click()
   await page.getByRole('button', { name: 'Undo' }).click()
   const dialog = page.getByRole('dialog', { name: 'Take back what this run did' })
   await dialog.getByText('goes back').waitFor()
@@ -82,6 +86,7 @@ it('takes back what the run did', async () => {
   await page.getByText('1 file is as it was before.').waitFor()
   expect(await todo()).toContain('buy mlik')
   await page.goto(chat)
+  await page.getByText('is tidy now').waitFor()
 })
 
 it('lets somebody out, and in again to where they were', async () => {

@@ -30,6 +30,8 @@ export function approvalOf(question: Question, view: RunView): Approval {
     arguments: input,
     diff: question.diff,
     labels: question.labels,
+    sources: question.sources,
+    place: question.place,
     allowed_scopes: question.scopes,
     hidden: question.isHidden,
     raise_usd: question.raiseUsd,

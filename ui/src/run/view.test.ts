@@ -73,6 +73,33 @@ describe('the view of a run', () => {
     expect(view.steps.map((step) => step.kind === 'call' && step.denial?.grant)).toEqual([undefined, 'delete /old.md'])
   })
 
+  it('knows what was read from outside when a question was asked', () => {
+    const view = viewOf([
+      at(1, 'tool_call', { id: 'c1', tool_name: 'fetch_web_page', tool_input: '{"url":"https://example.org/"}' }),
+      at(2, 'tool_result', { id: 'c1', tool_output: 'text', allowed: true, labels: ['untrusted'] }),
+      asked,
+    ])
+    expect(openQuestions(view)[0]?.sources).toEqual(['fetch_web_page https://example.org/'])
+  })
+
+  it('says of a note what it is about', () => {
+    const view = viewOf([
+      at(1, 'retrying', { reason: 'the line broke', retry_at: '2026-01-31T12:04:10.000Z' }),
+      at(2, 'budget_alert', { at_usd: 1, spent_usd: 1.25 }),
+      at(3, 'content_filtered', { point: 'output', redacted: [0], labels: {} }),
+      at(4, 'content_filtered', { point: 'input', redacted: [], blocked: 2, labels: {} }),
+      at(5, 'error', { error: 'nobody answers', retryable: true }),
+    ])
+    expect(view.steps.map((step) => step.kind === 'note' && [step.word, step.text.replace(/\d\d:04:10/, 'then')])).toEqual([
+      ['retrying', 'the line broke · again at then'],
+      ['budget_alert', '$1.25 spent: the mark of $1.00 is passed'],
+      ['content_filtered', 'something was taken out of an answer'],
+      ['content_filtered', 'held back: the arguments of a call'],
+      ['error', 'nobody answers'],
+    ])
+    expect(view.isRetryable).toBe(true)
+  })
+
   it('withdraws what nobody answered when the run ends', () => {
     const view = viewOf([asked, at(9, 'interaction_complete', { status: 'CANCELLED', cost_usd: 0.5, files_modified: ['/a'] })])
     expect(openQuestions(view)).toEqual([])

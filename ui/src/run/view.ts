@@ -1,5 +1,8 @@
 // What a run looks like, folded from its events. Pure: the chat, the run page and its scrubber all use it.
-import type { RunStatus, Scope, TokenUsage, WireEvent } from '../api/types'
+import { formatClock, formatMoney } from '../i18n/format'
+import { t } from '../i18n/t'
+import { targetOf } from './summary'
+import type { Place, RunStatus, Scope, TokenUsage, WireEvent } from '../api/types'
 
 export interface Thought {
   kind: 'thought'
@@ -42,6 +45,9 @@ export interface Question {
   reason: string
   rule: string | null
   labels: string[]
+  /** What had been read from outside by then, each in a few words. */
+  sources: string[]
+  place: Place | null
   scopes: Scope[]
   isHidden: boolean
   expiresAt: string | null
@@ -53,7 +59,7 @@ export interface Note {
   kind: 'note'
   seq: number
   tone: 'plain' | 'warn' | 'bad'
-  word: 'retrying' | 'fallback' | 'paused' | 'resumed' | 'cancelled' | 'error' | 'budget_alert'
+  word: 'retrying' | 'fallback' | 'paused' | 'resumed' | 'cancelled' | 'error' | 'budget_alert' | 'content_filtered'
   text: string
 }
 export type Step = Thought | Call | Question | Note
@@ -73,6 +79,8 @@ export interface RunView {
   steps: Step[]
   /** What the guard refused, by call. A refused call never begins, so this comes before it is a step. */
   denials: Record<string, Denial>
+  /** What was read from outside, each in a few words: the calls that did, the last one first, and attached files. */
+  untrusted: string[]
   answer: string | null
   /** Text that is being written; replaced by a durable event. */
   live: string
@@ -84,6 +92,8 @@ export interface RunView {
   cost: number
   usage: TokenUsage | null
   filesModified: string[]
+  /** Whether saying the same again may help, once it has failed. */
+  isRetryable: boolean
 }
 
 export function emptyView(id: string): RunView {
@@ -100,6 +110,7 @@ export function emptyView(id: string): RunView {
     endedAt: null,
     steps: [],
     denials: {},
+    untrusted: [],
     answer: null,
     live: '',
     liveThinking: '',
@@ -108,6 +119,7 @@ export function emptyView(id: string): RunView {
     cost: 0,
     usage: null,
     filesModified: [],
+    isRetryable: false,
   }
 }
 
@@ -115,6 +127,8 @@ const ENDED: readonly RunStatus[] = ['COMPLETED', 'FAILED', 'CANCELLED']
 export const hasEnded = (status: RunStatus): boolean => ENDED.includes(status)
 
 const MICRO = 1_000_000
+/** What came in with a message is nobody's own word. */
+const FROM_OUTSIDE = '/attachments/'
 /** Stands for live text that was not heard. */
 const MISSED = '… '
 type Data = Record<string, unknown>
@@ -164,6 +178,7 @@ function foldDurable(view: RunView, event: string, seq: number, data: Data): voi
       view.agentId = text(data, 'agent_id')
       view.userMessage = maybe(data, 'user_message')
       view.attachments = (Array.isArray(data['attachments']) ? data['attachments'] : []).map((file: Data) => text(file, 'path'))
+      view.untrusted = view.attachments.filter((path) => path.startsWith(FROM_OUTSIDE)).map((path) => t('attached {path}', { path }))
       view.model = maybe(data, 'model')
       view.startedAt = maybe(data, 'ts')
       view.status = 'RUNNING'
@@ -191,7 +206,7 @@ function foldDurable(view: RunView, event: string, seq: number, data: Data): voi
       return
     case 'approval_required':
       view.status = 'WAITING_APPROVAL'
-      view.steps.push(questionOf(seq, data))
+      view.steps.push({ ...questionOf(seq, data), sources: [...view.untrusted] })
       return
     case 'in_doubt':
       view.status = 'IN_DOUBT'
@@ -226,6 +241,7 @@ function endCall(view: RunView, seq: number, data: Data): void {
     denial: view.denials[text(data, 'id')] ?? null,
   }
   const known = callOf(view, data)
+  if (list(data, 'labels').includes('untrusted')) view.untrusted.unshift(`${call.tool} ${targetOf(call.input)}`.trim())
   if (known) replace(view, known, call)
   else view.steps.push(call)
   const doubt = openQuestions(view).find((question) => question.about === 'in_doubt' && question.callId === call.id)
@@ -258,6 +274,8 @@ function questionOf(seq: number, data: Data): Question {
     reason: text(data, 'reason'),
     rule: maybe(data, 'rule'),
     labels: list(data, 'labels'),
+    sources: [],
+    place: (data['place'] as Place | undefined) ?? null,
     scopes: list(data, 'allowed_scopes') as Scope[],
     isHidden: data['hidden'] === true,
     expiresAt: maybe(data, 'expires_at'),
@@ -305,15 +323,42 @@ function giveMoney(view: RunView, data: Data): void {
 }
 
 function note(view: RunView, event: string, seq: number, data: Data): void {
-  const said = text(data, 'reason') || text(data, 'error')
   // The call is made again: what the one that failed had written is void.
   if (event === 'retrying' || event === 'fallback') dropLive(view)
+  if (event === 'error') view.isRetryable = data['retryable'] === true
   if (event === 'paused') view.status = 'PAUSED'
   if (event === 'resumed') view.status = 'RUNNING'
   if (event === 'paused' && maybe(data, 'approval_id')) return askForMoney(view, seq, data)
   if (event === 'resumed') giveMoney(view, data)
-  if (event === 'error') view.steps.push({ kind: 'note', seq, tone: 'bad', word: event, text: said })
-  else if (event === 'fallback') view.steps.push({ kind: 'note', seq, tone: 'warn', word: event, text: [said, `${text(data, 'from')} → ${text(data, 'to')}`].join(' ') })
-  else if (event === 'retrying' || event === 'paused' || event === 'budget_alert') view.steps.push({ kind: 'note', seq, tone: 'warn', word: event, text: said })
-  else if (event === 'resumed' || event === 'cancelled') view.steps.push({ kind: 'note', seq, tone: 'plain', word: event, text: said })
+  const kind = NOTES.find(([word]) => word === event)
+  if (kind) view.steps.push({ kind: 'note', seq, word: kind[0], tone: kind[1], text: kind[2](data) })
+}
+
+const said = (data: Data): string => text(data, 'reason') || text(data, 'error')
+const when = (data: Data): string => (maybe(data, 'retry_at') ? t('again at {time}', { time: formatClock(text(data, 'retry_at')) }) : '')
+const together = (...parts: string[]): string => parts.filter(Boolean).join(' · ')
+
+/** What is worth a line of its own: its word, its tone, and what is said of it. */
+const NOTES: [Note['word'], Note['tone'], (data: Data) => string][] = [
+  ['error', 'bad', said],
+  ['fallback', 'warn', (data) => together(said(data), `${text(data, 'from')} → ${text(data, 'to')}`)],
+  ['retrying', 'warn', (data) => together(said(data), when(data))],
+  ['paused', 'warn', said],
+  ['budget_alert', 'warn', (data) => t('{spent} spent: the mark of {at} is passed', { spent: formatMoney(number(data, 'spent_usd')), at: formatMoney(number(data, 'at_usd')) })],
+  ['content_filtered', 'warn', filteredWords],
+  ['resumed', 'plain', said],
+  ['cancelled', 'plain', said],
+]
+
+const POINTS: Record<string, string> = {
+  prompt: 'the message',
+  tool: 'the name of a tool',
+  input: 'the arguments of a call',
+  output: 'an answer',
+  memory: 'what was to be remembered',
+}
+function filteredWords(data: Data): string {
+  const where = t(POINTS[text(data, 'point')] ?? 'a text')
+  if (typeof data['blocked'] === 'number') return t('held back: {where}', { where })
+  return list(data, 'redacted').length > 0 ? t('something was taken out of {where}', { where }) : t('labelled: {where}', { where })
 }

@@ -29,3 +29,22 @@ it('lets what is still open reach to the end', () => {
   const { bars } = waterfallOf([at(1, 0, 'interaction_started'), at(2, 1, 'tool_call', { id: 'c1', tool_name: 'x' }), at(3, 5, 'thinking')])
   expect(bars.map((bar) => [bar.from, bar.to])).toEqual([[1000, 5000]])
 })
+
+it('ends a doubt where its call goes on, and a pause where the run does', () => {
+  const { bars } = waterfallOf([
+    at(1, 0, 'interaction_started'),
+    at(2, 1, 'tool_call', { id: 'c1', tool_name: 'ring_bell' }),
+    at(3, 4, 'in_doubt', { approval_id: 'a1', call_id: 'c1', tool_name: 'ring_bell' }),
+    at(4, 9, 'tool_call', { id: 'c1', tool_name: 'ring_bell' }),
+    at(5, 10, 'tool_result', { id: 'c1', tool_name: 'ring_bell' }),
+    at(6, 11, 'paused', { reason: 'budget', approval_id: 'a2' }),
+    at(7, 15, 'resumed', { by: 'usr_1' }),
+    at(8, 20, 'interaction_complete'),
+  ])
+  expect(bars.map((bar) => [bar.kind, bar.label, bar.from, bar.to])).toEqual([
+    ['call', 'ring_bell', 1000, 4000],
+    ['wait', 'ring_bell', 4000, 9000],
+    ['call', 'ring_bell', 9000, 10000],
+    ['wait', 'more money', 11000, 15000],
+  ])
+})
