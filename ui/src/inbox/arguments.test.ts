@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { JsonSchema } from '../api/types'
-import { fieldsOf, toArguments, toTexts } from './arguments'
+import { countEdits, fieldsOf, toArguments, toTexts } from './arguments'
 
 const schema: JsonSchema = {
   properties: { limit: { type: 'integer' }, path: { type: 'string' }, content: { type: 'string' }, deep: { type: 'boolean' }, properties: { type: 'object' } },
@@ -20,4 +20,11 @@ it('gives back what it was given when nobody changes anything', () => {
 it('says which field cannot be read', () => {
   const read = toArguments(fields, { ...toTexts(fields, given), limit: 'many', properties: '{' })
   expect(read.ok ? [] : Object.keys(read.errors)).toEqual(['limit', 'properties'])
+})
+
+it('offers the values that a field may have, and counts what was edited', () => {
+  const [mode] = fieldsOf({ properties: { mode: { type: 'string', enum: ['append', 'replace'] } } }, {})
+  expect(mode?.choices).toEqual(['append', 'replace'])
+  expect(countEdits(fields, toTexts(fields, given), given)).toBe(0)
+  expect(countEdits(fields, { ...toTexts(fields, given), limit: '4', content: 'y' }, given)).toBe(2)
 })

@@ -5,6 +5,8 @@ import { t } from '../i18n/t'
 export interface Field {
   name: string
   kind: 'string' | 'number' | 'boolean' | 'json'
+  /** The only values it may have; none where it may have any. */
+  choices: string[]
   description: string
   isRequired: boolean
   isLong: boolean
@@ -25,7 +27,15 @@ function fieldOf(name: string, schema: JsonSchema, isRequired: boolean, given: u
   const kind = kindOf(schema.type)
   const text = typeof given === 'string' ? given : ''
   const isLong = kind === 'json' || (kind === 'string' && (name === 'content' || text.length > LONG || text.includes('\n')))
-  return { name, kind, description: schema.description ?? '', isRequired, isLong }
+  // A value that is no text keeps its field, so that it is read as what it is.
+  const choices = kind === 'string' ? (schema.enum ?? []).filter((value) => typeof value === 'string') : []
+  return { name, kind, choices, description: schema.description ?? '', isRequired, isLong: isLong && choices.length === 0 }
+}
+
+/** How many fields say something else than before. */
+export function countEdits(fields: Field[], texts: Record<string, string>, given: Record<string, unknown>): number {
+  const before = toTexts(fields, given)
+  return fields.filter(({ name }) => (texts[name] ?? '') !== before[name]).length
 }
 
 function kindOf(type: string | undefined): Field['kind'] {
