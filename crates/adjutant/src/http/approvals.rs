@@ -11,7 +11,7 @@ use adjutant_core::guard::policy::parse_seconds;
 use adjutant_core::guard::redact::{Mode, redact, was_hidden};
 use adjutant_core::id::{AgentId, ApprovalId, RunId};
 use adjutant_core::run::command::{Command, Decide};
-use adjutant_core::run::event::{Actor, ApprovalAsked, ApprovalKind, Decision, DoubtOutcome, Event, GrantScope};
+use adjutant_core::run::event::{Actor, ApprovalKind, Decision, DoubtOutcome, GrantScope};
 use adjutant_core::run::state::{Approval, Call, State as RunState};
 use adjutant_engine::store::row::{ApprovalFilter, ApprovalRow, Order};
 use adjutant_engine::{Right, Role};
