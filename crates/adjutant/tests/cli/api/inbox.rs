@@ -172,7 +172,7 @@ fn a_call_in_doubt_shows_what_was_sent_what_is_known_of_it_and_takes_its_result(
     let house = House::new();
     std::fs::write(house.path().join("script.yaml"), script).unwrap();
     let provider = "[providers.test]\nkind = \"scripted\"\nscript = \"../../script.yaml\"\n";
-    house.configure(&format!("default_model = \"test/script\"\nallow_private = [\"127.0.0.0/8\"]\n{provider}"));
+    house.configure(&format!("default_model = \"test/script\"\nallow_private = \"127.0.0.0/8\"\n{provider}"));
     let server = Server::start(house);
     let owner = server.owner();
     let address = url.trim_start_matches("http://").trim_end_matches("/orders");
