@@ -69,8 +69,10 @@ pub const LEASE: Duration = Duration::from_secs(10);
 pub const LEASE_RENEWAL: Duration = Duration::from_secs(3);
 /// Appends written in one transaction at the most.
 pub const APPENDS_PER_COMMIT: usize = 512;
-/// Bytes of a file that a tool reads or writes.
+/// Bytes of a file that a tool reads.
 pub const FILE_BYTES: u64 = 4 * 1024 * 1024;
+/// Bytes of a file that a notebook keeps: what people bring may be larger than what a tool reads.
+pub const KEPT_FILE_BYTES: u64 = 32 * 1024 * 1024;
 /// Bytes of a text file that is indexed for search.
 pub const INDEXED_FILE_BYTES: u64 = 1024 * 1024;
 /// Bytes of tool output handed to the model unless the tool says otherwise.

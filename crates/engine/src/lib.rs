@@ -69,7 +69,8 @@ pub use service::{
     NewRule, NoteAuthor, NoteChange, NoteHistory, NotePlace, NotesFound, Password, ReachReport, Rebuilt, Repriced,
     Resync, ResyncChange, Resynced, Right, Rights, Role, RunRef, RunReport, SavedNote, Secret, SeenMessage, SeenPart,
     SeenRequest, SeenSizes, SignIn, Spent, StartRun, TokenAsk, UndoMode, UndoOutcome, UndoReport, UndoneFile,
-    UnknownWord, UsageLine, Via, WhenBusy, Wish, WorkspaceChange, attachment_name, is_erased, kept_for, templates,
+    UnknownWord, UsageLine, Via, WhenBusy, Wish, WorkspaceChange, attachment_name, is_erased, kept_for, media_type,
+    templates,
 };
 pub use spoken::Piece;
 pub use trace::{Collector, RequestTrace, Tracing, trace_of};

@@ -151,7 +151,22 @@ fn read_path(path: &str) -> Result<NotePath, EngineError> {
     NotePath::parse(path).map_err(|bad| EngineError::Invalid(format!("`{path}` is no path of a notebook: {bad}")))
 }
 
-/// What kind of picture it is, by its first bytes: a name can say anything.
+/// What a file is, by its bytes: a name can say anything.
+#[must_use]
+pub fn media_type(bytes: &[u8]) -> &'static str {
+    match picture(bytes) {
+        Some(kind) => kind,
+        None if bytes.starts_with(b"%PDF-") => "application/pdf",
+        None if is_text(bytes).is_some() => "text/plain",
+        None => "application/octet-stream",
+    }
+}
+
+fn is_text(bytes: &[u8]) -> Option<&str> {
+    std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
+}
+
+/// What kind of picture it is.
 fn picture(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x89, b'P', b'N', b'G', 0x0D, 0x0A, 0x1A, 0x0A, ..] => Some("image/png"),
@@ -174,8 +189,7 @@ fn image(path: &str, bytes: &[u8]) -> Result<String, EngineError> {
 
 fn text<'a>(path: &str, bytes: &'a [u8]) -> Result<&'a str, EngineError> {
     let most = limits::ATTACHED_TEXT_BYTES;
-    let text = std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
-    let text = text.ok_or_else(|| {
+    let text = is_text(bytes).ok_or_else(|| {
         EngineError::Invalid(format!(
             "`{path}` is neither text nor a picture (PNG, JPEG, GIF, WebP), and no model can be shown it"
         ))

@@ -35,7 +35,7 @@ pub use access::{
     Caller, Invited, Membership, Password, Right, Rights, Role, Secret, SignIn, TokenAsk, UnknownWord, Via,
 };
 pub(crate) use attach::FOLDER as ATTACHMENTS;
-pub use attach::attachment_name;
+pub use attach::{attachment_name, media_type};
 pub use budgets::{BudgetReport, Spent};
 pub use choose::{Choice, ChosenBy};
 pub use embed::{EmbedAsk, Embeddings};

@@ -37,7 +37,15 @@ impl Notebook {
     /// # Errors
     /// Fails when something else lies there, or it cannot be read.
     pub fn state(&self, path: &NotePath) -> Result<State, FileError> {
-        match self.read(path) {
+        self.state_at_most(path, limits::FILE_BYTES)
+    }
+
+    /// The same, with a file of at most `limit` bytes.
+    ///
+    /// # Errors
+    /// Fails when something else lies there, or it cannot be read.
+    pub fn state_at_most(&self, path: &NotePath, limit: u64) -> Result<State, FileError> {
+        match self.read_at_most(path, limit) {
             Ok(content) => Ok(State::File(content)),
             Err(FileError::IsFolder) => Ok(State::Folder),
             Err(FileError::NotFound) => Ok(State::Absent),

@@ -301,7 +301,7 @@ fn a_failed_creation_leaves_no_folders_behind() {
     for ground in grounds() {
         let long = "n".repeat(255);
         symlink("sub", ground.root().join("link")).unwrap();
-        let too_large = vec![0; usize::try_from(adjutant_core::limits::FILE_BYTES).unwrap() + 1];
+        let too_large = vec![0; usize::try_from(adjutant_core::limits::KEPT_FILE_BYTES).unwrap() + 1];
         assert!(matches!(ground.notebook.create(&at("/p/q/r.md"), &too_large), Err(FileError::TooLarge { .. })));
         assert!(matches!(
             ground.notebook.create(&at(&format!("/p/{long}/.adjutant-tmp-1")), b""),
@@ -452,7 +452,9 @@ fn a_file_that_is_too_large_is_neither_read_nor_written() {
         fs::File::create(ground.root().join("large.md")).unwrap().set_len(limit + 1).unwrap();
         assert!(matches!(ground.notebook.read(&at("/large.md")), Err(FileError::TooLarge { .. })));
         assert_eq!(ground.notebook.metadata(&at("/large.md")).unwrap().size, limit + 1);
-        let too_large = vec![b'x'; usize::try_from(limit).unwrap() + 1];
+        let kept = adjutant_core::limits::KEPT_FILE_BYTES;
+        assert_eq!(ground.notebook.read_at_most(&at("/large.md"), kept).unwrap().bytes.len() as u64, limit + 1);
+        let too_large = vec![b'x'; usize::try_from(kept).unwrap() + 1];
         let replaced = ground.notebook.replace(&at("/a.md"), &too_large, Hash::of(b"inside"));
         assert!(matches!(replaced, Err(FileError::TooLarge { .. })));
         let at_most = ground.notebook.read_at_most(&at("/a.md"), 5);

@@ -81,11 +81,11 @@ impl Notebook {
         let _lock = lock::hold(&folder, name)?;
         let handle = self.confinement.open_entry(folder.as_fd(), name, OFlags::RDONLY)?;
         let stat = rustix::fs::fstat(&handle)?;
-        expect(&content_of(handle, limits::FILE_BYTES)?, expected)?;
+        expect(&content_of(handle, limits::KEPT_FILE_BYTES)?, expected)?;
         let mut temp = write_temp(folder.as_fd(), bytes, Some(&stat))?;
         // The look that counts comes last: only the rename lies between it and the change.
         let handle = self.confinement.open_entry(folder.as_fd(), name, OFlags::RDONLY)?;
-        let before = content_of(handle, limits::FILE_BYTES)?;
+        let before = content_of(handle, limits::KEPT_FILE_BYTES)?;
         expect(&before, expected)?;
         rustix::fs::renameat(folder.as_fd(), &temp.name, folder.as_fd(), name)?;
         temp.placed = true;
@@ -102,7 +102,7 @@ impl Notebook {
         let folder = self.folder(&parent)?;
         let _lock = lock::hold(&folder, name)?;
         let handle = self.confinement.open_entry(folder.as_fd(), name, OFlags::RDONLY)?;
-        let before = content_of(handle, limits::FILE_BYTES)?;
+        let before = content_of(handle, limits::KEPT_FILE_BYTES)?;
         expect(&before, expected)?;
         rustix::fs::unlinkat(folder.as_fd(), name, AtFlags::empty())?;
         confirm(&folder)?;
@@ -223,8 +223,8 @@ fn split(path: &NotePath) -> Result<(NotePath, &str), FileError> {
 
 fn fits(bytes: &[u8]) -> Result<(), FileError> {
     let size = bytes.len() as u64;
-    if size > limits::FILE_BYTES {
-        return Err(FileError::TooLarge { size, limit: limits::FILE_BYTES });
+    if size > limits::KEPT_FILE_BYTES {
+        return Err(FileError::TooLarge { size, limit: limits::KEPT_FILE_BYTES });
     }
     Ok(())
 }

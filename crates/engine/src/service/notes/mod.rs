@@ -12,6 +12,7 @@ use adjutant_core::content::Hash;
 use adjutant_core::guard::path::NotePath;
 use adjutant_core::guard::scope::{Caps, FolderEntry, Kind, Scope, ScopeSpec};
 use adjutant_core::id::{NotebookId, UserId, WorkspaceId};
+use adjutant_core::limits::KEPT_FILE_BYTES;
 use adjutant_core::run::event::Actor;
 use adjutant_store::row::{Block, MarkRow};
 use adjutant_tools::notebook::{Entry, FileContent, Listing, State};
@@ -123,7 +124,7 @@ impl Engine {
     /// When there is no such file, or it is too large.
     pub async fn read_note(&self, place: &NotePlace) -> Result<FileContent, EngineError> {
         place.refuse_sealed()?;
-        self.at(place, |notebook, path| notebook.read(path)).await
+        self.at(place, |notebook, path| notebook.read_at_most(path, KEPT_FILE_BYTES)).await
     }
 
     /// Whether a content of a file was written by a run that had read untrusted content.
@@ -245,7 +246,7 @@ impl Engine {
 
     /// What is there, if it is what was meant; none where nothing is.
     async fn meant(&self, place: &NotePlace, meant: Meant) -> Result<Option<FileContent>, EngineError> {
-        let state = self.at(place, |notebook, path| notebook.state(path)).await?;
+        let state = self.at(place, |notebook, path| notebook.state_at_most(path, KEPT_FILE_BYTES)).await?;
         match (state, meant) {
             (State::Folder, _) => Err(place.failed(FileError::IsFolder)),
             (State::File(_), Meant::Absent) => Err(place.failed(FileError::Exists)),
