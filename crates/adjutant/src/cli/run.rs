@@ -125,6 +125,7 @@ async fn start(context: &Context, instance: &Instance, args: Args) -> Result<Exi
         attachments,
         model: args.model,
         max_cost: args.max_cost,
+        max_turns: None,
         autonomy: None,
         effects: adjutant_core::run::event::Effects::Live,
         output_schema: args.schema,

@@ -275,6 +275,8 @@ struct Message {
     model: Option<String>,
     /// What the run may cost in dollars, if that is less than its agent allows.
     max_cost_usd: Option<f64>,
+    /// Its model turns, if those are fewer than the agent has.
+    max_turns: Option<u32>,
     /// How freely it acts, if that is less than the agent may: `plan` only reads.
     autonomy: Option<Mode>,
     /// What becomes of it while the chat is busy: `refuse`, or `queue` until it is free.
@@ -313,6 +315,7 @@ async fn say(
         attachments: body.attachments,
         model: body.model,
         max_cost_usd: body.max_cost_usd,
+        max_turns: body.max_turns,
         output_schema: body.output_schema,
         autonomy: body.autonomy,
         when_busy: body.when_busy,

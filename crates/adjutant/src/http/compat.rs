@@ -129,6 +129,7 @@ async fn speak(
         attachments: Vec::new(),
         model: None,
         max_cost_usd: None,
+        max_turns: None,
         output_schema: None,
         autonomy: None,
         when_busy: WhenBusy::Refuse,

@@ -1,4 +1,4 @@
-//! `POST /chats/import`: a chat from a file, as `GET /chats/{chat}/export` writes it.
+//! `POST /chats/import`: a chat from a file, as `GET /chats/{chat}/export` writes it; and what else was said elsewhere.
 
 use adjutant_engine::{ImportChat, ImportedRun, Right, Role};
 use axum::Json;
@@ -20,6 +20,9 @@ use super::server::Server;
 
 /// Bytes of a file: a hundred long answers.
 const BYTES: usize = 8 * 1024 * 1024;
+
+/// A model that nobody named.
+const ELSEWHERE: &str = "unknown/elsewhere";
 
 pub(super) fn router() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(import)).layer(DefaultBodyLimit::max(BYTES))
@@ -76,7 +79,7 @@ impl From<RunOfFile> for ImportedRun {
             None | Some(Value::Null) => String::new(),
             Some(other) => other.to_string(),
         };
-        let model = run.provenance.model.unwrap_or_else(|| "unknown/elsewhere".to_owned());
+        let model = run.provenance.model.unwrap_or_else(|| ELSEWHERE.to_owned());
         Self { message: run.user_message, answer, model }
     }
 }
@@ -107,6 +110,39 @@ async fn import(
     let body = shown(&chat);
     server.news.chat(&chat, &serde_json::json!(body));
     Ok((StatusCode::CREATED, Json(body)))
+}
+
+/// Something that was said elsewhere.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Past {
+    role: Speaker,
+    content: String,
+}
+
+/// Who said it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum Speaker {
+    User,
+    Assistant,
+}
+
+/// What was said elsewhere, as messages and their answers.
+pub(super) fn said(history: Vec<Past>) -> Vec<ImportedRun> {
+    let of = |message, answer| ImportedRun { message, answer, model: ELSEWHERE.to_owned() };
+    let (mut runs, mut open) = (Vec::new(), None);
+    for past in history {
+        match past.role {
+            Speaker::User => {
+                let unanswered = std::mem::replace(&mut open, Some(past.content));
+                runs.extend(unanswered.map(|message| of(Some(message), String::new())));
+            }
+            Speaker::Assistant => runs.push(of(open.take(), past.content)),
+        }
+    }
+    runs.extend(open.map(|message| of(Some(message), String::new())));
+    runs
 }
 
 fn nobody() -> Problem {

@@ -7,7 +7,7 @@ use adjutant_core::id::{AgentId, ChatId, NotebookId, RunId};
 use adjutant_core::run::status::Status;
 use adjutant_core::time::Time;
 use adjutant_engine::store::row::{AgentRow, CallEnd, CallRow, RunFilter, RunRow};
-use adjutant_engine::{ChosenBy, Right, Role, WhenBusy};
+use adjutant_engine::{ChosenBy, ImportChat, Right, Role, WhenBusy};
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -21,6 +21,7 @@ use utoipa_axum::routes;
 use super::agents::{find_agent, listed};
 use super::ask::{Asked, Body, Path, given, id, unknown_word};
 use super::door::{Access, Signed};
+use super::import::{Past, said};
 use super::page::{Page, Slice, all, limit, page, part};
 use super::problem::Problem;
 use super::server::Server;
@@ -123,6 +124,9 @@ struct NewRun {
     agent_id: Option<String>,
     /// What it shall do.
     input: String,
+    /// What was said elsewhere before it, oldest first: the chat begins with it. All of it counts as untrusted.
+    #[serde(default)]
+    history: Vec<Past>,
     /// Files of the notebook that come with it: texts are shown to the model, pictures to a model that can see.
     #[serde(default)]
     attachments: Vec<AttachedFile>,
@@ -132,6 +136,8 @@ struct NewRun {
     model: Option<String>,
     /// What the run may cost in dollars, if that is less than its agent allows.
     max_cost_usd: Option<f64>,
+    /// Its model turns, if those are fewer than the agent has.
+    max_turns: Option<u32>,
     /// How freely it acts, if that is less than the agent may: `plan` only reads.
     autonomy: Option<Mode>,
     /// The JSON Schema that the answer has to fit; `result` is then what it holds. At most 16 KiB.
@@ -174,21 +180,37 @@ async fn start(
     };
     let access = signed.must(access, Role::Write, Right::Run)?;
     let notebook = notebook(&server, access, body.notebook_id.as_deref()).await?;
+    let begun = if body.history.is_empty() {
+        None
+    } else {
+        let title = body.input.chars().take(60).collect::<String>();
+        let title = title.lines().next().map_or("New chat", str::trim);
+        let (user, said) = (access.user, said(body.history));
+        let chat = ImportChat { user, agent: agent.id, notebook, title: title.to_owned(), said };
+        Some(server.engine.import_chat(access.workspace, chat).await?.id)
+    };
     let ask = Started {
         agent,
-        chat: None,
+        chat: begun,
         notebook,
         message: body.input,
         attachments: body.attachments,
         model: body.model,
         max_cost_usd: body.max_cost_usd,
+        max_turns: body.max_turns,
         output_schema: body.output_schema,
         autonomy: body.autonomy,
         when_busy: WhenBusy::Refuse,
         metadata,
         cancel_on_disconnect: body.cancel_on_disconnect,
     };
-    begin(&server, &signed, access, &headers, wait, ask).await
+    let answer = begin(&server, &signed, access, &headers, wait, ask).await;
+    if let (Err(_), Some(chat)) = (&answer, begun)
+        && let Err(error) = server.engine.delete_chat(access.workspace, access.user, chat).await
+    {
+        tracing::warn!(%chat, %error, "a chat whose first run could not be started could not be taken away");
+    }
+    answer
 }
 
 /// A notebook of a workspace by id or short name.
@@ -251,6 +273,8 @@ pub(super) async fn document(server: &Server, access: Access, run: RunId) -> Res
 struct After {
     /// Only events after this number.
     after: Option<u64>,
+    /// The same: `next_cursor` of the page before.
+    cursor: Option<u64>,
     /// How many, from 1 to 200, of a list.
     limit: Option<u32>,
 }
@@ -265,7 +289,7 @@ async fn events(
     Asked(asked): Asked<After>,
 ) -> Result<Response, Problem> {
     let (access, row) = find_run(&server, &signed, &name).await?;
-    let after = last_seen(&headers, asked.after)?;
+    let after = last_seen(&headers, asked.after.or(asked.cursor))?;
     if wants_stream(&headers) {
         return stream(&server, &signed, access, row.id, after).await;
     }

@@ -46,6 +46,7 @@ pub(super) struct Started {
     pub(super) attachments: Vec<AttachedFile>,
     pub(super) model: Option<String>,
     pub(super) max_cost_usd: Option<f64>,
+    pub(super) max_turns: Option<u32>,
     pub(super) autonomy: Option<Mode>,
     pub(super) output_schema: Option<Value>,
     pub(super) when_busy: WhenBusy,
@@ -137,6 +138,9 @@ pub(super) async fn begin(
     if started.max_cost_usd.is_some_and(|usd| !(0.0..=1e9).contains(&usd)) {
         return Err(Problem::invalid("Nothing was started.").error("/max_cost_usd", "is no amount of dollars"));
     }
+    if started.max_turns == Some(0) {
+        return Err(Problem::invalid("Nothing was started.").error("/max_turns", "a run has at least one turn"));
+    }
     let ask = StartRun {
         id: None,
         user: access.user,
@@ -147,6 +151,7 @@ pub(super) async fn begin(
         attachments: started.attachments.into_iter().map(|file| file.path).collect(),
         model: started.model,
         max_cost: started.max_cost_usd.map(micros),
+        max_turns: started.max_turns,
         autonomy: started.autonomy.and_then(Mode::autonomy),
         effects: if started.autonomy == Some(Mode::Plan) { Effects::Dry } else { Effects::Live },
         output_schema: started.output_schema,

@@ -175,6 +175,7 @@ impl Stage {
             attachments: Vec::new(),
             model: None,
             max_cost: None,
+            max_turns: None,
             autonomy: None,
             effects: adjutant_core::run::event::Effects::Live,
             output_schema: None,

@@ -10,9 +10,11 @@ use adjutant_core::money::MicroUsd;
 use adjutant_core::routing::Strategy;
 use adjutant_core::run::chain::{Entry, Head, StreamId};
 use adjutant_core::run::event::{Attachment, Base, ContentFiltered, Effects, Event, RunLimits, RunStarted};
+use adjutant_core::run::output;
 use adjutant_core::run::state::State;
 use adjutant_core::time::Time;
 use adjutant_store::row::{Append, ChatRow, Doing, RunChange, Tip, Writer};
+use serde_json::Value;
 
 use crate::audit::run_rows;
 use crate::current::CurrentAgent;
@@ -59,6 +61,12 @@ pub(super) struct Asked {
     pub(super) budget: Option<MicroUsd>,
     pub(super) temperature: Option<f64>,
     pub(super) limits: RunLimits,
+}
+
+/// The text of a schema, if one is asked for and can be used.
+pub(super) fn checked_schema(schema: Option<&Value>) -> Result<Option<String>, EngineError> {
+    let invalid = |why| EngineError::Invalid(format!("the schema of the answer cannot be used: {why}"));
+    schema.map(output::check).transpose().map_err(invalid)
 }
 
 impl Plan<'_> {

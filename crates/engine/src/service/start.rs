@@ -8,7 +8,6 @@ use adjutant_core::label::Labels;
 use adjutant_core::limits::TURNS_CEILING;
 use adjutant_core::money::MicroUsd;
 use adjutant_core::run::event::{Attachment, Base, Effects, Event};
-use adjutant_core::run::output;
 use adjutant_core::run::state::State;
 use adjutant_core::run::status::Status;
 use adjutant_core::run::step::AT_A_LIMIT;
@@ -16,10 +15,10 @@ use adjutant_models::router::Needs;
 use adjutant_models::{WithKeys, lineup};
 use adjutant_store::StoreError;
 use adjutant_store::row::ChatRow;
+use serde_json::Value;
 
 use super::chats::check_message;
-use super::plan::{Asked, Plan};
-use serde_json::Value;
+use super::plan::{Asked, Plan, checked_schema};
 
 use crate::base::state_at;
 use crate::current::CurrentAgent;
@@ -54,6 +53,8 @@ pub struct StartRun {
     pub model: Option<String>,
     /// What the run may cost, where that is less than the agent allows.
     pub max_cost: Option<MicroUsd>,
+    /// Its model turns, where those are fewer than the agent has.
+    pub max_turns: Option<u32>,
     /// Its own autonomy: it lowers the agent's and never raises it.
     pub autonomy: Option<Autonomy>,
     /// Whether effects are real.
@@ -78,6 +79,7 @@ impl StartRun {
             attachments: Vec::new(),
             model: None,
             max_cost: None,
+            max_turns: None,
             autonomy: None,
             effects: Effects::Live,
             output_schema: None,
@@ -95,12 +97,6 @@ pub struct Fork {
     pub model: Option<String>,
     /// Whether effects are real.
     pub effects: Effects,
-}
-
-/// The text of a schema, if one is asked for and can be used.
-fn checked_schema(schema: Option<&Value>) -> Result<Option<String>, EngineError> {
-    let invalid = |why| EngineError::Invalid(format!("the schema of the answer cannot be used: {why}"));
-    schema.map(output::check).transpose().map_err(invalid)
 }
 
 impl Engine {
@@ -137,7 +133,7 @@ impl Engine {
                 supersedes: None,
                 model: ask.model.clone(),
                 max_cost: ask.max_cost,
-                turns: None,
+                turns: ask.max_turns.map(|most| most.clamp(1, agent.config.max_turns)),
                 autonomy: ask.autonomy,
                 effects: ask.effects,
                 output_schema: output_schema.clone(),

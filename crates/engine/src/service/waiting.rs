@@ -49,6 +49,8 @@ struct Kept {
     attachments: Vec<String>,
     model: Option<String>,
     max_cost: Option<MicroUsd>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    max_turns: Option<u32>,
     autonomy: Option<Autonomy>,
     effects: Effects,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -116,6 +118,7 @@ impl Engine {
             attachments: ask.attachments,
             model: ask.model,
             max_cost: ask.max_cost,
+            max_turns: ask.max_turns,
             autonomy: ask.autonomy,
             effects: ask.effects,
             output_schema: ask.output_schema,
@@ -196,6 +199,7 @@ impl Engine {
             attachments: kept.attachments,
             model: kept.model,
             max_cost: kept.max_cost,
+            max_turns: kept.max_turns,
             autonomy: kept.autonomy,
             effects: kept.effects,
             output_schema: kept.output_schema,

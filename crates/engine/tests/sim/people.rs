@@ -200,6 +200,7 @@ impl Person {
             attachments: Vec::new(),
             model: None,
             max_cost: None,
+            max_turns: None,
             autonomy: None,
             effects: adjutant_core::run::event::Effects::Live,
             output_schema: None,

@@ -80,6 +80,7 @@ async fn set_up(scene: &Arc<Scene>) -> Engine {
             attachments: Vec::new(),
             model: None,
             max_cost: None,
+            max_turns: None,
             autonomy: None,
             effects: adjutant_core::run::event::Effects::Live,
             output_schema: None,

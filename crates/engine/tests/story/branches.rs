@@ -204,6 +204,7 @@ async fn a_chat_stays_with_its_agent_and_its_notebook() {
         attachments: Vec::new(),
         model: None,
         max_cost: None,
+        max_turns: None,
         autonomy: None,
         effects: adjutant_core::run::event::Effects::Live,
         output_schema: None,

@@ -104,6 +104,7 @@ pub(crate) fn ask(agent: &Agent) -> StartRun {
         attachments: Vec::new(),
         model: None,
         max_cost: None,
+        max_turns: None,
         autonomy: None,
         effects: adjutant_core::run::event::Effects::Live,
         output_schema: None,

@@ -293,6 +293,18 @@ fn a_list_comes_in_pages() {
         cursor = format!("&cursor={}", text(&page["next_cursor"]));
     }
     assert_eq!(seen, made);
+    // So do the events of a run, and lists that are short by nature.
+    let events = format!("/api/v1/runs/{}/events", text(&made[0]));
+    let page = owner.get(&format!("{events}?limit=2")).expect(200);
+    let next = owner.get(&format!("{events}?limit=2&cursor={}", text(&page["next_cursor"]))).expect(200);
+    let numbers = |page: &Value| page["data"].as_array().unwrap().iter().filter_map(|event| event["id"].as_u64()).max();
+    assert!(numbers(&next) > numbers(&page), "{page} {next}");
+    owner.post("/api/v1/agents", json!({"name": "Second"})).expect(201);
+    let first = owner.get("/api/v1/agents?limit=1").expect(200);
+    assert_eq!((first["data"].as_array().unwrap().len(), &first["has_more"]), (1, &json!(true)));
+    let second = owner.get(&format!("/api/v1/agents?limit=1&cursor={}", text(&first["next_cursor"]))).expect(200);
+    assert_ne!(first["data"][0]["id"], second["data"][0]["id"]);
+    owner.get("/api/v1/agents?limit=1&cursor=agent_none").refuses(422, "validation_failed");
 }
 
 trait TakeInclusive: Iterator<Item = Sent> + Sized {
@@ -354,6 +366,50 @@ fn a_run_as_one_document_has_every_name_and_what_the_log_knows() {
 }
 
 #[test]
+fn a_run_may_have_fewer_turns_than_its_agent_and_never_more() {
+    let server = Server::start(scripted(SCRIPT));
+    let owner = server.owner();
+    let start = |most: u32| {
+        let body = json!({"agent_id": "guide", "input": "look", "max_turns": most});
+        owner.post("/api/v1/runs?wait=60", body)
+    };
+    let short = start(1).expect(200);
+    assert_eq!((&short["status"], &short["steps"]), (&json!("FAILED"), &json!(1)), "{short}");
+    assert_eq!(short["error"]["code"], "max_turns");
+    assert_eq!(start(1_000_000).expect(200)["status"], "COMPLETED");
+    let refused = start(0).refuses(422, "validation_failed");
+    assert_eq!(refused["errors"][0]["pointer"], "/max_turns");
+    let chat = format!("/api/v1/chats/{}/runs?wait=60", text(&short["chat_id"]));
+    let again = owner.post(&chat, json!({"user_message": "look", "max_turns": 1})).expect(200);
+    assert_eq!(again["error"]["code"], "max_turns");
+}
+
+#[test]
+fn what_was_said_elsewhere_comes_before_a_message_and_is_not_trusted() {
+    let server = Server::start(scripted(SCRIPT));
+    let owner = server.owner();
+    let history = json!([
+        {"role": "user", "content": "Remember seven."},
+        {"role": "user", "content": "And eight."},
+        {"role": "assistant", "content": "Seven and eight."},
+    ]);
+    let body = json!({"agent_id": "guide", "input": "write", "history": history});
+    let run = owner.post("/api/v1/runs?wait=60", body).expect(200);
+    let seen = owner.get(&format!("/api/v1/runs/{}/model-calls/1", text(&run["id"]))).expect(200);
+    let parts = seen["messages"].as_array().unwrap().iter().flat_map(|message| message["parts"].as_array().unwrap());
+    let said: Vec<String> = parts.map(|part| text(&part["text"])).filter(|text| !text.starts_with('[')).collect();
+    assert_eq!(said, ["Remember seven.", "And eight.", "Seven and eight.", "write"], "{seen}");
+    let card = owner.get(&format!("/api/v1/approvals/{}", text(&run["pending_approvals"][0]))).expect(200);
+    assert!(card["labels"].as_array().unwrap().contains(&json!("untrusted")), "{card}");
+    // One that cannot be started leaves no chat behind, and one that cannot be used none either.
+    let broken = json!({"agent_id": "guide", "input": " ", "history": [{"role": "user", "content": "hello"}]});
+    owner.post("/api/v1/runs", broken).refuses(422, "validation_failed");
+    let broken = json!({"agent_id": "guide", "input": "hello", "history": [{"role": "system", "content": "obey"}]});
+    owner.post("/api/v1/runs", broken).refuses(422, "validation_failed");
+    assert_eq!(owner.get("/api/v1/chats").expect(200)["data"].as_array().unwrap().len(), 1);
+}
+
+#[test]
 fn a_fork_from_an_event_that_never_was_is_refused() {
     let server = Server::start(scripted(SCRIPT));
     let owner = server.owner();
@@ -367,9 +423,16 @@ fn a_fork_from_an_event_that_never_was_is_refused() {
 fn a_word_behind_the_question_mark_that_means_nothing_is_refused() {
     let server = Server::start(scripted(SCRIPT));
     let owner = server.owner();
-    for path in ["runs?status=bogus", "approvals?status=bogus", "runs?statsu=RUNNING", "chats?sort=up", "agents?x=1"] {
+    for path in
+        ["runs?status=bogus", "approvals?status=bogus", "runs?statsu=RUNNING", "chats?sort=up", "agents?x=1", "me?x=1"]
+    {
         owner.get(&format!("/api/v1/{path}")).refuses(422, "validation_failed");
     }
+    let refused = owner.post("/api/v1/agents?colour=red", json!({"name": "Painter"})).refuses(422, "validation_failed");
+    assert_eq!(refused["errors"][0]["pointer"], "colour");
+    owner.get("/api/v1/agents/painter").refuses(404, "not_found");
+    // Whoever is nobody learns nothing of what could be asked.
+    server.nobody().get("/api/v1/me?x=1").refuses(401, "unauthenticated");
     owner.get("/api/v1/runs?status=COMPLETED").expect(200);
     owner.get("/api/v1/approvals?status=pending").expect(200);
 }
