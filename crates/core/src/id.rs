@@ -28,6 +28,11 @@ impl Uuid7 {
         Self(u128::from_be_bytes(bytes))
     }
 
+    /// The moment it was made.
+    fn made_at(self) -> Time {
+        Time::from_millis(i64::try_from(self.0 >> 80).unwrap_or_default())
+    }
+
     fn write(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = [0_u8; TEXT_LEN];
         let mut rest = self.0;
@@ -74,6 +79,12 @@ macro_rules! ids {
             #[must_use]
             pub fn new(at: Time, random: [u8; 10]) -> Self {
                 Self(Uuid7::new(at, random))
+            }
+
+            /// The moment it was made.
+            #[must_use]
+            pub fn made_at(self) -> Time {
+                self.0.made_at()
             }
         }
 
@@ -206,6 +217,7 @@ mod tests {
         let late = RunId::new(Time::from_millis(1_700_000_000_001), [0; 10]);
         assert_eq!(early.to_string().parse(), Ok(early));
         assert_eq!(early.to_string().len(), 30);
+        assert_eq!((early.made_at().millis(), late.made_at().millis()), (1_700_000_000_000, 1_700_000_000_001));
         assert!(early < late && early.to_string() < late.to_string());
     }
 

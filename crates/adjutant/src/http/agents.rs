@@ -9,7 +9,7 @@ use axum::extract::State;
 use axum::http::header::{self, HeaderValue};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use axum::{Json, Router, routing};
+use axum::{Json, Router, middleware, routing};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use utoipa::IntoParams;
@@ -18,11 +18,12 @@ use utoipa_axum::routes;
 
 use super::ask::{Asked, Body, Path, the_one};
 use super::door::{Access, Signed};
-use super::page::{Page, all};
+use super::merge::merge;
+use super::page::{Page, Slice, id_of, sliced};
 use super::problem::{Kind, Problem};
 use super::server::Server;
 use super::shape::{Agent, AgentBody};
-use super::tag::{Expected, expected};
+use super::tag::{Expected, expected, whatever_is_there};
 use crate::wire;
 
 pub(super) fn router() -> OpenApiRouter<Server> {
@@ -85,6 +86,7 @@ pub(super) fn slashed() -> Router<Server> {
     Router::new()
         .route("/api/v1/agents/{agent}/", routing::get(get).put(replace).patch(change).delete(delete))
         .route("/api/v1/agents/{agent}/activate/", routing::post(activate))
+        .route_layer(middleware::map_request(whatever_is_there))
 }
 
 /// An agent that the caller may change: their own, or any of the workspace for an admin.
@@ -131,6 +133,10 @@ pub(super) struct Wanted {
     workspace_id: Option<String>,
     /// Only those that are switched on, or off.
     active: Option<bool>,
+    /// How many, from 1 to 200; all without it.
+    limit: Option<u32>,
+    /// `next_cursor` of the page before.
+    cursor: Option<String>,
 }
 
 /// Agents that you may see.
@@ -149,7 +155,7 @@ pub(super) async fn list(
             }
         }
     }
-    Ok(all(data))
+    sliced(data, &Slice { limit: wanted.limit, cursor: wanted.cursor }, id_of)
 }
 
 /// What is said beside the configuration itself.
@@ -218,15 +224,26 @@ async fn next_owner(
     Err(Problem::invalid("Nothing was saved.").error("/owner", "is no member of the workspace"))
 }
 
+/// Where to make it.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Inside {
+    /// The workspace, where the body names none.
+    workspace_id: Option<String>,
+}
+
 /// Makes an agent: your own (`owner: user`, the default), or one of the workspace, for admins.
-#[utoipa::path(post, operation_id = "create_agent", path = "/agents", tag = "agents", request_body = AgentBody, responses((status = 201, description = "The agent", body = Agent)))]
+#[utoipa::path(post, operation_id = "create_agent", path = "/agents", tag = "agents", params(Inside), request_body = AgentBody, responses((status = 201, description = "The agent", body = Agent)))]
 pub(super) async fn create(
     State(server): State<Server>,
     signed: Signed,
+    Asked(inside): Asked<Inside>,
     Body(body): Body<Value>,
 ) -> Result<Response, Problem> {
     let said = read(body)?;
-    let access = signed.workspace_or_only(said.workspace.as_deref(), Role::Write, Right::Write)?;
+    let workspace = said.workspace.as_deref().or(inside.workspace_id.as_deref());
+    let access = signed.workspace_or_only(workspace, Role::Write, Right::Write)?;
     let owner = owner(access, Some(said.owner.as_deref().unwrap_or("user")), None)?;
     if owner.is_none() {
         signed.must(access, Role::Admin, Right::Admin)?;
@@ -318,26 +335,6 @@ async fn change(
     save(&server, &signed, found, read(whole)?).await
 }
 
-/// RFC 7396.
-fn merge(target: &mut Value, patch: Value) {
-    match (target, patch) {
-        (Value::Object(fields), Value::Object(patch)) => {
-            for (name, value) in patch {
-                if value.is_null() {
-                    fields.remove(&name);
-                    continue;
-                }
-                let slot = fields.entry(name).or_insert(Value::Null);
-                if value.is_object() && !slot.is_object() {
-                    *slot = Value::Object(serde_json::Map::new());
-                }
-                merge(slot, value);
-            }
-        }
-        (target, patch) => *target = patch,
-    }
-}
-
 /// Takes an agent away. Its runs and versions stay readable; what waits is not run. Needs `If-Match`.
 #[utoipa::path(delete, operation_id = "delete_agent", path = "/agents/{agent}", tag = "agents", params(("agent" = String, Path, description = "Id or short name"), ("If-Match" = Option<String>, Header, description = "Its ETag")), responses((status = 204, description = "Gone")))]
 async fn delete(
@@ -353,15 +350,17 @@ async fn delete(
 }
 
 /// Every version of an agent, newest first.
-#[utoipa::path(get, operation_id = "list_agent_versions", path = "/agents/{agent}/versions", tag = "agents", params(("agent" = String, Path, description = "Id or short name")), responses((status = 200, description = "Versions", body = Page<Agent>)))]
+#[utoipa::path(get, operation_id = "list_agent_versions", path = "/agents/{agent}/versions", tag = "agents", params(("agent" = String, Path, description = "Id or short name"), Slice), responses((status = 200, description = "Versions", body = Page<Agent>)))]
 async fn versions(
     State(server): State<Server>,
     signed: Signed,
     Path(name): Path<String>,
+    Asked(slice): Asked<Slice>,
 ) -> Result<Json<Page<Value>>, Problem> {
     let (access, row) = find_agent(&server, &signed, None, &name).await?;
     let rows = server.engine.store().agent_versions(access.workspace, row.id).await?;
-    Ok(all(rows.iter().map(shown).collect::<Result<_, _>>()?))
+    let data = rows.iter().map(shown).collect::<Result<Vec<_>, _>>()?;
+    sliced(data, &slice, |version| version["version"].to_string())
 }
 
 /// On or off.
@@ -396,13 +395,6 @@ async fn activate(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_patch_changes_what_it_names_and_removes_what_it_nulls() {
-        let mut target = json!({"a": 1, "b": {"c": 2, "d": 3}, "e": [1]});
-        merge(&mut target, json!({"a": null, "b": {"c": 4}, "e": [2], "f": {"g": 1}}));
-        assert_eq!(target, json!({"b": {"c": 4, "d": 3}, "e": [2], "f": {"g": 1}}));
-    }
 
     #[test]
     fn an_agent_can_be_sent_back_as_it_came() {

@@ -1,12 +1,14 @@
 //! What a request asks, read strictly: unknown fields, wrong types and bad ids are named, with where they are.
 
 use std::str::FromStr;
+use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::header;
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::problem::{Kind, Problem};
 use super::server::Server;
@@ -70,6 +72,13 @@ pub(super) async fn whole(request: Request, server: &Server) -> Result<Bytes, Pr
             Problem::new(Kind::Malformed, "The body broke off. Nothing was done.")
         }
     })
+}
+
+/// The whole body of a request that brings a file, once there is room for it; the room is held until it is dropped.
+pub(super) async fn upload(request: Request, server: &Server) -> Result<(Bytes, OwnedSemaphorePermit), Problem> {
+    let room = Arc::clone(&server.uploads).acquire_owned().await;
+    let room = room.map_err(|_| super::frame::overloaded("No file can be taken in at the moment."))?;
+    Ok((whole(request, server).await?, room))
 }
 
 /// Reads a JSON document strictly.

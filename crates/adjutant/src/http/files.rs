@@ -4,7 +4,7 @@ use adjutant_core::content::Hash;
 use adjutant_core::guard::path::NotePath;
 use adjutant_core::guard::scope::Kind as EntryKind;
 use adjutant_core::id::NotebookId;
-use adjutant_core::limits::FILE_BYTES;
+use adjutant_core::limits::KEPT_FILE_BYTES;
 use adjutant_core::time::Time;
 use adjutant_engine::tools::notebook::{Entry, text_of};
 use adjutant_engine::{Meant, NotePlace, Right, Role, SavedNote};
@@ -18,7 +18,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::ask::{Asked, Body, Path, the_one, whole};
+use super::ask::{Asked, Body, Path, the_one, upload};
 use super::door::{Access, Signed};
 use super::page::{Slice, limit};
 use super::problem::{Kind, Problem};
@@ -26,7 +26,7 @@ use super::server::Server;
 use super::tag::{Expected, expected, is_known};
 
 pub(super) fn router() -> OpenApiRouter<Server> {
-    let most = usize::try_from(FILE_BYTES).unwrap_or(usize::MAX);
+    let most = usize::try_from(KEPT_FILE_BYTES).unwrap_or(usize::MAX);
     OpenApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(get, put, delete))
@@ -252,7 +252,7 @@ fn saved(note: &SavedNote) -> Response {
     tagged((status, Json(FileEntry::of(&note.entry, Some(note.hash)))).into_response(), note.hash)
 }
 
-/// Saves a file; the body is its content, up to 4 MiB. Needs `If-Match` with its ETag, or `If-None-Match: *` for a new one.
+/// Saves a file; the body is its content, up to 32 MiB. Needs `If-Match` with its ETag, or `If-None-Match: *` for a new one.
 #[utoipa::path(put, operation_id = "put_file", path = "/notebooks/{notebook}/files/{*path}", tag = "files", params(("notebook" = String, Path, description = "Id or short name"), ("path" = String, Path, description = "Its path"), ("If-Match" = Option<String>, Header, description = "Its ETag"), ("If-None-Match" = Option<String>, Header, description = "`*` for a new file")), request_body(content = String, content_type = "application/octet-stream"), responses((status = 200, description = "Saved", body = FileEntry), (status = 201, description = "Made", body = FileEntry)))]
 async fn put(
     State(server): State<Server>,
@@ -262,7 +262,7 @@ async fn put(
 ) -> Result<Response, Problem> {
     let (access, place) = written(&server, &signed, &notebook, &path).await?;
     let meant = meant(request.headers())?;
-    let bytes = whole(request, &server).await?;
+    let (bytes, _held) = upload(request, &server).await?;
     let note = server.engine.save_note(&place, access.user, bytes.to_vec(), meant).await?;
     Ok(saved(&note))
 }

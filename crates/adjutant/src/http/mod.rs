@@ -6,6 +6,7 @@ mod agent_files;
 mod agents;
 mod approvals;
 mod ask;
+mod attachments;
 mod audit;
 mod budgets;
 mod chats;
@@ -17,6 +18,7 @@ mod door;
 mod embeddings;
 mod events;
 mod files;
+mod form;
 mod frame;
 mod guard;
 mod halt;
@@ -25,6 +27,8 @@ mod history;
 mod import;
 mod leave;
 mod line;
+mod me;
+mod merge;
 mod metrics;
 mod models;
 mod news;
@@ -35,6 +39,7 @@ mod patience;
 mod people;
 mod problem;
 mod provider_keys;
+mod query;
 mod reach;
 mod retention;
 mod rules;
@@ -97,7 +102,10 @@ fn router(server: Server) -> Router {
 
 /// The API and its description.
 fn parts(server: Server) -> (Router<Server>, utoipa::openapi::OpenApi) {
-    let closed = closed()
+    let closed = closed();
+    let known = query::Known::of(API, closed.get_openapi());
+    let closed = closed
+        .route_layer(middleware::from_fn_with_state(known, query::check))
         .route_layer(middleware::from_fn_with_state(server.clone(), once::once))
         .route_layer(middleware::from_fn_with_state(server.clone(), turn::take))
         .route_layer(middleware::from_fn_with_state(server.clone(), door::require));
@@ -114,10 +122,12 @@ fn parts(server: Server) -> (Router<Server>, utoipa::openapi::OpenApi) {
 fn closed() -> OpenApiRouter<Server> {
     OpenApiRouter::new()
         .merge(session::closed())
+        .merge(me::router())
         .merge(people::router())
         .merge(workspaces::router())
         .merge(agents::router())
         .merge(chats::router())
+        .merge(attachments::router())
         .merge(import::router())
         .merge(runs::router())
         .merge(steer::router())

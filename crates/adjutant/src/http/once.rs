@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ask::whole;
 use super::door::Signed;
+use super::form::boundary;
 use super::problem::{Kind, Problem, TRACE};
 use super::server::Server;
 
@@ -49,7 +50,9 @@ pub(super) async fn once(State(server): State<Server>, signed: Signed, request: 
 }
 
 fn key_of(method: &Method, headers: &HeaderMap) -> Result<Option<String>, Problem> {
-    let Some(value) = headers.get(KEY).filter(|_| *method == Method::POST) else { return Ok(None) };
+    // A form brings a file, and the same file is kept once whatever its key.
+    let keyed = *method == Method::POST && boundary(headers).is_err();
+    let Some(value) = headers.get(KEY).filter(|_| keyed) else { return Ok(None) };
     let text = value.to_str().ok().filter(|text| (1..=LONGEST).contains(&text.len()) && !text.contains(' '));
     let text = text.ok_or_else(|| {
         Problem::invalid("The Idempotency-Key cannot be used. Nothing was done.")

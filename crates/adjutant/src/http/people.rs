@@ -1,108 +1,33 @@
-//! `/me`, `/users`, `/tokens`: who is there, and what programs may do for them.
+//! `/users`, `/tokens`: who is there, and what programs may do for them.
 
 use adjutant_core::audit::Deed;
 use adjutant_core::id::{TokenId, UserId};
 use adjutant_core::time::Time;
 use adjutant_engine::store::row::{LoginRow, TokenRow};
-use adjutant_engine::{Caller, Engine, Invited, Right, Rights, Role, TokenAsk, Via};
+use adjutant_engine::{Engine, Invited, Right, Rights, Role, TokenAsk};
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::StatusCode;
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::ask::{Body, Path, id};
+use super::ask::{Asked, Body, Path, id};
 use super::door::Signed;
 use super::once::ShownOnce;
-use super::page::{Page, all};
+use super::page::{Page, Slice, sliced};
 use super::problem::Problem;
 use super::server::Server;
 use crate::wire::Moment;
 
 pub(super) fn router() -> OpenApiRouter<Server> {
     OpenApiRouter::new()
-        .routes(routes!(me))
         .routes(routes!(list_users))
         .routes(routes!(change_user))
         .routes(routes!(reset_user))
         .routes(routes!(list_tokens, create_token))
         .routes(routes!(revoke_token))
-}
-
-/// Who is asking, and what they may do.
-#[derive(Serialize, ToSchema)]
-struct Me {
-    /// `user`, `token` or `local`.
-    kind: &'static str,
-    user_id: String,
-    name: String,
-    /// Whether they own the instance.
-    is_owner: bool,
-    /// The token, where one was sent.
-    token_id: Option<String>,
-    /// `read`, `run`, `write`, `approvals:decide`, `admin`.
-    scopes: Vec<&'static str>,
-    workspaces: Vec<Mine>,
-}
-
-/// A workspace of the caller.
-#[derive(Serialize, ToSchema)]
-struct Mine {
-    id: String,
-    slug: String,
-    name: String,
-    /// `read`, `write` or `admin`.
-    role: &'static str,
-}
-
-/// The caller. `Accept: text/markdown` gives the same in words.
-#[utoipa::path(get, operation_id = "get_me", path = "/me", tag = "people", responses((status = 200, description = "Who you are", content((Me = "application/json"), (String = "text/markdown")))))]
-async fn me(signed: Signed, headers: HeaderMap) -> Response {
-    let caller = &signed.caller;
-    let wants = |kind: &str| {
-        let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
-        accepted.flat_map(|line| line.split(',')).any(|part| part.trim().starts_with(kind))
-    };
-    if wants("text/markdown") {
-        return ([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], in_words(caller)).into_response();
-    }
-    let workspaces = caller.memberships.iter().map(|member| Mine {
-        id: member.workspace.to_string(),
-        slug: member.slug.clone(),
-        name: member.name.clone(),
-        role: member.role.word(),
-    });
-    let (kind, token) = match caller.via {
-        Via::Session => ("user", None),
-        Via::Token(token) => ("token", Some(token)),
-        Via::Local => ("local", None),
-    };
-    Json(Me {
-        kind,
-        user_id: caller.user.to_string(),
-        name: caller.name.clone(),
-        is_owner: caller.owner,
-        token_id: token.map(|token| token.to_string()),
-        scopes: caller.rights.words(),
-        workspaces: workspaces.collect(),
-    })
-    .into_response()
-}
-
-fn in_words(caller: &Caller) -> String {
-    let mut text = format!("# {}\n\n`{}`", caller.name, caller.user);
-    text += if caller.owner { ", owner of this instance.\n" } else { ".\n" };
-    text += &format!("\nMay: {}.\n\n## Workspaces\n\n", caller.rights.words().join(", "));
-    for member in &caller.memberships {
-        text += &format!("- **{}** (`{}`): {}\n", member.name, member.slug, member.role);
-    }
-    if caller.memberships.is_empty() {
-        text += "None. An admin can let you into one.\n";
-    }
-    text
 }
 
 /// A person.
@@ -130,10 +55,14 @@ fn shown(login: &LoginRow) -> User {
 }
 
 /// Everybody. For the owner of the instance.
-#[utoipa::path(get, path = "/users", tag = "people", responses((status = 200, description = "Everybody", body = Page<User>)))]
-async fn list_users(State(server): State<Server>, signed: Signed) -> Result<Json<Page<User>>, Problem> {
+#[utoipa::path(get, path = "/users", tag = "people", params(Slice), responses((status = 200, description = "Everybody", body = Page<User>)))]
+async fn list_users(
+    State(server): State<Server>,
+    signed: Signed,
+    Asked(slice): Asked<Slice>,
+) -> Result<Json<Page<User>>, Problem> {
     signed.need_owner()?;
-    Ok(all(server.engine.store().logins().await?.iter().map(shown).collect()))
+    sliced(server.engine.store().logins().await?.iter().map(shown).collect(), &slice, |user: &User| user.id.clone())
 }
 
 /// What to change of a person.
@@ -245,10 +174,15 @@ fn token(row: &TokenRow) -> Token {
 }
 
 /// Your tokens. The secrets are not kept, so they cannot be shown.
-#[utoipa::path(get, path = "/tokens", tag = "people", responses((status = 200, description = "Your tokens", body = Page<Token>)))]
-async fn list_tokens(State(server): State<Server>, signed: Signed) -> Result<Json<Page<Token>>, Problem> {
+#[utoipa::path(get, path = "/tokens", tag = "people", params(Slice), responses((status = 200, description = "Your tokens", body = Page<Token>)))]
+async fn list_tokens(
+    State(server): State<Server>,
+    signed: Signed,
+    Asked(slice): Asked<Slice>,
+) -> Result<Json<Page<Token>>, Problem> {
     signed.need(Right::Read)?;
-    Ok(all(server.engine.store().tokens(signed.caller.user).await?.iter().map(token).collect()))
+    let rows = server.engine.store().tokens(signed.caller.user).await?;
+    sliced(rows.iter().map(token).collect(), &slice, |token: &Token| token.id.clone())
 }
 
 /// A token to be made.

@@ -197,7 +197,11 @@ impl From<EngineError> for Problem {
             EngineError::Invalid(why) => Self::invalid(format!("{} Nothing was done.", sentence(&why))),
             EngineError::InvalidAgent(problems) => {
                 let start = Self::invalid("The agent cannot be saved; it stays as it was.");
-                problems.iter().fold(start, |problem, found| problem.error("", found.to_string()))
+                problems.into_iter().fold(start, |problem, found| {
+                    // `scope.folders[0]` is where a person looks, `/scope/folders/0` where a program does.
+                    let pointer = found.field.replace(['.', '['], "/").replace(']', "");
+                    problem.error(format!("/{pointer}"), found.detail)
+                })
             }
             EngineError::InvalidRule(problems) => {
                 let start = Self::invalid("The rule cannot be saved. Nothing was written.");

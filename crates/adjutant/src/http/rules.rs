@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 
 use super::ask::{Asked, Body, Path, id};
 use super::door::{Access, Signed};
-use super::page::{Page, all};
+use super::page::{Page, Slice, id_of, sliced};
 use super::problem::Problem;
 use super::server::Server;
 use super::shape::{NewStandingRule, StandingRule};
@@ -30,6 +30,19 @@ pub(super) fn router() -> OpenApiRouter<Server> {
 struct Where {
     /// The workspace (id or short name).
     workspace_id: Option<String>,
+}
+
+/// Which rules.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    /// Only of this workspace (id or short name).
+    workspace_id: Option<String>,
+    /// How many, from 1 to 200; all without it.
+    limit: Option<u32>,
+    /// `next_cursor` of the page before.
+    cursor: Option<String>,
 }
 
 /// A rule, what it says in one line, and whether it counts.
@@ -55,11 +68,11 @@ async fn find(server: &Server, signed: &Signed, name: &str) -> Result<(Access, R
 }
 
 /// Standing rules, oldest first, also those that have ended.
-#[utoipa::path(get, operation_id = "list_rules", path = "/rules", tag = "rules", params(Where), responses((status = 200, description = "Rules", body = Page<StandingRule>)))]
+#[utoipa::path(get, operation_id = "list_rules", path = "/rules", tag = "rules", params(Wanted), responses((status = 200, description = "Rules", body = Page<StandingRule>)))]
 async fn list(
     State(server): State<Server>,
     signed: Signed,
-    Asked(asked): Asked<Where>,
+    Asked(asked): Asked<Wanted>,
 ) -> Result<Json<Page<Value>>, Problem> {
     let mut data = Vec::new();
     for access in signed.workspaces(asked.workspace_id.as_deref())? {
@@ -67,7 +80,7 @@ async fn list(
             data.push(shown(&server, access, &rule).await?);
         }
     }
-    Ok(all(data))
+    sliced(data, &Slice { limit: asked.limit, cursor: asked.cursor }, id_of)
 }
 
 /// Writes a rule, if its examples hold: `tool`, `decision` (allow, ask, deny), and optionally `agent`, `chat`, `when`, `expires_at`, `note`, `must_allow`, `must_deny`. For admins.

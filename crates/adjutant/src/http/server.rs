@@ -24,6 +24,8 @@ const BELIEVED: Duration = Duration::from_millis(400);
 const REMEMBERED: usize = 10_000;
 /// Requests inside for each that is worked on: the others wait for their turn.
 const INSIDE: usize = 8;
+/// Files that are taken in at the same time: each is held in memory until it is kept.
+const UPLOADS: usize = 16;
 /// Connections beyond those that are inside: they rest, or are told that the server is full.
 const RESTING: usize = 1024;
 
@@ -45,6 +47,8 @@ pub(crate) struct Inner {
     pub(super) requests: Arc<Semaphore>,
     /// Requests that are worked on.
     pub(super) turns: Turns,
+    /// Files that are taken in.
+    pub(super) uploads: Arc<Semaphore>,
     /// Streams, and requests that wait for a run.
     pub(super) streams: Arc<Semaphore>,
     /// Turns true when the server is told to stop.
@@ -109,6 +113,7 @@ impl Server {
             connections: inside.saturating_add(RESTING),
             requests: Arc::new(Semaphore::new(inside)),
             turns: Turns::new(requests, requests),
+            uploads: Arc::new(Semaphore::new(UPLOADS)),
             streams: Arc::new(Semaphore::new(streams)),
             closing,
             local: local.hash(),

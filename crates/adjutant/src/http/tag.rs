@@ -1,6 +1,7 @@
 //! Conditional requests: which version somebody means, and whether they have it already.
 
-use axum::http::{HeaderMap, header};
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderValue, header};
 
 use super::problem::Problem;
 
@@ -36,6 +37,14 @@ pub(super) fn expected(headers: &HeaderMap) -> Result<Expected, Problem> {
         }
         (_, _) => Err(unclear()),
     }
+}
+
+/// Older clients know no versions: they mean what is there.
+pub(super) async fn whatever_is_there(mut request: Request) -> Request {
+    if !request.headers().contains_key(header::IF_NONE_MATCH) {
+        request.headers_mut().entry(header::IF_MATCH).or_insert(HeaderValue::from_static("*"));
+    }
+    request
 }
 
 /// Whether a reader has this version already.

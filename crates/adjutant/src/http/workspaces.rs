@@ -18,10 +18,10 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::ask::{Body, Path};
+use super::ask::{Asked, Body, Path};
 use super::door::{Access, Signed};
 use super::once::ShownOnce;
-use super::page::{Page, all};
+use super::page::{Page, Slice, sliced};
 use super::people::{self, Link};
 use super::problem::Problem;
 use super::server::Server;
@@ -79,15 +79,19 @@ fn shown(row: &WorkspaceRow, role: Role) -> Result<Workspace, Problem> {
 }
 
 /// The workspaces you are in.
-#[utoipa::path(get, operation_id = "list_workspaces", path = "/workspaces", tag = "workspaces", responses((status = 200, description = "Yours", body = Page<Workspace>)))]
-async fn list(State(server): State<Server>, signed: Signed) -> Result<Json<Page<Workspace>>, Problem> {
+#[utoipa::path(get, operation_id = "list_workspaces", path = "/workspaces", tag = "workspaces", params(Slice), responses((status = 200, description = "Yours", body = Page<Workspace>)))]
+async fn list(
+    State(server): State<Server>,
+    signed: Signed,
+    Asked(slice): Asked<Slice>,
+) -> Result<Json<Page<Workspace>>, Problem> {
     let mut data = Vec::new();
     for access in signed.workspaces(None)? {
         if let Some(row) = server.engine.store().workspace(access.workspace).await? {
             data.push(shown(&row, access.role)?);
         }
     }
-    Ok(all(data))
+    sliced(data, &slice, |workspace: &Workspace| workspace.id.clone())
 }
 
 /// A workspace to be made.
@@ -180,14 +184,16 @@ fn member(row: &MemberRow) -> Member {
 }
 
 /// Who is in a workspace.
-#[utoipa::path(get, path = "/workspaces/{workspace}/members", tag = "workspaces", params(("workspace" = String, Path, description = "Id or short name")), responses((status = 200, description = "Its members", body = Page<Member>)))]
+#[utoipa::path(get, path = "/workspaces/{workspace}/members", tag = "workspaces", params(("workspace" = String, Path, description = "Id or short name"), Slice), responses((status = 200, description = "Its members", body = Page<Member>)))]
 async fn list_members(
     State(server): State<Server>,
     signed: Signed,
     Path(name): Path<String>,
+    Asked(slice): Asked<Slice>,
 ) -> Result<Json<Page<Member>>, Problem> {
     let access = signed.workspace(&name, Role::Read, Right::Read)?;
-    Ok(all(server.engine.store().members(access.workspace).await?.iter().map(member).collect()))
+    let rows = server.engine.store().members(access.workspace).await?;
+    sliced(rows.iter().map(member).collect(), &slice, |member: &Member| member.user_id.clone())
 }
 
 /// What somebody may do.
@@ -318,15 +324,17 @@ fn notebook(row: &NotebookRow, signed: &Signed) -> Notebook {
 }
 
 /// The notebooks of a workspace. Only the owner of the instance sees where linked ones lie.
-#[utoipa::path(get, path = "/workspaces/{workspace}/notebooks", tag = "notebooks", params(("workspace" = String, Path, description = "Id or short name")), responses((status = 200, description = "Its notebooks", body = Page<Notebook>)))]
+#[utoipa::path(get, path = "/workspaces/{workspace}/notebooks", tag = "notebooks", params(("workspace" = String, Path, description = "Id or short name"), Slice), responses((status = 200, description = "Its notebooks", body = Page<Notebook>)))]
 async fn list_notebooks(
     State(server): State<Server>,
     signed: Signed,
     Path(name): Path<String>,
+    Asked(slice): Asked<Slice>,
 ) -> Result<Json<Page<Notebook>>, Problem> {
     let access = signed.workspace(&name, Role::Read, Right::Read)?;
     let rows = server.engine.store().notebooks(access.workspace).await?;
-    Ok(all(rows.iter().map(|row| notebook(row, &signed)).collect()))
+    let data = rows.iter().map(|row| notebook(row, &signed)).collect();
+    sliced(data, &slice, |notebook: &Notebook| notebook.id.clone())
 }
 
 /// A notebook to be made, or a folder to be linked.

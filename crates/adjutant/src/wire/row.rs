@@ -271,6 +271,7 @@ pub(crate) fn agent(row: &AgentRow, config: &AgentConfig) -> Value {
     let mut shown = serde_json::to_value(config).unwrap_or_default();
     shown["id"] = json!(row.id);
     shown["version"] = json!(row.version);
+    shown["created_at"] = json!(row.id.made_at());
     shown["updated_at"] = json!(row.saved_at);
     shown["reach"] = json!(config.reach());
     shown

@@ -157,7 +157,7 @@ async fn show(context: &Context, place: &Place, name: &str) -> Result<Exit, Fail
 /// The configuration in the public form of an agent, without what is only told about it.
 fn config_in(document: &Value) -> Option<AgentConfig> {
     let mut config = document.clone();
-    let told = ["id", "version", "updated_at", "reach", "workspace_id", "owner", "owner_id"];
+    let told = ["id", "version", "created_at", "updated_at", "reach", "workspace_id", "owner", "owner_id"];
     told.iter().for_each(|field| drop(config.as_object_mut().and_then(|fields| fields.remove(*field))));
     serde_json::from_value(config).ok()
 }

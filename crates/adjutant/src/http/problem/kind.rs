@@ -94,7 +94,9 @@ impl Kind {
             Self::Erased => ("erased", 410, "What was said there was erased."),
             Self::StaleVersion => ("stale_version", 412, "It has changed since you read it."),
             Self::TooLarge => ("too_large", 413, "The request is larger than is accepted here."),
-            Self::UnsupportedMediaType => ("unsupported_media_type", 415, "The body has to be application/json."),
+            Self::UnsupportedMediaType => {
+                ("unsupported_media_type", 415, "The body has another type than is taken here.")
+            }
             Self::Misdirected => ("misdirected", 421, "The server was called by another name than its own."),
             Self::ValidationFailed => ("validation_failed", 422, "Something in the request cannot be used."),
             Self::ContentBlocked => ("content_blocked", 422, "The agent's content filter forbids it."),

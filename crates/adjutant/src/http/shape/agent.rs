@@ -20,6 +20,7 @@ pub(in crate::http) struct Agent {
     owner_id: Option<String>,
     /// Raised by each change.
     version: u64,
+    created_at: Moment,
     updated_at: Moment,
     /// What it may touch, in words.
     reach: String,

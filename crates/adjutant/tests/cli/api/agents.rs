@@ -244,6 +244,17 @@ fn when_somebody_leaves_their_agents_stop_until_an_admin_gives_them_to_somebody(
 }
 
 #[test]
+fn what_is_wrong_with_an_agent_is_said_with_its_place() {
+    let server = Server::start(House::new());
+    let body = json!({"name": "A", "max_turns": 0, "temperature": 9, "scope": {"folders": ["/a", "/../b"]}});
+    let refused = server.owner().post("/api/v1/agents", body).refuses(422, "validation_failed");
+    let places: BTreeSet<_> =
+        refused["errors"].as_array().unwrap().iter().map(|error| text(&error["pointer"])).collect();
+    let expected = ["/max_turns", "/temperature", "/scope/folders/1"].map(str::to_owned);
+    assert_eq!(places, BTreeSet::from(expected), "{refused}");
+}
+
+#[test]
 fn a_tool_that_the_operator_switched_off_does_not_exist_for_any_agent() {
     let house = House::new();
     house.configure("[tools]\nenabled = [\"files\", \"web\"]\nnetwork = false\n");

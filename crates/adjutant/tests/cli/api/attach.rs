@@ -76,6 +76,45 @@ fn a_text_and_a_picture_are_shown_to_the_model_with_the_message() {
     owner.post(&again, json!({"new_user_message": "once more"})).refuses(422, "content_blocked");
 }
 
+/// What `curl -F file=@NAME` sends.
+fn form(name: &str, bytes: &[u8]) -> Vec<u8> {
+    let head = format!("--form\r\ncontent-disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\r\n");
+    [head.as_bytes(), bytes, b"\r\n--form--\r\n"].concat()
+}
+
+#[test]
+fn a_file_that_is_brought_is_kept_once_and_comes_with_a_message() {
+    let server = Server::start(house());
+    let owner = server.owner();
+    let browser = owner.with("content-type", "multipart/form-data; boundary=form");
+    let bring = |name: &str, bytes: &[u8]| browser.call("POST", "/api/v1/attachments", Some(&form(name, bytes)));
+    // What it is says its content, whatever its name.
+    let kept = bring("../plan.txt", PICTURE).expect(201);
+    assert_eq!((&kept["path"], &kept["media_type"]), (&json!("/attachments/plan.txt"), &json!("image/png")));
+    assert_eq!(bring("plan.txt", PICTURE).expect(201)["path"], kept["path"]);
+    assert_ne!(bring("plan.txt", NOTE.as_bytes()).expect(201)["path"], kept["path"]);
+    let run = start(&owner, &["/attachments/plan.txt"]).expect(200);
+    assert!(shown(&owner, &text(&run["id"])).contains(&part("image", "image/png")), "{run}");
+    let chat = format!("/api/v1/attachments?chat_id={}", text(&run["chat_id"]));
+    assert_eq!(browser.call("POST", &chat, Some(&form("plan.txt", PICTURE))).expect(201)["path"], kept["path"]);
+
+    // Larger than what a tool reads, and still a file of the house.
+    let large = vec![0xFE; 5 * 1024 * 1024];
+    let kept = bring("large.bin", &large).expect(201);
+    assert_eq!((&kept["media_type"], &kept["size"]), (&json!("application/octet-stream"), &json!(large.len())));
+    assert_eq!(std::fs::read(server.house.note("attachments/large.bin")).unwrap(), large);
+    let path = "/api/v1/notebooks/welcome/files/attachments/large.bin";
+    assert_eq!(owner.get(path).headers["content-length"], large.len().to_string());
+
+    bring("huge.bin", &vec![7; 33 * 1024 * 1024]).refuses(413, "too_large");
+    owner.post("/api/v1/attachments", json!({})).refuses(415, "unsupported_media_type");
+    browser.call("POST", "/api/v1/attachments", Some(b"--form\r\n")).refuses(400, "malformed");
+    browser.call("POST", "/api/v1/attachments", Some(b"--form--")).refuses(422, "validation_failed");
+    let both = format!("{chat}&notebook_id=welcome");
+    browser.call("POST", &both, Some(&form("a.md", b"a"))).refuses(422, "validation_failed");
+    assert_eq!(std::fs::read_dir(server.house.note("attachments")).unwrap().count(), 3);
+}
+
 #[test]
 fn what_no_model_can_be_shown_is_refused_and_nothing_is_started() {
     let server = Server::start(house());

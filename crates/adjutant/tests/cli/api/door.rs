@@ -1,7 +1,9 @@
 //! Coming in: set-up, passwords, tokens, invitations, and the end of all of them.
 
 use std::os::unix::fs::PermissionsExt;
+use std::time::{SystemTime, UNIX_EPOCH};
 
+use adjutant_core::time::Time;
 use serde_json::{Value, json};
 
 use super::client::{Client, OWNER, Server};
@@ -217,4 +219,23 @@ fn a_server_leaves_no_core_dump() {
     let limits = std::fs::read_to_string(format!("/proc/{}/limits", server.pid())).unwrap();
     let line = limits.lines().find(|line| line.starts_with("Max core file size")).unwrap();
     assert_eq!(line.split_whitespace().skip(4).take(2).collect::<Vec<_>>(), ["0", "0"], "{line}");
+}
+
+#[test]
+fn a_token_that_was_good_is_refused_from_its_end_on() {
+    let server = Server::start(House::new());
+    let millis = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
+    let end = Time::from_millis(i64::try_from(millis).unwrap() + 2000);
+    let made = server.owner().post("/api/v1/tokens", json!({"name": "short", "expires_at": end})).expect(201);
+    let short = server.nobody().with("authorization", &format!("Bearer {}", made["token"].as_str().unwrap()));
+    let mut good = 0;
+    let refused = loop {
+        let reply = short.get("/api/v1/me");
+        if reply.status != 200 {
+            break reply;
+        }
+        good += 1;
+    };
+    refused.refuses(401, "unauthenticated");
+    assert!(good > 0, "it was never good");
 }

@@ -124,7 +124,7 @@ fn nothing_gets_out_of_a_notebook_or_into_its_keep() {
     let shown = owner.get(&format!("{FILES}/page.html"));
     assert_eq!(shown.headers["content-type"], "text/plain; charset=utf-8");
     assert_eq!(shown.headers["x-content-type-options"], "nosniff");
-    let large = vec![b'x'; 5 * 1024 * 1024];
+    let large = vec![b'x'; 33 * 1024 * 1024];
     owner.with("if-none-match", "*").call("PUT", &format!("{FILES}/large"), Some(&large)).refuses(413, "too_large");
 }
 

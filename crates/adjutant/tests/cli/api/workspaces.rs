@@ -56,3 +56,28 @@ fn a_workspace_says_which_tools_there_are_for_its_agents() {
     assert_eq!(owner.patch(path, json!({"tools": ["*"]})).expect(200)["tools"], json!(["*"]));
     assert_eq!(can()["verdict"], "ask");
 }
+
+#[test]
+fn somebody_is_told_in_words_who_they_are_and_what_there_is_for_them() {
+    let server = Server::start(House::new());
+    let (owner, kim) = (server.owner(), server.person("kim", "home", "read"));
+    owner.put("/api/v1/workspaces/home/budget", json!({"month_usd": 50})).expect(200);
+    owner.post("/api/v1/runs?wait=60", json!({"agent_id": "guide", "input": "tidy the welcome notes"})).expect(200);
+    owner.post("/api/v1/agents", json!({"name": "Mine", "toolsets": []})).expect(201);
+    let words = |who: &Client| who.with("accept", "text/markdown").get("/api/v1/me").text;
+    let (owners, kims) = (words(&owner), words(&kim));
+    for line in [
+        ", owner of this instance.",
+        "## Home (`home`): admin",
+        "Notebooks: `welcome`.",
+        "One thing waits for a decision.",
+        "$50.00 of $50.00 this month",
+        "(`guide`): read, write",
+        "Tools: ",
+        "- **Mine** (`mine`), yours: no files. Model `default`. No tools.",
+    ] {
+        assert!(owners.contains(line), "{line} is missing in {owners}");
+    }
+    assert!(kims.contains("## Home (`home`): read") && kims.contains("Nothing waits for a decision."), "{kims}");
+    assert!(!kims.contains("owner of this instance") && !kims.contains("`mine`"), "{kims}");
+}

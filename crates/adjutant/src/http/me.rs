@@ -1,0 +1,164 @@
+//! `/me`: who is asking, as a document for programs and in words for people and models.
+
+use adjutant_engine::store::row::{AgentRow, ApprovalFilter};
+use adjutant_engine::{BudgetReport, Right, Spent, Via};
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::agents::config;
+use super::door::{Access, Signed};
+use super::problem::Problem;
+use super::server::Server;
+
+/// Inbox items counted at the most.
+const COUNTED: u32 = 1000;
+
+pub(super) fn router() -> OpenApiRouter<Server> {
+    OpenApiRouter::new().routes(routes!(me))
+}
+
+/// Who is asking, and what they may do.
+#[derive(Serialize, ToSchema)]
+struct Me {
+    /// `user`, `token` or `local`.
+    kind: &'static str,
+    user_id: String,
+    name: String,
+    /// Whether they own the instance.
+    is_owner: bool,
+    /// The token, where one was sent.
+    token_id: Option<String>,
+    /// `read`, `run`, `write`, `approvals:decide`, `admin`.
+    scopes: Vec<&'static str>,
+    workspaces: Vec<Mine>,
+}
+
+/// A workspace of the caller.
+#[derive(Serialize, ToSchema)]
+struct Mine {
+    id: String,
+    slug: String,
+    name: String,
+    /// `read`, `write` or `admin`.
+    role: &'static str,
+}
+
+/// The caller. `Accept: text/markdown` gives the same in words, with notebooks, agents and what they reach, money and inbox.
+#[utoipa::path(get, operation_id = "get_me", path = "/me", tag = "people", responses((status = 200, description = "Who you are", content((Me = "application/json"), (String = "text/markdown")))))]
+async fn me(State(server): State<Server>, signed: Signed, headers: HeaderMap) -> Result<Response, Problem> {
+    let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    if accepted.flat_map(|line| line.split(',')).any(|part| part.trim().starts_with("text/markdown")) {
+        let text = in_words(&server, &signed).await?;
+        return Ok(([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], text).into_response());
+    }
+    let caller = &signed.caller;
+    let workspaces = caller.memberships.iter().map(|member| Mine {
+        id: member.workspace.to_string(),
+        slug: member.slug.clone(),
+        name: member.name.clone(),
+        role: member.role.word(),
+    });
+    let (kind, token) = match caller.via {
+        Via::Session => ("user", None),
+        Via::Token(token) => ("token", Some(token)),
+        Via::Local => ("local", None),
+    };
+    let me = Me {
+        kind,
+        user_id: caller.user.to_string(),
+        name: caller.name.clone(),
+        is_owner: caller.owner,
+        token_id: token.map(|token| token.to_string()),
+        scopes: caller.rights.words(),
+        workspaces: workspaces.collect(),
+    };
+    Ok(Json(me).into_response())
+}
+
+async fn in_words(server: &Server, signed: &Signed) -> Result<String, Problem> {
+    let caller = &signed.caller;
+    let mut text = format!("# {}\n\n`{}`", caller.name, caller.user);
+    text += if caller.owner { ", owner of this instance.\n" } else { ".\n" };
+    text += &format!("\nMay: {}.\n", caller.rights.words().join(", "));
+    if caller.memberships.is_empty() {
+        text += "\nIn no workspace. An admin can let you into one.\n";
+    }
+    // A token that may not read learns where it is, and nothing of what is there.
+    let places = if signed.need(Right::Read).is_ok() { signed.workspaces(None)? } else { Vec::new() };
+    for member in &caller.memberships {
+        text += &format!("\n## {} (`{}`): {}\n", member.name, member.slug, member.role);
+        if let Some(access) = places.iter().find(|access| access.workspace == member.workspace) {
+            text += &place_in_words(server, *access).await?;
+        }
+    }
+    Ok(text)
+}
+
+/// What somebody has in a workspace.
+async fn place_in_words(server: &Server, access: Access) -> Result<String, Problem> {
+    let (engine, workspace) = (&server.engine, access.workspace);
+    let mut text = String::new();
+    let notebooks = engine.store().notebooks(workspace).await?;
+    let names: Vec<_> = notebooks.iter().map(|row| format!("`{}`", row.slug)).collect();
+    text += &format!("\nNotebooks: {}.\n", if names.is_empty() { "none".to_owned() } else { names.join(", ") });
+    let pending = ApprovalFilter {
+        status: Some("pending".to_owned()),
+        visible_to: access.visible_to(),
+        ..ApprovalFilter::default()
+    };
+    text += &match engine.store().count_approvals(workspace, &pending, COUNTED).await? {
+        0 => "\nNothing waits for a decision.\n".to_owned(),
+        1 => "\nOne thing waits for a decision.\n".to_owned(),
+        many => format!("\n{many} things wait for a decision.\n"),
+    };
+    let reports = engine.budgets(workspace).await?;
+    let seen = reports.iter().filter(|report| report.private_to.is_none_or(|person| access.may_see(person, false)));
+    let money: String = seen.filter_map(left).collect();
+    if !money.is_empty() {
+        text += &format!("\nMoney left:\n\n{money}");
+    }
+    text += "\nAgents:\n\n";
+    for row in engine.store().agents(workspace).await? {
+        if row.owner.is_none_or(|owner| access.may_see(owner, false)) {
+            text += &agent_in_words(server, access, &row).await?;
+        }
+    }
+    Ok(text)
+}
+
+async fn agent_in_words(server: &Server, access: Access, row: &AgentRow) -> Result<String, Problem> {
+    let config = config(row)?;
+    let tools = server.engine.current_agent(access.workspace, row.id).await?.shown.definitions;
+    let tools: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+    let mut text = format!("- **{}** (`{}`)", config.name, row.slug);
+    text += if row.owner == Some(access.user) { ", yours" } else { "" };
+    text += if config.is_active { "" } else { ", switched off" };
+    text += &format!(": {}. Model `{}`.", config.reach(), config.model);
+    text += &match tools.as_slice() {
+        [] => " No tools.".to_owned(),
+        some => format!(" Tools: {}.", some.join(", ")),
+    };
+    if !config.requires_approval.is_empty() {
+        let asks: Vec<&str> = config.requires_approval.iter().map(String::as_str).collect();
+        text += &format!(" Always asks before: {}.", asks.join(", "));
+    }
+    Ok(text + "\n")
+}
+
+/// What is left of a budget, where it has a limit.
+fn left(report: &BudgetReport) -> Option<String> {
+    let of = |spent: &Spent, when: &str| {
+        let limit = spent.limit?;
+        Some(format!("${:.2} of ${:.2} {when}", limit.dollars() - spent.spent.dollars(), limit.dollars()))
+    };
+    let parts: Vec<String> =
+        [of(&report.day, "today"), of(&report.month, "this month")].into_iter().flatten().collect();
+    let name = report.name.as_deref().map(|name| format!(" `{name}`")).unwrap_or_default();
+    (!parts.is_empty()).then(|| format!("- {}{name}: {}\n", report.owner.word(), parts.join(", ")))
+}
