@@ -113,7 +113,10 @@ fn cut<'a>(bytes: &'a [u8], mark: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
 mod tests {
     use super::*;
 
-    fn read(body: &[u8]) -> Option<Vec<(String, Option<String>, Vec<u8>)>> {
+    /// A part as its name, the name of its file, and its bytes.
+    type Seen = (String, Option<String>, Vec<u8>);
+
+    fn read(body: &[u8]) -> Option<Vec<Seen>> {
         let parts = parts("x", body).ok()?;
         Some(parts.into_iter().map(|part| (part.name, part.file_name, part.bytes.to_vec())).collect())
     }

@@ -135,7 +135,7 @@ pub(super) fn said(history: Vec<Past>) -> Vec<ImportedRun> {
     for past in history {
         match past.role {
             Speaker::User => {
-                let unanswered = std::mem::replace(&mut open, Some(past.content));
+                let unanswered = open.replace(past.content);
                 runs.extend(unanswered.map(|message| of(Some(message), String::new())));
             }
             Speaker::Assistant => runs.push(of(open.take(), past.content)),
