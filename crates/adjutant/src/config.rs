@@ -160,6 +160,8 @@ pub(crate) struct Config {
     pub(crate) most: Most,
     /// Networks that are not public and open to agents whose hosts lie there.
     pub(crate) allow_private: Option<Setting<Vec<Network>>>,
+    /// Whether models without a known price are asked where a budget would not hold for them.
+    pub(crate) allow_unpriced: Setting<bool>,
     /// Where traces go; none means nowhere.
     pub(crate) traces: Option<Setting<Traces>>,
     /// Which tools there are.
@@ -190,6 +192,7 @@ impl Config {
             text.contains('/').then(|| text.to_owned())
         });
         let encrypt = reader.parsed("encrypt", None, "true", "true or false", |text| text.parse().ok());
+        let unpriced = reader.parsed("allow_unpriced", None, "false", "true or false", |text| text.parse().ok());
         let durability = reader.parsed("durability", None, "full", "full or normal", parse_durability);
         let public_url =
             reader.optional("public_url", "http://NAME or https://NAME, with a port if need be", PublicUrl::parse);
@@ -200,12 +203,12 @@ impl Config {
         let key = Tools::read(&mut reader).zip(reader.key());
         let providers = reader.providers();
         let problems = reader.problems;
-        match (listen, database, default_model, encrypt, durability, most, key) {
+        match (listen, database, default_model, encrypt.zip(unpriced), durability, most, key) {
             (
                 Some(listen),
                 Some(database),
                 Some(default_model),
-                Some(encrypt),
+                Some((encrypt, allow_unpriced)),
                 Some(durability),
                 Some(most),
                 Some((tools, key)),
@@ -223,6 +226,7 @@ impl Config {
                     log,
                     most,
                     allow_private,
+                    allow_unpriced,
                     traces,
                     tools,
                     key,
@@ -253,6 +257,8 @@ impl Config {
             let networks: Vec<_> = open.value.iter().map(Network::to_string).collect();
             lines.push(("allow_private".to_owned(), networks.join(", "), open.origin.clone()));
         }
+        let unpriced = &self.allow_unpriced;
+        lines.push(("allow_unpriced".to_owned(), unpriced.value.to_string(), unpriced.origin.clone()));
         if let Some(traces) = &self.traces {
             lines.push(("otlp_endpoint".to_owned(), traces.value.host(), traces.origin.clone()));
         }

@@ -155,6 +155,10 @@ impl From<EngineError> for Failure {
                 Self::new(Exit::Spent, "budget_exhausted", text)
                     .hint(format!("raise the budget of the {whose} for the {period}, or wait"))
             }
+            EngineError::PriceUnknown { .. } => {
+                let text = format!("{} Nothing was asked.", sentence(&error.to_string()));
+                Self::new(Exit::Spent, "price_unknown", text).hint(GIVE_PRICE)
+            }
             EngineError::Invalid(why) => Self::usage(sentence(&why)),
             EngineError::InvalidAgent(problems) => Self::usage("The agent cannot be saved; it stays as it was.")
                 .problems(problems.iter().map(ToString::to_string).collect()),
@@ -185,6 +189,10 @@ impl From<EngineError> for Failure {
         }
     }
 }
+
+/// What helps where nobody knows what a model costs.
+pub(crate) const GIVE_PRICE: &str = "give the price in the configuration (input_usd, output_usd of the provider), or let an \
+                                     admin set allow_unpriced of the budget";
 
 /// How everything goes on, in the words of the command line.
 pub(crate) const LET_GO_ON: &str = "adjutant halt shows why; adjutant halt off lets it go on";

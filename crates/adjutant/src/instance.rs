@@ -16,7 +16,7 @@ use adjutant_core::guard::rate::Rate;
 use adjutant_engine::store::{Durability, Sealing, Store, StoreError};
 use adjutant_engine::tools::Registry;
 use adjutant_engine::tools::net::{Connector, SystemLookup};
-use adjutant_engine::{Collector, Engine, Env, Home, Parts, Tracing, provider_client};
+use adjutant_engine::{Collector, Engine, Env, Home, Parts, Tracing, Unpriced, provider_client};
 use secrecy::ExposeSecret;
 
 pub(crate) use self::agents::{files_of, known, save as save_agent_file};
@@ -83,6 +83,7 @@ impl Instance {
             connector: connector(config),
             user_rate: Some(Rate::per_minute(config.most.user_calls_per_minute.value)),
             max_runs: config.most.runs.value,
+            unpriced: if config.allow_unpriced.value { Unpriced::Allow } else { Unpriced::Ask },
         };
         let started = Self::start(parts, data, lock).await;
         let watched = started.and_then(|instance| instance.watched(config.traces.as_ref().map(|traces| &traces.value)));

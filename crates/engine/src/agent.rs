@@ -21,6 +21,7 @@ use crate::env::Env;
 use crate::error::EngineError;
 use crate::log::Recorded;
 use crate::service::{Role, RunReport, StartRun};
+use crate::spending::Unpriced;
 use crate::worker::Attendance;
 
 /// Answers approvals in place of a person at a screen.
@@ -317,6 +318,8 @@ impl AgentBuilder {
             let unknown = || ModelError::UnknownModel { model: name.to_owned(), hint: String::new() };
             if name == EMBEDDED_MODEL { Ok(Arc::clone(&model)) } else { Err(unknown()) }
         };
+        // A program that brings one model of its own knows what that costs, and there is nobody else to ask.
+        let unpriced = if self.models.is_some() { Unpriced::Ask } else { Unpriced::Allow };
         let (models, default_model) =
             self.models.unwrap_or_else(|| (Arc::new(models) as Arc<dyn ModelSource>, EMBEDDED_MODEL.to_owned()));
         let parts = Parts {
@@ -329,6 +332,7 @@ impl AgentBuilder {
             connector: self.connector,
             user_rate: self.user_rate,
             max_runs: limits::RUNS_PER_NODE,
+            unpriced,
         };
         let engine = Engine::new(parts)?;
         let (workspace, user) = tenant(&engine).await?;

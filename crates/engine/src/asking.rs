@@ -92,6 +92,10 @@ impl Driver {
                 self.hold_for_money(over)?;
                 return Ok(None);
             }
+            Reserved::Unpriced(escaped) => {
+                self.hold_for_price(&request.model, escaped)?;
+                return Ok(None);
+            }
         };
         let requested = ModelRequested {
             turn,
@@ -108,7 +112,7 @@ impl Driver {
         let loaded = texts(self.engine.store(), self.log.workspace, &request.missing()).await?;
         request.fill(&loaded);
         // A picture of an earlier message, or one that a stand-in cannot see, is no reason to fail.
-        if self.engine.models().facts(&request.model).is_some_and(|facts| !facts.abilities.images) {
+        if self.engine.models().facts(&request.model).is_some_and(|facts| facts.is_blind()) {
             request.describe_images();
         }
         Ok(Some(request))
@@ -153,7 +157,7 @@ impl Driver {
             self.engine.ratios().learn(&request.model, request, counted.input);
         }
         let usage = answer.usage.unwrap_or_else(|| tokens::estimate(request, &answer));
-        let cost = self.engine.models().facts(&request.model).and_then(|facts| facts.cost(&usage));
+        let cost = self.engine.cost_of(&request.model, &answer.served_model, &usage);
         let unfit = if has_calls { None } else { self.unfit(&answer.text) };
         let text = Content::new(answer.text);
         // What does not fit the schema is no answer: exactly one ends a run.

@@ -27,6 +27,7 @@ use crate::handles::OpenNotebook;
 use crate::held::HeldKeys;
 use crate::lease::Lease;
 use crate::meter::Meter;
+use crate::spending::Unpriced;
 
 /// What an engine is made of.
 pub struct Parts {
@@ -48,6 +49,8 @@ pub struct Parts {
     pub user_rate: Option<Rate>,
     /// Runs that this node drives at the same time.
     pub max_runs: usize,
+    /// What becomes of model calls without a known price where there is a limit.
+    pub unpriced: Unpriced,
 }
 
 /// One handle on everything that makes runs happen.
@@ -196,6 +199,10 @@ impl Engine {
 
     pub(crate) fn user_rate(&self) -> Option<Rate> {
         self.0.parts.user_rate
+    }
+
+    pub(crate) fn unpriced(&self) -> Unpriced {
+        self.0.parts.unpriced
     }
 
     pub(crate) fn lease(&self) -> &Lease {

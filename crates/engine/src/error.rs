@@ -90,6 +90,18 @@ pub enum EngineError {
         /// When there is money again.
         until: Time,
     },
+    /// Nobody knows what a model call outside of a run costs, and there is a limit.
+    #[error(
+        "the price of the model `{model}` is not known, so the budget of the {whose} for this {period} cannot hold"
+    )]
+    PriceUnknown {
+        /// The model.
+        model: String,
+        /// Whose budget: `person`, `workspace`, `key`.
+        whose: &'static str,
+        /// `day` or `month`.
+        period: &'static str,
+    },
     /// A provider did not do what a model call outside of a run asked of it.
     #[error(transparent)]
     Model(ModelError),

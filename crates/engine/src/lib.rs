@@ -72,6 +72,7 @@ pub use service::{
     UnknownWord, UsageLine, Via, WhenBusy, Wish, WorkspaceChange, attachment_name, is_erased, kept_for, media_type,
     templates,
 };
+pub use spending::Unpriced;
 pub use spoken::Piece;
 pub use trace::{Collector, RequestTrace, Tracing, trace_of};
 pub use worker::{Attendance, Worker};

@@ -13,7 +13,7 @@ use adjutant_core::run::chain::StreamId;
 use adjutant_core::run::event::{BudgetAlerted, Event, ModelRequested, PauseReason, Paused, RunLimits};
 use adjutant_core::run::state::State;
 use adjutant_core::time::Time;
-use adjutant_models::catalog::ModelFacts;
+use adjutant_models::catalog::{Cost, ModelFacts};
 use adjutant_models::chain::{Failed, Next, Reach, after};
 use adjutant_models::{ModelError, tokens};
 use adjutant_store::row::ModelCallRow;
@@ -35,6 +35,18 @@ pub(crate) enum Reserved {
     Fits(Reservation),
     /// The run's own budget does not hold it.
     TooMuch(Overspent),
+    /// Nobody knows what it costs, and this limit would not hold.
+    Unpriced(Overspent),
+}
+
+/// What becomes of model calls without a known price where there is a limit that they would escape.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Unpriced {
+    /// The run holds and asks a person. Outside of runs the call is refused.
+    #[default]
+    Ask,
+    /// They are made, and counted as unknown.
+    Allow,
 }
 
 /// Money to be put aside.
@@ -77,22 +89,47 @@ impl Driver {
         agent: &CurrentAgent,
         key: Option<KeyId>,
     ) -> Result<Reserved, EngineError> {
-        let facts = self.engine.models().facts(&request.model);
-        let output = u64::from(request.max_tokens);
-        let most = facts.and_then(|facts| facts.prices.bound(tokens::bound(request), output));
-        let Some(amount) = most.filter(|most| *most > MicroUsd::ZERO) else {
-            return Ok(Reserved::Fits(Reservation::default()));
-        };
         let state = self.state();
         let Some(start) = &state.start else { return Ok(Reserved::Fits(Reservation::default())) };
+        let drawn = self.engine.drawn(start.workspace, Some(agent), start.initiator, key).await?;
+        let facts = self.engine.priced(start.workspace, &request.model).await?;
+        let output = u64::from(request.max_tokens);
+        let most = facts.and_then(|facts| facts.prices.bound(tokens::bound(request), output));
+        let Some(amount) = most else { return self.without_price(&request.model, agent, &drawn).await };
+        if amount == MicroUsd::ZERO {
+            return Ok(Reserved::Fits(Reservation::default()));
+        }
         if let Some(limit) = start.budget.map(|budget| budget + state.raised)
             && state.cost + amount > limit
         {
             let over = Overspent { purse: RUN_PURSE.to_owned(), limit, spent: state.cost, needed: amount };
             return Ok(Reserved::TooMuch(over));
         }
-        let drawn = self.engine.drawn(start.workspace, Some(agent), start.initiator, key).await?;
         Ok(Reserved::Fits(Reservation::of(amount, &drawn, self.now(), &start.time_zone)))
+    }
+
+    /// Whether a model is asked although nobody knows what that costs: no limit would be escaped, or somebody said yes.
+    async fn without_price(&self, model: &str, agent: &CurrentAgent, drawn: &[Drawn]) -> Result<Reserved, EngineError> {
+        let state = self.state();
+        let free = Ok(Reserved::Fits(Reservation::default()));
+        let Some(start) = state.start.as_ref().filter(|_| !state.priceless.contains(model)) else { return free };
+        if self.engine.unpriced() == Unpriced::Allow {
+            return free;
+        }
+        if let Some((owner, period, limit)) = escaped(drawn) {
+            let purse = owner.purse(period, &period.name(self.now(), &start.time_zone));
+            let kept = self.engine.store().purse(&purse).await?;
+            let (limit, spent) = (limit + kept.raised, kept.spent);
+            return Ok(Reserved::Unpriced(Overspent { purse, limit, spent, needed: MicroUsd::ZERO }));
+        }
+        // What the person who started it gave is not the agent's to give up.
+        let own = &agent.config.budget;
+        let given = start.budget.filter(|limit| !own.allow_unpriced || Some(*limit) != own.run());
+        Ok(given.map_or(Reserved::Fits(Reservation::default()), |limit| {
+            let purse = RUN_PURSE.to_owned();
+            let (limit, spent) = (limit + state.raised, state.cost);
+            Reserved::Unpriced(Overspent { purse, limit, spent, needed: MicroUsd::ZERO })
+        }))
     }
 
     /// The stored key that the next model call is made with.
@@ -108,9 +145,18 @@ impl Driver {
         let period = Period::ALL.into_iter().find(|period| purse.contains(&format!("/{}/", period.word())));
         let until = period.map(|period| period.end(self.now(), &zone));
         let raise = BudgetAsk::raise_for(limit, spent, needed);
-        let ask = BudgetAsk { approval: self.engine.env().id(), purse, limit, spent, needed, raise };
+        let ask = BudgetAsk { approval: self.engine.env().id(), purse, limit, spent, needed, raise, unpriced: None };
         self.log.push(Paused { reason: PauseReason::Budget, until, by: None, ask: Some(Box::new(ask)) })?;
         Ok(Flushed::Written)
+    }
+
+    /// Holds the run and asks whether to ask a model of which nobody knows what it costs.
+    pub(crate) fn hold_for_price(&mut self, model: &str, escaped: Overspent) -> Result<(), EngineError> {
+        let Overspent { purse, limit, spent, needed } = escaped;
+        let (approval, raise) = (self.engine.env().id(), MicroUsd::ZERO);
+        let unpriced = Some(model.to_owned());
+        let ask = BudgetAsk { approval, purse, limit, spent, needed, raise, unpriced };
+        self.log.push(Paused { reason: PauseReason::Budget, until: None, by: None, ask: Some(Box::new(ask)) })
     }
 
     /// Says that spending has reached an amount that somebody wanted to hear of, once for all runs.
@@ -181,6 +227,31 @@ impl Engine {
         Ok(drawn)
     }
 
+    /// What is known about a model; where that is no price, about the one that answered in its name last. A deployment may
+    /// have any name, and says only in its answers what it is.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) async fn priced(
+        &self,
+        workspace: adjutant_core::id::WorkspaceId,
+        model: &str,
+    ) -> Result<Option<ModelFacts>, EngineError> {
+        let known = self.models().facts(model);
+        if known.as_ref().is_some_and(|facts| facts.prices.is_known()) {
+            return Ok(known);
+        }
+        let served = self.store().served_as(workspace, model).await?;
+        let answered = served.and_then(|served| self.models().facts(&served));
+        Ok(answered.filter(|facts| facts.prices.is_known()).or(known))
+    }
+
+    /// What a use costs: by the price of the model that was asked, or else of the one that answered.
+    pub(crate) fn cost_of(&self, asked: &str, served: &str, usage: &TokenUsage) -> Option<Cost> {
+        let of = |model: &str| self.models().facts(model).and_then(|facts| facts.cost(usage));
+        of(asked).or_else(|| of(served))
+    }
+
     /// The models that a run asks for: the person's, the cheaper one once much was spent, or the agent's.
     pub(crate) async fn wanted(
         &self,
@@ -226,6 +297,12 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// Whose limit a model without a known price would escape, of the widest of those that are drawn from.
+pub(crate) fn escaped(drawn: &[Drawn]) -> Option<(Owner, Period, MicroUsd)> {
+    let escaped = |drawn: &Drawn| drawn.budget.escaped().map(|(period, limit)| (drawn.owner, period, limit));
+    drawn.iter().rev().find_map(escaped)
 }
 
 /// What a failed call counts as: nothing where the provider did not answer at all, otherwise all that was put aside.

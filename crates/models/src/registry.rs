@@ -17,6 +17,8 @@ use crate::{ApiKey, BroughtKey, Credential, Model, ModelError, ModelSource, Offe
 
 /// The name of the built-in provider.
 const DEMO: &str = "demo";
+/// The version of prices of what nobody is asked to pay for.
+const FREE: &str = "free";
 /// The version of prices that the operator wrote.
 const OWN_PRICES: &str = "configuration";
 /// The one model it has.
@@ -138,6 +140,7 @@ impl Models {
         let (client, clock) = (self.client.clone(), Arc::clone(&self.clock));
         let catalog = self.catalog();
         let facts = catalog.get(provider.vendor.kind, rest);
+        let facts = facts.filter(|facts| !facts.abilities.unknown);
         let takes = Takes {
             temperature: facts.is_none_or(|facts| !facts.abilities.fixed_temperature),
             // Servers that anybody can run take one for every model.
@@ -234,18 +237,21 @@ impl ModelSource for Models {
 
     fn facts(&self, name: &str) -> Option<ModelFacts> {
         let (provider, rest) = name.split_once('/')?;
-        let known = match self.entries.get(provider) {
+        let (known, free) = match self.entries.get(provider) {
             Some(Entry::Demo(_)) => return Some(ModelFacts::free(DEMO, GUIDE)),
-            Some(Entry::Remote(remote)) => self.catalog().get(remote.vendor.kind, rest).cloned(),
-            Some(Entry::Scripted(_)) => None,
-            None => self.config_of(provider).and_then(|config| self.catalog().get(config.vendor.kind, rest).cloned()),
-        };
-        match self.prices.get(provider) {
-            None => known,
-            Some(prices) => {
-                let facts = known.unwrap_or_else(|| ModelFacts::free(provider, rest));
-                Some(ModelFacts { prices: prices.clone(), version: OWN_PRICES.to_owned(), ..facts })
+            Some(Entry::Remote(remote)) => (self.catalog().get(remote.vendor.kind, rest).cloned(), remote.is_free()),
+            Some(Entry::Scripted(_)) => (None, true),
+            None => {
+                let config = self.config_of(provider)?;
+                (self.catalog().get(config.vendor.kind, rest).cloned(), false)
             }
+        };
+        let unpriced = known.as_ref().is_none_or(|facts| !facts.prices.is_known());
+        let facts = || known.clone().unwrap_or_else(|| ModelFacts::unknown(provider, rest));
+        match self.prices.get(provider) {
+            Some(prices) => Some(facts().costing(prices.clone(), OWN_PRICES)),
+            None if free && unpriced => Some(facts().costing(Prices::nothing(), FREE)),
+            None => known,
         }
     }
 
@@ -319,6 +325,7 @@ impl fmt::Debug for Models {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalog::{PriceTier, Rate};
 
     fn client() -> reqwest::Client {
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -412,6 +419,35 @@ mod tests {
         };
         assert_eq!(chosen(&[]), ["local"]);
         assert_eq!(chosen(&["lab", "deepseek", "lab", "nobody", "demo", "local"]), ["deepseek", "lab", "local"]);
+    }
+
+    #[test]
+    fn a_server_of_ones_own_costs_nothing_until_it_wants_a_key_or_has_a_price() {
+        let own = |kind: &str, credential| remote(kind, Some("http://127.0.0.1:9/v1"), credential);
+        let key = Credential::Key(ApiKey::for_its_address(SecretString::from("sk-secret")));
+        let priced = ProviderConfig {
+            prices: Some(Prices { base: PriceTier { input: Some(Rate(7)), ..PriceTier::default() }, over: Vec::new() }),
+            ..config("priced", own("ollama", Credential::None))
+        };
+        let configs = vec![
+            config("home", own("llama-cpp", Credential::None)),
+            config("cloud", own("ollama", key)),
+            config("proxy", own("litellm", Credential::None)),
+            config("script", scripted("- text: hi")),
+            priced,
+        ];
+        let models = Models::new(configs, client()).unwrap();
+        let input = |name: &str| models.facts(name).and_then(|facts| facts.prices.base.input);
+        assert_eq!((input("home/any"), input("script/any")), (Some(Rate(0)), Some(Rate(0))));
+        assert_eq!((input("cloud/any"), input("proxy/any"), input("priced/any")), (None, None, Some(Rate(7))));
+        assert!(!models.facts("priced/any").unwrap().is_blind(), "a price says nothing about pictures");
+        models.set_catalog({
+            let mut catalog = Catalog::default();
+            catalog.import(br#"{"llama-cpp": {"models": {"any": {"limit": {"context": 9}}}}}"#, "v").unwrap();
+            catalog
+        });
+        let listed = models.facts("home/any").unwrap();
+        assert_eq!((listed.window, listed.prices.base.input), (Some(9), Some(Rate(0))));
     }
 
     #[test]

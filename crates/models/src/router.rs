@@ -35,6 +35,13 @@ impl Default for Needs {
     }
 }
 
+impl Needs {
+    /// Whether the model has to be able to do anything but talk.
+    const fn something(&self) -> bool {
+        self.tools || self.images || self.structured || self.reasoning
+    }
+}
+
 /// A model that might be chosen.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate<'a> {
@@ -70,6 +77,8 @@ pub enum Lack {
     Reasoning,
     /// It does not talk.
     Talk,
+    /// Nobody knows what it can do.
+    Unknown,
     /// What is expected does not fit its window or its longest output.
     Room {
         /// Tokens that are needed.
@@ -174,6 +183,7 @@ fn lack(candidate: &Candidate<'_>, needs: &Needs) -> Option<Lack> {
     let room = |needed: u64, has: Option<u64>| has.filter(|has| needed > *has).map(|has| Lack::Room { needed, has });
     let lacking = [
         (abilities.embeds, Lack::Talk),
+        (abilities.unknown && needs.something(), Lack::Unknown),
         (needs.tools && !abilities.tools, Lack::Tools),
         (needs.images && !abilities.images, Lack::Images),
         (needs.structured && !abilities.structured, Lack::Structured),

@@ -91,6 +91,9 @@ pub struct Vendor {
     pub key: KeyPlace,
     /// Whether it makes embeddings.
     pub embeds: bool,
+    /// Whether nobody is asked to pay for it as long as it wants no key: it computes where it runs. Others may stand in
+    /// front of somebody who sends bills.
+    pub free: bool,
     pub(crate) habits: Habits,
 }
 
@@ -102,13 +105,14 @@ const fn hosted(
     key_env: &'static [&'static str],
 ) -> Vendor {
     let (protocol, key) = (Protocol::Chat, KeyPlace::Required);
-    Vendor { kind, title, protocol, base_url: Some(base_url), key_env, key, embeds: true, habits: COMPATIBLE }
+    let base_url = Some(base_url);
+    Vendor { kind, title, protocol, base_url, key_env, key, embeds: true, free: false, habits: COMPATIBLE }
 }
 
 /// A server that people run themselves.
 const fn own(kind: &'static str, title: &'static str, base_url: Option<&'static str>) -> Vendor {
     let (protocol, key) = (Protocol::Chat, KeyPlace::Optional);
-    Vendor { kind, title, protocol, base_url, key_env: &[], key, embeds: true, habits: COMPATIBLE }
+    Vendor { kind, title, protocol, base_url, key_env: &[], key, embeds: true, free: true, habits: COMPATIBLE }
 }
 
 /// Every kind there is, in the order in which they are tried when one fails.
@@ -178,6 +182,7 @@ pub const VENDORS: &[Vendor] = &[
         key_env: &["AZURE_OPENAI_API_KEY"],
         key: KeyPlace::Required,
         embeds: true,
+        free: false,
         habits: ORIGINAL,
     },
     Vendor {
@@ -188,6 +193,7 @@ pub const VENDORS: &[Vendor] = &[
         key_env: &[],
         key: KeyPlace::Required,
         embeds: true,
+        free: false,
         habits: COMPATIBLE,
     },
     Vendor {
@@ -198,14 +204,15 @@ pub const VENDORS: &[Vendor] = &[
         key_env: &["AWS_BEARER_TOKEN_BEDROCK"],
         key: KeyPlace::Required,
         embeds: true,
+        free: false,
         habits: COMPATIBLE,
     },
     Vendor { protocol: Protocol::Ollama, ..own("ollama", "Ollama", Some("http://127.0.0.1:11434")) },
     own("llama-cpp", "llama.cpp", Some("http://127.0.0.1:8080/v1")),
     own("vllm", "vLLM", Some("http://127.0.0.1:8000/v1")),
     own("lm-studio", "LM Studio", Some("http://127.0.0.1:1234/v1")),
-    own("litellm", "LiteLLM proxy", Some("http://127.0.0.1:4000/v1")),
-    own("compatible", "OpenAI-compatible server", None),
+    Vendor { free: false, ..own("litellm", "LiteLLM proxy", Some("http://127.0.0.1:4000/v1")) },
+    Vendor { free: false, ..own("compatible", "OpenAI-compatible server", None) },
 ];
 
 impl Vendor {

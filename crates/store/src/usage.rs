@@ -64,6 +64,18 @@ impl Store {
         sql.db.read(text, args).await?.into_iter().map(|row| read(workspace, row)).collect()
     }
 
+    /// The model that answered last when this one was asked.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn served_as(&self, workspace: WorkspaceId, model: &str) -> Result<Option<String>, StoreError> {
+        let sql = sql!(self, memory => memory.served_as(workspace, model));
+        let text = "SELECT served FROM model_calls WHERE workspace = $1 AND model = $2 AND served IS NOT NULL \
+                    ORDER BY at DESC, log, turn DESC LIMIT 1";
+        let rows = sql.db.read(text, args![workspace, model]).await?;
+        rows.into_iter().next().map(|mut row| row.take()).transpose()
+    }
+
     /// Replaces the model calls of a log by what it says.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use adjutant_engine::models::{Model, Scripted};
 use adjutant_engine::store::{Durability, MasterKey, Sealing, Store};
 use adjutant_engine::tools::Registry;
 use adjutant_engine::tools::net::Connector;
-use adjutant_engine::{Engine, Env, FeedItem, Home, Parts, StartRun, Worker};
+use adjutant_engine::{Engine, Env, FeedItem, Home, Parts, StartRun, Unpriced, Worker};
 use tempfile::TempDir;
 
 use crate::{Outcome, SCRIPT};
@@ -43,6 +43,7 @@ impl Here {
             connector: Connector::default(),
             user_rate: None,
             max_runs: adjutant_core::limits::RUNS_PER_NODE,
+            unpriced: Unpriced::Allow,
         })?;
         let home = engine.home().await?;
         let agent = engine.save_agent(home.workspace, Actor::User(home.user), agent(), 0).await?.id;

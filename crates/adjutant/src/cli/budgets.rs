@@ -32,6 +32,9 @@ pub(super) enum Command {
         /// Where spending in a month is pointed out; may be given several times
         #[arg(long, value_parser = usd, value_name = "USD")]
         alert: Vec<f64>,
+        /// Ask models without a known price all the same, instead of holding for a person
+        #[arg(long)]
+        allow_unpriced: bool,
     },
     /// Take the limits of the workspace, of a person in it or of a key away
     Rm {
@@ -98,8 +101,9 @@ pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failu
     let place = Place::find(context, "budgets", Work::Looks).await?;
     let exit = match args.command.unwrap_or(Command::Ls) {
         Command::Ls => ls(context, &place).await,
-        Command::Set { whose, day, month, alert } => {
-            let limits = Limits { day_usd: day, month_usd: month, alert_at_usd: alert, ..Limits::default() };
+        Command::Set { whose, day, month, alert, allow_unpriced } => {
+            let limits =
+                Limits { day_usd: day, month_usd: month, alert_at_usd: alert, allow_unpriced, ..Limits::default() };
             set(context, &place, &whose, limits).await
         }
         Command::Rm { whose } => rm(context, &place, &whose).await,

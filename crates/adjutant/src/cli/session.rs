@@ -318,7 +318,11 @@ impl<'a> Session<'a> {
         match state.budget_items.iter().find(|(_, item)| item.is_pending()) {
             Some((id, item)) => {
                 let raise = item.ask.raise;
-                self.hint(&format!("adjutant inbox approve {} adds {raise} and continues", short(id)));
+                let what = match &item.ask.unpriced {
+                    Some(model) => format!("lets it ask {model} without counting what that costs"),
+                    None => format!("adds {raise} and continues"),
+                };
+                self.hint(&format!("adjutant inbox approve {} {what}", short(id)));
             }
             None => self.hint(&format!("adjutant runs resume {} lets it go on", short(&self.run))),
         }

@@ -60,7 +60,7 @@ impl Steps {
             "paused" if !event.text("summary").is_empty() => {
                 Some(style.warn(&format!("‖ {}", one_line(event.text("summary")))))
             }
-            "paused" => Some(style.warn(paused(event.text("reason")))),
+            "paused" => Some(style.warn(paused(event))),
             "resumed" => Some(style.dim("▸ going on")),
             "error" => {
                 self.error = Some(event.text("error").to_owned());
@@ -136,8 +136,9 @@ fn filtered(event: &WireEvent) -> &'static str {
     }
 }
 
-fn paused(reason: &str) -> &'static str {
-    match reason {
+fn paused(event: &WireEvent) -> &'static str {
+    match event.text("reason") {
+        "budget" if event.data.get("unpriced_model").is_some() => "‖ Paused: the price of the model is not known.",
         "budget" => "‖ Paused: the budget is used up.",
         "rate" => "‖ Paused: the rate is used up; it goes on by itself.",
         _ => "‖ Paused by request.",

@@ -25,6 +25,7 @@ pub(crate) const KEYS: [&str; 15] = [
     "max_streams",
     "stream_patience",
     "allow_private",
+    "allow_unpriced",
     "otlp_endpoint",
 ];
 /// Those of them that may be written as numbers.

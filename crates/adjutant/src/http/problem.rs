@@ -194,6 +194,10 @@ impl From<EngineError> for Problem {
                     .hint(format!("wait, or let an admin raise the budget of the {whose} for the {period}"))
                     .with("resumes_at", json!(until))
             }
+            EngineError::PriceUnknown { .. } => {
+                let text = format!("{} Nothing was asked.", sentence(&error.to_string()));
+                Self::new(Kind::PriceUnknown, text).hint(crate::failure::GIVE_PRICE)
+            }
             EngineError::Invalid(why) => Self::invalid(format!("{} Nothing was done.", sentence(&why))),
             EngineError::InvalidAgent(problems) => {
                 let start = Self::invalid("The agent cannot be saved; it stays as it was.");

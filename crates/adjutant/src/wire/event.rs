@@ -296,6 +296,7 @@ fn filtered(body: &ContentFiltered) -> Payload {
 fn resumed(body: &Resumed) -> Payload {
     let mut data = object(json!({"by": actor(&body.by)}));
     add(&mut data, "raised_microusd", body.raised.as_ref().map(|raise| raise.amount));
+    add(&mut data, "unpriced_model", body.unpriced.as_ref());
     ("resumed", data)
 }
 
@@ -310,6 +311,7 @@ fn paused(body: &Paused) -> Payload {
         add(&mut data, "spent_microusd", Some(ask.spent));
         add(&mut data, "needed_microusd", Some(ask.needed));
         add(&mut data, "raise_microusd", Some(ask.raise));
+        add(&mut data, "unpriced_model", ask.unpriced.as_ref());
     }
     ("paused", data)
 }

@@ -123,7 +123,7 @@ pub(crate) struct RankedModel {
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub(crate) struct LackingModel {
     pub(crate) model: String,
-    /// `tools`, `images`, `structured`, `reasoning`, `talk`, `room` or `resting`.
+    /// `tools`, `images`, `structured`, `reasoning`, `talk`, `facts` (nobody said what it can do), `room` or `resting`.
     pub(crate) lacks: String,
 }
 
@@ -134,6 +134,7 @@ const fn lacks(lack: &Lack) -> &'static str {
         Lack::Structured => "structured",
         Lack::Reasoning => "reasoning",
         Lack::Talk => "talk",
+        Lack::Unknown => "facts",
         Lack::Room { .. } => "room",
         Lack::Resting { .. } => "resting",
     }

@@ -175,19 +175,21 @@ pub(crate) struct Limits {
     /// From this spending in a month on, new runs of the agent use `cheaper_model`; only agents have it.
     pub(crate) soft_usd: Option<f64>,
     pub(crate) cheaper_model: Option<String>,
+    /// Whether models without a known price are asked although there is a limit.
+    pub(crate) allow_unpriced: bool,
 }
 
 impl From<Budget> for Limits {
     fn from(budget: Budget) -> Self {
-        let Budget { run_usd, day_usd, month_usd, alert_at_usd, soft_usd, cheaper_model } = budget;
-        Self { run_usd, day_usd, month_usd, alert_at_usd, soft_usd, cheaper_model }
+        let Budget { run_usd, day_usd, month_usd, alert_at_usd, soft_usd, cheaper_model, allow_unpriced } = budget;
+        Self { run_usd, day_usd, month_usd, alert_at_usd, soft_usd, cheaper_model, allow_unpriced }
     }
 }
 
 impl From<Limits> for Budget {
     fn from(limits: Limits) -> Self {
-        let Limits { run_usd, day_usd, month_usd, alert_at_usd, soft_usd, cheaper_model } = limits;
-        Self { run_usd, day_usd, month_usd, alert_at_usd, soft_usd, cheaper_model }
+        let Limits { run_usd, day_usd, month_usd, alert_at_usd, soft_usd, cheaper_model, allow_unpriced } = limits;
+        Self { run_usd, day_usd, month_usd, alert_at_usd, soft_usd, cheaper_model, allow_unpriced }
     }
 }
 

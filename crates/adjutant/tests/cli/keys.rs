@@ -44,7 +44,8 @@ fn house() -> (House, Receiver<String>) {
     let (address, heard) = provider();
     let house = House::new();
     house.configure(&format!(
-        "[providers.lab]\nkind = \"compatible\"\nbase_url = \"{address}\"\napi_key_env = \"LAB_KEY\"\n"
+        "[providers.lab]\nkind = \"compatible\"\nbase_url = \"{address}\"\napi_key_env = \"LAB_KEY\"\n\
+         input_usd = \"0\"\noutput_usd = \"0\"\n"
     ));
     (house, heard)
 }

@@ -64,7 +64,8 @@ impl Lab {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         house.configure(&format!(
-            "default_model = \"lab/some-model\"\n[providers.lab]\nkind = \"openai\"\nbase_url = \"http://{address}/v1\"\n{}",
+            "default_model = \"lab/some-model\"\n[providers.lab]\nkind = \"openai\"\nbase_url = \"http://{address}/v1\"\n\
+             input_usd = \"0\"\noutput_usd = \"0\"\n{}",
             match key {
                 Key::Wanted => "api_key_env = \"LAB_KEY\"\n",
                 Key::None => "",

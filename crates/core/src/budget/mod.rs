@@ -45,6 +45,9 @@ pub struct BudgetSpec {
     /// The model of new runs once `soft_usd` is spent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cheaper_model: Option<String>,
+    /// Whether models without a known price are asked although there is a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allow_unpriced: Option<bool>,
 }
 
 /// A field that was written, be it as `null`.
@@ -68,6 +71,10 @@ pub struct Budget {
     pub soft_usd: Option<f64>,
     /// The model of new runs once `soft_usd` is spent.
     pub cheaper_model: Option<String>,
+    /// Whether models without a known price are asked although there is a limit, which then does not hold for them. Budgets
+    /// that were saved before there was a choice do not say.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_unpriced: bool,
 }
 
 impl BudgetSpec {
@@ -86,6 +93,7 @@ impl BudgetSpec {
             alert_at_usd: alerts,
             soft_usd: self.soft_usd,
             cheaper_model: self.cheaper_model,
+            allow_unpriced: self.allow_unpriced.unwrap_or(false),
         };
         budget.check()?;
         Ok(budget)
@@ -126,6 +134,13 @@ impl Budget {
             Period::Month => self.month_usd,
         }
         .map(micros)
+    }
+
+    /// A stretch of time with a limit that a model without a known price would escape; the longest there is.
+    #[must_use]
+    pub fn escaped(&self) -> Option<(Period, MicroUsd)> {
+        let limited = |period: Period| self.of(period).map(|limit| (period, limit));
+        Period::ALL.into_iter().rev().find_map(limited).filter(|_| !self.allow_unpriced)
     }
 
     /// The highest amount to be pointed out that was reached, if there is one above `alerted`.
@@ -185,7 +200,7 @@ impl Owner {
 /// The purse of the run itself, which no other run draws from.
 pub const RUN_PURSE: &str = "run";
 
-/// A run is out of money and asks for more.
+/// A run is out of money and asks for more, or cannot tell what its next model call costs and asks whether to make it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BudgetAsk {
     /// The inbox item.
@@ -200,6 +215,9 @@ pub struct BudgetAsk {
     pub needed: MicroUsd,
     /// What a yes adds.
     pub raise: MicroUsd,
+    /// The model whose price is not known, where that is what is asked about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unpriced: Option<String>,
 }
 
 impl BudgetAsk {
@@ -209,6 +227,13 @@ impl BudgetAsk {
         let whose = self.purse.split('/').next().unwrap_or_default();
         let when = ["day", "month"].into_iter().find(|word| self.purse.contains(&format!("/{word}/")));
         let what = when.map_or_else(|| format!("of the {whose}"), |when| format!("of the {whose} for this {when}"));
+        if let Some(model) = &self.unpriced {
+            return format!(
+                "The price of the model `{model}` is not known, so the budget {what} ({} of {} spent) cannot hold for it. \
+                 Continue without counting it?",
+                self.spent, self.limit
+            );
+        }
         format!(
             "The budget {what} is used up: {} of {} spent, the next model call may cost {}. +{} and continue?",
             self.spent, self.limit, self.needed, self.raise

@@ -151,7 +151,7 @@ pub fn accept(state: &State, command: &Command, now: Time) -> Result<Vec<Event>,
         Command::Resume { by } => match ended {
             Some(status) => Err(Refusal::Ended(status)),
             None if state.pause.is_none() => Err(Refusal::NotPaused),
-            None => Ok(vec![Event::Resumed(Resumed { by: by.clone(), raised: None })]),
+            None => Ok(vec![Event::Resumed(Resumed { by: by.clone(), raised: None, unpriced: None })]),
         },
     }
 }

@@ -19,6 +19,7 @@ fn ask(number: u8, purse: &str) -> Paused {
         spent: MicroUsd(490_000),
         needed: MicroUsd(20_000),
         raise: MicroUsd(250_000),
+        unpriced: None,
     };
     Paused { reason: PauseReason::Budget, until: None, by: None, ask: Some(Box::new(ask)) }
 }
@@ -85,7 +86,7 @@ fn another_amount_can_be_given_and_nonsense_cannot() {
     story.add(ask(1, "agent/x/day/2026-11-16"));
     let raise = |amount| Raise { purse: "agent/x/day/2026-11-16".into(), amount: MicroUsd(amount) };
     let events = decided(&story, Decision::Edit, Some(r#"{"raise_usd": 1.5}"#)).unwrap();
-    assert_eq!(events, [Event::Resumed(Resumed { by: person(), raised: Some(raise(1_500_000)) })]);
+    assert_eq!(events, [Event::Resumed(Resumed { by: person(), raised: Some(raise(1_500_000)), unpriced: None })]);
     for bad in [r#"{"raise_usd": -1}"#, r#"{"raise_usd": 0}"#, "{}", "[", r#"{"raise_usd": "much"}"#] {
         assert!(matches!(decided(&story, Decision::Edit, Some(bad)), Err(Refusal::BadArguments(_))), "{bad}");
     }
@@ -96,6 +97,26 @@ fn another_amount_can_be_given_and_nonsense_cannot() {
         story.add(event);
     }
     assert_eq!(story.state.raised, MicroUsd::ZERO, "the run's own budget is another");
+}
+
+#[test]
+fn a_model_without_a_known_price_is_asked_once_a_person_says_so_and_no_amount_is_part_of_it() {
+    let mut story = Story::new();
+    let before = story.step();
+    let mut hold = ask(1, RUN_PURSE);
+    if let Some(ask) = &mut hold.ask {
+        ask.unpriced = Some("lab/one".into());
+        assert!(ask.summary().contains("The price of the model `lab/one` is not known"), "{}", ask.summary());
+    }
+    story.add(hold);
+    let amount = decided(&story, Decision::Edit, Some(r#"{"raise_usd": 1}"#));
+    assert!(matches!(amount, Err(Refusal::BadArguments(_))), "{amount:?}");
+    for event in decided(&story, Decision::Approve, None).unwrap() {
+        story.add(event);
+    }
+    assert_eq!((story.step(), story.state.raised), (before, MicroUsd::ZERO));
+    assert!(story.state.priceless.contains("lab/one") && !story.state.priceless.contains("lab/two"));
+    assert!(matches!(story.state.budget_items[&approval_id(1)].settled, Some((Settled::Allowed { .. }, _))));
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn a_paused_run_is_due_only_if_its_pause_has_an_end() {
         let mut story = Story::new();
         story.add(Paused { reason, until, by: None, ask: None });
         is(&story, Status::Paused, until);
-        story.add(Resumed { by: person(), raised: None });
+        story.add(Resumed { by: person(), raised: None, unpriced: None });
         is(&story, Status::Queued, Some(story.now));
     }
 }

@@ -218,6 +218,7 @@ fn budget_ask() -> BudgetAsk {
         spent: MicroUsd(19_990_000),
         needed: MicroUsd(40_000),
         raise: MicroUsd(250_000),
+        unpriced: Some("lab/one".to_owned()),
     }
 }
 
@@ -310,7 +311,12 @@ fn full() -> Vec<Event> {
         content_filtered(Some(2), vec![0, 3], Labels::PRIVATE).into(),
         BudgetAlerted { purse: purse(), at: MicroUsd(5_000_000), spent: MicroUsd(5_100_000) }.into(),
         Paused { reason: PauseReason::Rate, until: Some(when()), by: None, ask: Some(Box::new(budget_ask())) }.into(),
-        Resumed { by: Actor::Clock, raised: Some(Raise { purse: purse(), amount: MicroUsd(250_000) }) }.into(),
+        Resumed {
+            by: Actor::Clock,
+            raised: Some(Raise { purse: purse(), amount: MicroUsd(250_000) }),
+            unpriced: Some("lab/one".to_owned()),
+        }
+        .into(),
         CancelAsked { by: Actor::Rule("halt".to_owned()), reason: "enough".to_owned() }.into(),
         Cancelled { reason: "enough".to_owned() }.into(),
         Errored { code: "max_turns".to_owned(), message: "It reached its limit.".to_owned(), retryable: true }.into(),
@@ -489,7 +495,7 @@ fn commands_are_asked_facts_are_kept_and_decisions_are_taken_again() {
     refused.allowed = false;
     let pause = |reason| Event::from(Paused { reason, until: None, by: None, ask: None }).class();
     assert_eq!(Event::from(refused).class(), Class::Decision, "what was not run is concluded again");
-    assert_eq!(Event::from(Resumed { by: somebody(), raised: None }).class(), Class::Command);
-    assert_eq!(Event::from(Resumed { by: Actor::Clock, raised: None }).class(), Class::Decision);
+    assert_eq!(Event::from(Resumed { by: somebody(), raised: None, unpriced: None }).class(), Class::Command);
+    assert_eq!(Event::from(Resumed { by: Actor::Clock, raised: None, unpriced: None }).class(), Class::Decision);
     assert_eq!((pause(PauseReason::Person), pause(PauseReason::Budget)), (Class::Command, Class::Decision));
 }

@@ -165,7 +165,7 @@ fn a_paused_run_starts_nothing_but_records() {
     assert_eq!(story.step(), Step::Wait(Some(at(PATIENCE))), "b is not started");
     story.decides(1, Decision::Approve);
     assert_eq!(story.step(), Step::Wait(None), "c is not judged");
-    story.add(Resumed { by: person(), raised: None });
+    story.add(Resumed { by: person(), raised: None, unpriced: None });
     assert_eq!(story.step(), Step::Judge(ids(&["c"])));
     story.allows("c");
     assert_eq!(story.step(), Step::Start(ids(&["b", "c"])));
@@ -185,7 +185,7 @@ fn a_pause_between_turns_keeps_the_model_from_being_asked() {
     let mut story = Story::new();
     story.add(pause(None));
     assert_eq!(story.step(), Step::Wait(None));
-    story.add(Resumed { by: person(), raised: None });
+    story.add(Resumed { by: person(), raised: None, unpriced: None });
     assert_eq!(story.step(), Step::CallModel { turn: 1, attempt: 1 });
 }
 

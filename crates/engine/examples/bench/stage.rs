@@ -16,7 +16,7 @@ use adjutant_core::time::Time;
 use adjutant_engine::models::{Model, Scripted};
 use adjutant_engine::store::{Durability, MasterKey, Reads, Sealing, Store};
 use adjutant_engine::tools::Registry;
-use adjutant_engine::{Engine, Env, FeedItem, Home, Parts, Source, StartRun, Worker};
+use adjutant_engine::{Engine, Env, FeedItem, Home, Parts, Source, StartRun, Unpriced, Worker};
 use futures::stream::{FuturesUnordered, StreamExt};
 use tempfile::TempDir;
 
@@ -104,6 +104,7 @@ async fn engine(data: &Path, postgres: Option<&str>) -> Outcome<Engine> {
         connector: adjutant_tools::net::Connector::default(),
         user_rate: None,
         max_runs: adjutant_core::limits::RUNS_PER_NODE,
+        unpriced: Unpriced::Allow,
     })?)
 }
 

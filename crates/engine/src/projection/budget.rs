@@ -11,14 +11,20 @@ pub(super) fn row(start: &RunStarted, id: ApprovalId, item: &BudgetItem, pause: 
     let settled = item.settled.as_ref().map(|(settled, _)| settled);
     let (status, decision, decided_by) = match settled {
         None => ("pending", None, None),
-        Some(Settled::Raised { by, .. }) => ("approved", Some("approve".to_owned()), Some(actor(by))),
+        Some(Settled::Raised { by, .. } | Settled::Allowed { by }) => {
+            ("approved", Some("approve".to_owned()), Some(actor(by)))
+        }
         Some(Settled::Refused { by }) => ("rejected", Some("reject".to_owned()), Some(actor(by))),
         Some(Settled::Superseded) => ("superseded", None, None),
+    };
+    let reason = match &item.ask.unpriced {
+        None => "The run holds until there is money for its next model call.",
+        Some(_) => "The run holds until somebody says whether to ask a model whose price is not known.",
     };
     let card = Card {
         summary: item.ask.summary(),
         risk: "low".to_owned(),
-        reason: "The run holds until there is money for its next model call.".to_owned(),
+        reason: reason.to_owned(),
         rule: "budget".to_owned(),
         decision,
         decided_by,

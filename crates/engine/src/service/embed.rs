@@ -25,7 +25,7 @@ use crate::asking::in_time;
 use crate::audit::{AuditLog, Done};
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::spending::{Drawn, Reservation, of_failure};
+use crate::spending::{Drawn, Reservation, Unpriced, escaped, of_failure};
 
 /// Texts that are to become vectors.
 #[derive(Debug, Clone)]
@@ -115,7 +115,7 @@ impl Engine {
             person,
             key,
             model: self.keyed_model(workspace, &name, key).await.map_err(EngineError::Model)?,
-            facts: self.models().facts(&name),
+            facts: self.priced(workspace, &name).await?,
             purpose: ask.purpose,
             drawn: self.drawn(workspace, None, person, key).await?,
             zone: self.zone(workspace).await?,
@@ -171,6 +171,13 @@ impl Engine {
     /// Puts the money aside and records that the provider is about to be asked.
     async fn announce(&self, calls: &Calls, texts: &[String], number: u32) -> Result<Reservation, EngineError> {
         let most = calls.facts.as_ref().and_then(|facts| facts.prices.bound(tokens::bound_of(texts), 0));
+        if most.is_none()
+            && self.unpriced() == Unpriced::Ask
+            && let Some((owner, period, _)) = escaped(&calls.drawn)
+        {
+            let (model, whose) = (calls.name.clone(), owner.word());
+            return Err(EngineError::PriceUnknown { model, whose, period: period.word() });
+        }
         let now = self.env().now();
         let reservation = match most.filter(|most| *most > MicroUsd::ZERO) {
             Some(amount) => Reservation::of(amount, &calls.drawn, now, &calls.zone),

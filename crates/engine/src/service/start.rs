@@ -11,6 +11,7 @@ use adjutant_core::run::event::{Attachment, Base, Effects, Event};
 use adjutant_core::run::state::State;
 use adjutant_core::run::status::Status;
 use adjutant_core::run::step::AT_A_LIMIT;
+use adjutant_models::catalog::ModelFacts;
 use adjutant_models::router::Needs;
 use adjutant_models::{WithKeys, lineup};
 use adjutant_store::StoreError;
@@ -374,7 +375,7 @@ impl Engine {
         let lineup = lineup(&source, &wanted, self.default_model(), &needs)
             .map_err(|bad| EngineError::Invalid(bad.to_string()))?;
         let facts = self.models().facts(&lineup.model);
-        if images && facts.as_ref().is_some_and(|facts| !facts.abilities.images) {
+        if images && facts.as_ref().is_some_and(ModelFacts::is_blind) {
             return Err(EngineError::Invalid(format!(
                 "the model `{}` cannot see pictures; choose a model that can, or leave the picture out",
                 lineup.model

@@ -222,7 +222,8 @@ impl Engine {
             sum.recorded += call.cost.unwrap_or_default();
             // A call that failed counts as what was put aside for it; no tokens were counted.
             let failed = call.served.is_none().then(|| call.cost.unwrap_or_default());
-            let priced = self.models().facts(&call.model).and_then(|facts| facts.cost(&call.usage));
+            let served = call.served.as_deref().unwrap_or_default();
+            let priced = self.cost_of(&call.model, served, &call.usage);
             match (failed, priced) {
                 (Some(cost), _) => sum.repriced += cost,
                 (None, Some(cost)) => {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_engine::models::Model;
-use adjutant_engine::{Engine, Env, Parts};
+use adjutant_engine::{Engine, Env, Parts, Unpriced};
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
@@ -58,6 +58,7 @@ pub(crate) fn engine(post: &Arc<Post>) -> Engine {
         connector: adjutant_tools::net::Connector::default(),
         user_rate: None,
         max_runs: adjutant_core::limits::RUNS_PER_NODE,
+        unpriced: Unpriced::Allow,
     });
     let engine = engine.expect("the simulated tools have good schemas");
     let _ = post.node.set(engine.node());

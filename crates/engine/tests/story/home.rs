@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use adjutant_core::guard::path::NotePath;
 use adjutant_core::id::WorkspaceId;
-use adjutant_engine::{Engine, EngineError, Env, NewLink, Parts};
+use adjutant_engine::{Engine, EngineError, Env, NewLink, Parts, Unpriced};
 use adjutant_models::Model;
 use adjutant_models::demo::{Demo, sample_files};
 use adjutant_store::row::WorkspaceRow;
@@ -25,6 +25,7 @@ async fn engine(data: &TempDir) -> Engine {
         connector: adjutant_tools::net::Connector::default(),
         user_rate: None,
         max_runs: adjutant_core::limits::RUNS_PER_NODE,
+        unpriced: Unpriced::Allow,
     })
     .unwrap()
 }

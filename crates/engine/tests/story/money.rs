@@ -28,6 +28,8 @@ struct Shelf {
     shown: &'static str,
     /// Whether each call costs all that it can.
     greedy: bool,
+    /// The model that answers, whichever was asked.
+    serves: Option<&'static str>,
     asked: Mutex<Vec<String>>,
     calls: AtomicUsize,
 }
@@ -92,7 +94,7 @@ impl Model for Book {
             calls: Vec::new(),
             usage: Some(self.usage(request)),
             finish: FinishReason::Stop,
-            served_model: request.model.clone(),
+            served_model: self.0.serves.map_or_else(|| request.model.clone(), str::to_owned),
         })
     }
 }
@@ -158,13 +160,80 @@ async fn no_other_model_is_asked_once_a_piece_of_an_answer_was_shown() {
     assert!(shelf.asked().iter().all(|model| model == "a/one"), "{:?}", shelf.asked());
 }
 
+/// An agent of a model without a known price.
+async fn on_credit(stage: &Stage, shelf: &Arc<Shelf>, clock: &Clock, json: &str) -> Agent {
+    let budget = budget(json);
+    let change = |spec: &mut AgentSpec| {
+        in_order(&["unpriced/x"])(spec);
+        spec.budget = Some(budget);
+    };
+    agent(stage, shelf, clock, change).await
+}
+
 #[tokio::test]
-async fn a_price_that_is_not_known_stays_unknown() {
+async fn a_price_that_is_not_known_stays_unknown_where_nothing_limits_it() {
+    for allowed in [r#"{"run_usd":null,"month_usd":null}"#, r#"{"allow_unpriced":true}"#] {
+        let (stage, clock) = (Stage::new(&[]), Clock::new());
+        let agent = on_credit(&stage, &Shelf::new(&[]), &clock, allowed).await;
+        let report = agent.run("go").await.unwrap();
+        assert_eq!((report.model_calls[0].cost_microusd, report.cost_estimated), (None, true), "{allowed}");
+    }
+}
+
+#[tokio::test]
+async fn a_model_without_a_known_price_escapes_no_budget_unless_a_person_lets_it() {
     let (stage, clock) = (Stage::new(&[]), Clock::new());
     let shelf = Shelf::new(&[]);
-    let agent = agent(&stage, &shelf, &clock, in_order(&["unpriced/x"])).await;
-    let report = agent.run("go").await.unwrap();
-    assert_eq!((report.model_calls[0].cost_microusd, report.cost_estimated), (None, true));
+    let agent = on_credit(&stage, &shelf, &clock, "{}").await;
+    for answer in [Decision::Approve, Decision::Reject] {
+        let held = agent.run("go").await.unwrap();
+        assert_eq!(held.status, Status::Paused, "a yes counts for one run");
+        let state = agent.engine().run_state(agent.workspace(), held.id).await.unwrap();
+        let ask = state.pause.clone().and_then(|pause| pause.ask).unwrap();
+        assert_eq!((ask.unpriced.as_deref(), ask.raise), (Some("unpriced/x"), MicroUsd::ZERO));
+        assert!(ask.purse.starts_with("agent/"), "the widest limit that it would escape: {}", ask.purse);
+        let rows = agent.engine().store().approvals(agent.workspace(), &Default::default(), 9).await.unwrap();
+        let row = rows.iter().find(|row| row.id == ask.approval).unwrap();
+        assert!(row.card.contains("The price of the model `unpriced/x` is not known"), "{}", row.card);
+        agent.decide(ask.approval, answer).await.unwrap();
+        let over = agent.resume(held.id).await.unwrap();
+        let expected = if answer == Decision::Approve { Status::Completed } else { Status::Cancelled };
+        assert_eq!(over.status, expected);
+    }
+    assert_eq!(shelf.calls.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn what_an_agent_gives_up_is_its_own_limit_and_nobody_elses() {
+    let (stage, clock) = (Stage::new(&[]), Clock::new());
+    let shelf = Shelf::new(&[]);
+    let agent = on_credit(&stage, &shelf, &clock, r#"{"allow_unpriced":true}"#).await;
+    let less = StartRun { max_cost: Some(MicroUsd(9)), ..ask(&agent) };
+    let run = agent.engine().start_run(agent.workspace(), less).await.unwrap();
+    let held = agent.resume(run).await.unwrap();
+    assert_eq!((held.status, held.budget_microusd), (Status::Paused, Some(9)), "the starter's limit");
+    let mine = adjutant_core::budget::Owner::Person(agent.workspace(), agent.user());
+    let limits = |allow_unpriced| Budget { day_usd: Some(1.0), allow_unpriced, ..Budget::default() };
+    let engine = agent.engine();
+    engine.save_budget(agent.workspace(), agent.user(), mine, &limits(false)).await.unwrap();
+    assert_eq!(agent.run("go").await.unwrap().status, Status::Paused, "the person's limit");
+    engine.save_budget(agent.workspace(), agent.user(), mine, &limits(true)).await.unwrap();
+    assert_eq!(agent.run("go").await.unwrap().status, Status::Completed);
+}
+
+#[tokio::test]
+async fn a_deployment_with_a_name_of_its_own_has_the_price_of_the_model_that_answers() {
+    let (stage, clock) = (Stage::new(&[]), Clock::new());
+    let shelf = Arc::new(Shelf { serves: Some("a/one"), ..Shelf::default() });
+    let agent = on_credit(&stage, &shelf, &clock, "{}").await;
+    let held = agent.run("go").await.unwrap();
+    assert_eq!(held.status, Status::Paused, "nobody knows yet what it is");
+    agent.decide(held.pending_approvals[0], Decision::Approve).await.unwrap();
+    let first = agent.resume(held.id).await.unwrap();
+    assert_eq!((first.status, first.cost_microusd, first.cost_estimated), (Status::Completed, 110, false));
+    let second = agent.run("go").await.unwrap();
+    assert_eq!((second.status, second.cost_microusd), (Status::Completed, 110), "and now it is put aside for");
+    assert!(second.model_calls[0].reserved_microusd.is_some_and(|reserved| reserved > 110));
 }
 
 #[tokio::test]

@@ -38,15 +38,11 @@ struct Provider {
 
 #[derive(Deserialize)]
 struct Model {
-    #[serde(default)]
-    tool_call: bool,
-    #[serde(default)]
-    reasoning: bool,
-    #[serde(default)]
-    structured_output: bool,
+    tool_call: Option<bool>,
+    reasoning: Option<bool>,
+    structured_output: Option<bool>,
     temperature: Option<bool>,
-    #[serde(default)]
-    modalities: Modalities,
+    modalities: Option<Modalities>,
     #[serde(default)]
     limit: Limit,
     cost: Option<Costs>,
@@ -129,17 +125,19 @@ fn our_name(provider: &str) -> String {
 
 impl Model {
     fn facts(self, provider: String, model: String, version: &str) -> Result<ModelFacts, BadDocument> {
-        let takes = |kind: &str| self.modalities.input.iter().any(|input| input == kind);
+        let takes = |kind: &str| self.modalities.iter().flat_map(|some| &some.input).any(|input| input == kind);
+        let says = |word: Option<bool>| word == Some(true);
         let abilities = Abilities {
-            tools: self.tool_call,
+            tools: says(self.tool_call),
             images: takes("image"),
             documents: takes("pdf"),
             audio: takes("audio"),
             video: takes("video"),
-            reasoning: self.reasoning,
-            structured: self.structured_output,
+            reasoning: says(self.reasoning),
+            structured: says(self.structured_output),
             fixed_temperature: self.temperature == Some(false),
             embeds: model.contains("embed"),
+            unknown: self.tool_call.is_none() && self.modalities.is_none(),
         };
         let mut prices = Prices::default();
         if let Some(costs) = self.cost {

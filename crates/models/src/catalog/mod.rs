@@ -41,6 +41,8 @@ pub struct Abilities {
     pub fixed_temperature: bool,
     /// It makes vectors and does not talk.
     pub embeds: bool,
+    /// Nobody said what it can do: whoever names it is believed, and no strategy chooses it for a need.
+    pub unknown: bool,
 }
 
 /// What is known about one model of one provider.
@@ -65,21 +67,38 @@ pub struct ModelFacts {
 }
 
 impl ModelFacts {
-    /// A model that costs nothing and of which nothing else is known.
+    /// A model that calls tools and costs nothing.
     #[must_use]
     pub fn free(provider: &str, model: &str) -> Self {
-        let nothing = Some(Rate(0));
-        let base = PriceTier { input: nothing, output: nothing, ..PriceTier::default() };
+        let abilities = Abilities { tools: true, ..Abilities::default() };
+        Self { abilities, ..Self::unknown(provider, model).costing(Prices::nothing(), BUILT_IN_PRICES) }
+    }
+
+    /// A model of which nothing is known.
+    #[must_use]
+    pub fn unknown(provider: &str, model: &str) -> Self {
         Self {
             provider: provider.to_owned(),
             model: model.to_owned(),
             window: None,
             longest_output: None,
-            abilities: Abilities { tools: true, ..Abilities::default() },
-            prices: Prices { base, over: Vec::new() },
+            abilities: Abilities { unknown: true, ..Abilities::default() },
+            prices: Prices::default(),
             grade: MIDDLE_GRADE,
-            version: BUILT_IN_PRICES.to_owned(),
+            version: String::new(),
         }
+    }
+
+    /// The same at these prices.
+    #[must_use]
+    pub fn costing(self, prices: Prices, version: &str) -> Self {
+        Self { prices, version: version.to_owned(), ..self }
+    }
+
+    /// Whether it is known to see no images.
+    #[must_use]
+    pub const fn is_blind(&self) -> bool {
+        !self.abilities.unknown && !self.abilities.images
     }
 
     /// `provider/model`.
@@ -153,10 +172,16 @@ impl Catalog {
         if provider == "openai-responses" { "openai" } else { provider }
     }
 
-    /// The model of this provider with this name.
+    /// The model of this provider with this name, be it the name of one of its dated states.
     #[must_use]
     pub fn get(&self, provider: &str, model: &str) -> Option<&ModelFacts> {
-        self.models.get(&(Self::kind_of(provider).to_owned(), model.to_owned()))
+        let kind = Self::kind_of(provider);
+        let exact = |name: &str| {
+            let of = |kind: &str| self.models.get(&(kind.to_owned(), name.to_owned()));
+            // Azure rents out the same models, at the same prices.
+            of(kind).or_else(|| if kind == "azure" { of("openai") } else { None })
+        };
+        exact(model).or_else(|| undated(model).and_then(exact))
     }
 
     /// The model a person means: `provider/model`, or its bare name where one provider of those allowed has it.
@@ -197,6 +222,21 @@ impl Catalog {
         }
         Ok(count)
     }
+}
+
+/// The name of a model without the day that its state is of: `-2026-11-17`, `-20261117` or `@20261117`.
+fn undated(model: &str) -> Option<&str> {
+    let at = |length: usize| model.len().checked_sub(length).and_then(|at| model.split_at_checked(at));
+    let is_day = |day: &str| {
+        let digits: String = day.chars().filter(char::is_ascii_digit).collect();
+        digits.len() == 8 && digits.starts_with("20")
+    };
+    let long = at("-2026-11-17".len()).filter(|(_, day)| {
+        let bytes = day.as_bytes();
+        bytes[0] == b'-' && bytes[5] == b'-' && bytes[8] == b'-' && is_day(day)
+    });
+    let short = at("-20261117".len()).filter(|(_, day)| day.starts_with(['-', '@']) && is_day(day));
+    long.or(short).map(|(name, _)| name).filter(|name| !name.is_empty())
 }
 
 #[cfg(test)]

@@ -87,6 +87,13 @@ pub struct Prices {
 }
 
 impl Prices {
+    /// Those of a model that costs nothing.
+    #[must_use]
+    pub fn nothing() -> Self {
+        let nothing = Some(Rate(0));
+        Self { base: PriceTier { input: nothing, output: nothing, ..PriceTier::default() }, over: Vec::new() }
+    }
+
     /// What a use costs, rounded up; none where a price is not known.
     #[must_use]
     pub fn cost(&self, usage: &TokenUsage) -> Option<MicroUsd> {
@@ -102,6 +109,12 @@ impl Prices {
             most = most.max(tier.most(input, output)?);
         }
         Some(micros(most))
+    }
+
+    /// Whether a call can be priced at all.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        self.base.input.is_some()
     }
 
     fn tier(&self, input: u64) -> &PriceTier {

@@ -117,3 +117,28 @@ fn a_document_that_cannot_be_is_refused_whole() {
     }
     assert_eq!(catalog, before);
 }
+
+#[test]
+fn a_dated_state_of_a_model_is_that_model_and_azure_rents_out_openais() {
+    let catalog = Catalog::built_in();
+    let name = |provider: &str, model: &str| catalog.get(provider, model).map(|facts| facts.model.as_str());
+    assert_eq!(name("openai", "gpt-4.1-2025-04-14"), Some("gpt-4.1"));
+    assert_eq!(name("openai", "gpt-4o-2024-11-20"), Some("gpt-4o-2024-11-20"), "what is listed itself comes first");
+    assert_eq!(name("anthropic", "claude-sonnet-4-6-20260217"), Some("claude-sonnet-4-6"));
+    assert_eq!(name("azure", "gpt-4.1-nano-2025-04-14"), Some("gpt-4.1-nano"));
+    for strange in
+        ["gpt-4.1-2025-04", "gpt-4.1-20250", "-20250414", "gpt-4.1-mini-99999999", "ü-2025-04-14", "2025-04-14"]
+    {
+        assert_eq!(name("openai", strange), None, "{strange}");
+    }
+}
+
+#[test]
+fn a_model_that_only_a_list_named_can_do_what_nobody_denied() {
+    let mut catalog = Catalog::built_in().clone();
+    let document = br#"{"openai": {"models": {"new": {"limit": {"context": 9}}, "said": {"tool_call": false}}}}"#;
+    catalog.import(document, "v").unwrap();
+    let facts = |model: &str| catalog.get("openai", model).unwrap();
+    assert!(facts("new").abilities.unknown && !facts("new").is_blind());
+    assert!(!facts("said").abilities.unknown && facts("said").is_blind());
+}

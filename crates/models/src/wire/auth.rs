@@ -174,6 +174,14 @@ impl Auth {
         Ok(())
     }
 
+    /// Whether it proves anything.
+    pub(super) const fn has_key(&self) -> bool {
+        match self {
+            Self::None => false,
+            Self::Header { .. } | Self::Aws { .. } | Self::Google { .. } => true,
+        }
+    }
+
     /// The text without the secret, should a provider have sent it back.
     pub(super) fn redact(&self, text: &str) -> String {
         let secret = match self {

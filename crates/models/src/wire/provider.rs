@@ -114,6 +114,11 @@ impl Provider {
         Ok(Self { name: name.to_owned(), vendor, habits, base, timeouts, auth, api_version, calls_at_once })
     }
 
+    /// Whether nobody is asked to pay for its models.
+    pub(crate) const fn is_free(&self) -> bool {
+        self.vendor.free && !self.auth.has_key()
+    }
+
     /// The host it is reached at.
     pub(crate) fn host(&self) -> Option<String> {
         self.base.host_str().map(str::to_ascii_lowercase)

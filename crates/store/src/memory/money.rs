@@ -48,6 +48,13 @@ impl Memory {
         Ok(rows.into_iter().skip(skip).take(limit as usize).collect())
     }
 
+    pub(crate) fn served_as(&self, workspace: WorkspaceId, model: &str) -> Result<Option<String>, StoreError> {
+        let state = self.state();
+        let asked = |row: &&ModelCallRow| row.workspace == workspace && row.model == model && row.served.is_some();
+        let last = state.model_calls.values().filter(asked).max_by_key(|row| row.at);
+        Ok(last.and_then(|row| row.served.clone()))
+    }
+
     pub(crate) fn rebuild_model_calls(&self, log: StreamId, rows: Vec<ModelCallRow>) -> Result<(), StoreError> {
         self.state().replace_model_calls(log, rows);
         Ok(())

@@ -8,6 +8,7 @@ pub(in crate::http) enum Kind {
     Malformed,
     Unauthenticated,
     BudgetExhausted,
+    PriceUnknown,
     Forbidden,
     NotFound,
     MethodNotAllowed,
@@ -38,10 +39,11 @@ pub(in crate::http) enum Kind {
 }
 
 impl Kind {
-    pub(in crate::http) const ALL: [Self; 30] = [
+    pub(in crate::http) const ALL: [Self; 31] = [
         Self::Malformed,
         Self::Unauthenticated,
         Self::BudgetExhausted,
+        Self::PriceUnknown,
         Self::Forbidden,
         Self::NotFound,
         Self::MethodNotAllowed,
@@ -77,6 +79,7 @@ impl Kind {
             Self::Malformed => ("malformed", 400, "The request is no JSON, or no valid UTF-8."),
             Self::Unauthenticated => ("unauthenticated", 401, "Nobody is signed in, or no longer."),
             Self::BudgetExhausted => ("budget_exhausted", 402, "The money of a day or a month is spent."),
+            Self::PriceUnknown => ("price_unknown", 402, "Nobody knows what it costs, and there is a limit."),
             Self::Forbidden => ("forbidden", 403, "You may see it, but not do this with it."),
             Self::NotFound => ("not_found", 404, "It does not exist, or it belongs to somebody else."),
             Self::MethodNotAllowed => ("method_not_allowed", 405, "This address does not take this method."),

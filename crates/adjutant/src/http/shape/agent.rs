@@ -146,6 +146,8 @@ struct AgentBudget {
     /// From this spending in a month on, new runs use `cheaper_model`.
     soft_usd: Option<f64>,
     cheaper_model: Option<String>,
+    /// Whether models without a known price are asked although there is a limit.
+    allow_unpriced: Option<bool>,
 }
 
 /// An agent as a person writes it. Only the name is needed; what is left out gets its default, and a default grants nothing but

@@ -145,6 +145,7 @@ fn no_money() -> Event {
         spent: MicroUsd(19_990_000),
         needed: MicroUsd(40_000),
         raise: MicroUsd(250_000),
+        unpriced: None,
     };
     Paused { reason: PauseReason::Budget, until: Some(AT), by: None, ask: Some(Box::new(ask)) }.into()
 }
@@ -281,7 +282,7 @@ fn ending() -> Vec<Event> {
     };
     vec![
         Paused { reason: PauseReason::Rate, until: Some(AT), by: None, ask: None }.into(),
-        Resumed { by: user(), raised: None }.into(),
+        Resumed { by: user(), raised: None, unpriced: None }.into(),
         BudgetAlerted {
             purse: "agent/x/month/2026-11".to_owned(),
             at: MicroUsd(5_000_000),
@@ -292,6 +293,7 @@ fn ending() -> Vec<Event> {
         Resumed {
             by: user(),
             raised: Some(Raise { purse: "agent/x/month/2026-11".to_owned(), amount: MicroUsd(250_000) }),
+            unpriced: None,
         }
         .into(),
         CancelAsked { by: user(), reason: reason.clone() }.into(),

@@ -1,4 +1,4 @@
-//! Answers to a run whose money is used up: more of it, or an end.
+//! Answers to a run whose money is used up, or that cannot tell what it spends: more of it, a yes, or an end.
 
 use super::{Decide, Refusal};
 use crate::budget::{Raise, micros};
@@ -17,11 +17,13 @@ pub(super) fn accept(state: &State, item: &BudgetItem, decide: &Decide) -> Resul
     if decide.scope != GrantScope::Once {
         return Err(Refusal::ScopeNotOffered);
     }
-    let raised = |amount| {
-        let raised = Some(Raise { purse: item.ask.purse.clone(), amount });
-        Ok(vec![Event::Resumed(Resumed { by: decide.by.clone(), raised })])
-    };
+    let resumed = |raised, unpriced| Ok(vec![Event::Resumed(Resumed { by: decide.by.clone(), raised, unpriced })]);
+    let raised = |amount| resumed(Some(Raise { purse: item.ask.purse.clone(), amount }), None);
     match (decide.decision, decide.arguments.as_deref()) {
+        (Decision::Approve, None) if item.ask.unpriced.is_some() => resumed(None, item.ask.unpriced.clone()),
+        (Decision::Edit, _) if item.ask.unpriced.is_some() => {
+            Err(Refusal::BadArguments("there is no amount to change: approve or reject".to_owned()))
+        }
         (Decision::Approve, None) => raised(item.ask.raise),
         (Decision::Edit, Some(text)) => raised(amount(text)?),
         (Decision::Edit, None) => Err(Refusal::BadArguments("an edit needs arguments".to_owned())),

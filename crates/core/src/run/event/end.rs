@@ -62,6 +62,9 @@ pub struct Resumed {
     /// The money they added.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raised: Option<Raise>,
+    /// The model without a known price that they let the run ask.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unpriced: Option<String>,
 }
 
 /// Spending has reached an amount that somebody wanted to hear of.

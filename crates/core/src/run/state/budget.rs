@@ -26,6 +26,11 @@ pub enum Settled {
         /// Who.
         by: Actor,
     },
+    /// Somebody let it ask a model whose price is not known.
+    Allowed {
+        /// Who.
+        by: Actor,
+    },
     /// Somebody ended the run instead.
     Refused {
         /// Who.
@@ -72,9 +77,13 @@ impl State {
 
     pub(super) fn resume(&mut self, body: &Resumed, at: Time) {
         self.pause = None;
-        match &body.raised {
-            None => self.drop_budget_items(at),
-            Some(raise) => {
+        match (&body.raised, &body.unpriced) {
+            (None, None) => self.drop_budget_items(at),
+            (None, Some(model)) => {
+                self.priceless.insert(model.clone());
+                self.settle_budget_items(&Settled::Allowed { by: body.by.clone() }, at);
+            }
+            (Some(raise), _) => {
                 if raise.purse == RUN_PURSE {
                     self.raised += raise.amount;
                 }

@@ -54,6 +54,8 @@ pub struct State {
     pub budget_items: BTreeMap<ApprovalId, BudgetItem>,
     /// What people added to its own budget.
     pub raised: MicroUsd,
+    /// Models without a known price that people let it ask.
+    pub priceless: BTreeSet<String>,
     /// What it has seen.
     pub labels: Labels,
     /// Tokens so far.
