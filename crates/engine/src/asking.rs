@@ -3,12 +3,12 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use adjutant_core::content::Content;
 use adjutant_core::guard::filter::Filter;
 use adjutant_core::guard::{arguments, meta};
 use adjutant_core::id::CallId;
-use adjutant_core::limits;
 use adjutant_core::message::{Message, ModelAnswer, ModelRequest, RawCall};
 use adjutant_core::run::event::{
     CallProposed, Errored, ModelAnswered, ModelFailed, ModelRequested, PauseReason, Paused, Said, Thought, ThoughtForm,
@@ -54,7 +54,7 @@ impl Driver {
                 biased;
                 // Dropping the call is what stops it.
                 cancelled = self.cancelled() => return cancelled,
-                answer = in_time(model.answer(&request, &pieces)) => answer,
+                answer = in_time(model.patience(), model.answer(&request, &pieces)) => answer,
             },
         };
         match answer {
@@ -250,9 +250,11 @@ fn meant(call: RawCall) -> (String, String) {
     (call.name, call.arguments)
 }
 
-/// Waits for an answer as long as any model may take. A model that panics has failed: it must not take the run with it.
-pub(crate) async fn in_time<T>(answering: impl Future<Output = Result<T, ModelError>>) -> Result<T, ModelError> {
-    let limit = limits::MODEL_TIMEOUT;
+/// Waits for an answer as long as its model may take. A model that panics has failed: it must not take the run with it.
+pub(crate) async fn in_time<T>(
+    limit: Duration,
+    answering: impl Future<Output = Result<T, ModelError>>,
+) -> Result<T, ModelError> {
     match tokio::time::timeout(limit, AssertUnwindSafe(answering).catch_unwind()).await {
         Ok(Ok(answer)) => answer,
         Ok(Err(_)) => {

@@ -192,6 +192,10 @@ impl Model for Watched {
         answer
     }
 
+    fn patience(&self) -> Duration {
+        self.inner.patience()
+    }
+
     fn texts_at_once(&self) -> usize {
         self.inner.texts_at_once()
     }

@@ -22,7 +22,9 @@ mod wire;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
+use adjutant_core::limits::MODEL_TIMEOUT;
 use adjutant_core::message::{Delta, ModelAnswer, ModelRequest};
 use async_trait::async_trait;
 use tokio::sync::mpsc;
@@ -49,6 +51,11 @@ pub use wire::provider::{CALLS_AT_ONCE, RemoteConfig, Timeouts};
 pub trait Model: Send + Sync {
     /// Answers one request.
     async fn answer(&self, request: &ModelRequest, deltas: &DeltaSink) -> Result<ModelAnswer, ModelError>;
+
+    /// How long an answer may take in all.
+    fn patience(&self) -> Duration {
+        MODEL_TIMEOUT
+    }
 
     /// Texts that one call of [`embed`](Self::embed) may be given.
     fn texts_at_once(&self) -> usize {

@@ -13,7 +13,7 @@ use crate::health::{Health, Place, Watched};
 use crate::wire::list::{self, Listed};
 use crate::wire::provider::RemoteConfig;
 use crate::wire::{Clock, Provider, Remote, Takes};
-use crate::{ApiKey, BroughtKey, Credential, Model, ModelError, ModelSource, Offer, Scripted, Vendor};
+use crate::{ApiKey, BroughtKey, Credential, KeyPlace, Model, ModelError, ModelSource, Offer, Scripted, Vendor};
 
 /// The name of the built-in provider.
 const DEMO: &str = "demo";
@@ -144,8 +144,7 @@ impl Models {
         let takes = Takes {
             temperature: facts.is_none_or(|facts| !facts.abilities.fixed_temperature),
             // Servers that anybody can run take one for every model.
-            schema: facts
-                .map_or(matches!(provider.vendor.kind, "compatible" | "ollama"), |facts| facts.abilities.structured),
+            schema: facts.map_or(provider.vendor.key == KeyPlace::Optional, |facts| facts.abilities.structured),
         };
         let (name, at_once) = (provider.name.clone(), provider.calls_at_once);
         let place = Place { provider: name, at_once, watched, model: model.to_owned() };

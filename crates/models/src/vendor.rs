@@ -1,6 +1,8 @@
 //! The kinds of providers that are known by name: address, protocol, where the key comes from, and how each differs from the
 //! protocol it speaks. One table; whatever is not in it and speaks chat completions is `compatible`.
 
+use std::borrow::Cow;
+
 use secrecy::ExposeSecret as _;
 
 use crate::protocol::Protocol;
@@ -214,6 +216,33 @@ pub const VENDORS: &[Vendor] = &[
     Vendor { free: false, ..own("litellm", "LiteLLM proxy", Some("http://127.0.0.1:4000/v1")) },
     Vendor { free: false, ..own("compatible", "OpenAI-compatible server", None) },
 ];
+
+/// The parts of the world that Bedrock's inference profiles are for: what their names begin with.
+pub(crate) const BEDROCK_REGIONS: [&str; 9] = ["us", "us-gov", "eu", "apac", "jp", "au", "ca", "sa", "global"];
+
+/// The name under which a model of Bedrock is asked from a region. Anthropic's newer ones answer nobody who does not say in which
+/// part of the world; what is asked in Europe stays there, as it does elsewhere where there is a profile for it.
+pub(crate) fn bedrock_profile<'a>(model: &'a str, region: &str) -> Cow<'a, str> {
+    let needs = model.starts_with("anthropic.claude-") && !model.starts_with("anthropic.claude-3-");
+    if !needs {
+        return Cow::Borrowed(model);
+    }
+    let world = match region {
+        "ap-northeast-1" | "ap-northeast-3" => "jp",
+        "ap-southeast-2" | "ap-southeast-4" => "au",
+        gov if gov.starts_with("us-gov-") => "us-gov",
+        us if us.starts_with("us-") => "us",
+        eu if eu.starts_with("eu-") => "eu",
+        _ => "global",
+    };
+    Cow::Owned(format!("{world}.{model}"))
+}
+
+/// Whether a model of OpenAI is only behind its responses: those that are made for writing programs or for long thought.
+pub(crate) fn only_responses(model: &str) -> bool {
+    let name = crate::catalog::undated(model).unwrap_or(model);
+    name.contains("codex") || name.contains("deep-research") || name.ends_with("-pro")
+}
 
 impl Vendor {
     /// The vendor with this word.

@@ -35,7 +35,7 @@ const TOOLS: &str = "tools";
 /// What stands under `[tools]`, and the setting it is.
 const TOOL_KEYS: [(&str, &str); 4] =
     [("enabled", "tools_enabled"), ("shell", "tools_shell"), ("code", "tools_code"), ("network", "tools_network")];
-const PROVIDER_KEYS: [&str; 11] = [
+const PROVIDER_KEYS: [&str; 14] = [
     "kind",
     "base_url",
     "api_key_env",
@@ -44,6 +44,9 @@ const PROVIDER_KEYS: [&str; 11] = [
     "project",
     "api_version",
     "calls_at_once",
+    "timeout",
+    "first_byte_timeout",
+    "idle_timeout",
     "script",
     "input_usd",
     "output_usd",

@@ -4,9 +4,11 @@
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use adjutant_core::guard::policy::parse_seconds;
 use adjutant_engine::models::catalog::{PriceTier, Prices, Rate};
-use adjutant_engine::models::{AwsKey, CALLS_AT_ONCE, KeyPlace, Protocol, VENDORS, Vendor};
+use adjutant_engine::models::{AwsKey, CALLS_AT_ONCE, KeyPlace, Protocol, Timeouts, VENDORS, Vendor};
 use secrecy::SecretString;
 
 use super::Origin;
@@ -15,6 +17,8 @@ use super::reader::Reader;
 use crate::suggest;
 
 const SCRIPTED: &str = "scripted";
+/// Seconds that an answer may take: as long as a run may.
+const LONGEST: u64 = 24 * 60 * 60;
 
 /// A provider of models.
 #[derive(Debug, Clone)]
@@ -48,6 +52,8 @@ pub(crate) struct Remote {
     pub(crate) api_version: Option<String>,
     /// Calls that it may have at once.
     pub(crate) calls_at_once: NonZeroUsize,
+    /// How long to wait for what.
+    pub(crate) timeouts: Timeouts,
 }
 
 /// What proves to a provider who calls, and where it was found.
@@ -81,6 +87,7 @@ impl Reader<'_> {
                     project: None,
                     api_version: None,
                     calls_at_once: CALLS_AT_ONCE,
+                    timeouts: Timeouts::default(),
                 };
                 let (name, kind) = (vendor.kind.to_owned(), Kind::Remote(remote));
                 providers.push(Provider { name, kind, origin, missing: None, prices: None });
@@ -104,6 +111,9 @@ impl Reader<'_> {
                         "api_version",
                         "credentials_file",
                         "calls_at_once",
+                        "timeout",
+                        "first_byte_timeout",
+                        "idle_timeout",
                     ],
                 );
                 let Some(script) = text("script") else {
@@ -154,8 +164,9 @@ impl Reader<'_> {
             _ => None,
         });
         let (project, api_version) = (text("project"), text("api_version"));
-        let calls_at_once = self.calls_at_once(written);
-        let kind = Kind::Remote(Remote { vendor, base_url, proof, region, project, api_version, calls_at_once });
+        let (calls_at_once, timeouts) = (self.calls_at_once(written), self.timeouts(written));
+        let kind =
+            Kind::Remote(Remote { vendor, base_url, proof, region, project, api_version, calls_at_once, timeouts });
         let prices = self.prices(written);
         Some(Provider { name: written.name.clone(), kind, origin, missing, prices })
     }
@@ -166,6 +177,22 @@ impl Reader<'_> {
             self.refuse(written, "`calls_at_once` has to be a number from 1 on");
             CALLS_AT_ONCE
         })
+    }
+
+    /// How long to wait. Whoever waits longer for the first byte waits as long for the whole, if nothing else is said.
+    fn timeouts(&mut self, written: &WrittenProvider) -> Timeouts {
+        let usual = Timeouts::default();
+        let mut span = |key: &str| {
+            let text = written.keys.get(key).map(|value| value.text.clone())?;
+            let span = parse_seconds(&text).filter(|seconds| (1..=LONGEST).contains(seconds)).map(Duration::from_secs);
+            if span.is_none() {
+                self.refuse(written, &format!("`{key}` has to be a span from 1s to 24h, such as \"10m\""));
+            }
+            span
+        };
+        let (total, first, idle) = (span("timeout"), span("first_byte_timeout"), span("idle_timeout"));
+        let (first_byte, idle) = (first.unwrap_or(usual.first_byte), idle.unwrap_or(usual.idle));
+        Timeouts { total: total.unwrap_or_else(|| usual.total.max(first_byte).max(idle)), first_byte, idle }
     }
 
     /// The prices that the operator wrote: dollars for a million tokens, as texts, so that they are exact.

@@ -176,3 +176,23 @@ fn traces_go_nowhere_unless_somebody_says_where() {
     let wrong = problems(&none, &[home, (base, "http://a"), ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")]);
     assert!(wrong.len() == 1 && wrong[0].ends_with("`grpc` is not spoken here; use http/protobuf"), "{wrong:?}");
 }
+
+#[test]
+fn a_slow_server_may_be_waited_for_and_nonsense_is_refused() {
+    let text =
+        "[providers.slow]\nkind = \"ollama\"\nfirst_byte_timeout = \"20m\"\n[providers.usual]\nkind = \"ollama\"\n";
+    let (_folder, flags) = with_file(text);
+    let config = Config::load(&flags, &env(&[])).unwrap();
+    let seconds = |at: usize| match &config.providers[at].kind {
+        Kind::Remote(remote) => {
+            let limits = remote.timeouts;
+            (limits.first_byte.as_secs(), limits.idle.as_secs(), limits.total.as_secs())
+        }
+        Kind::Scripted(_) => panic!("it is no script"),
+    };
+    assert_eq!((seconds(0), seconds(1)), ((1200, 60, 1200), (60, 60, 300)));
+    for wrong in ["0s", "25h", "soon"] {
+        let (_folder, flags) = with_file(&format!("[providers.one]\nkind = \"ollama\"\nidle_timeout = \"{wrong}\"\n"));
+        assert!(Config::load(&flags, &env(&[])).is_err(), "{wrong}");
+    }
+}

@@ -57,6 +57,7 @@ fn config(remote: &Remote, credential: Credential) -> RemoteConfig {
         project: remote.project.clone(),
         api_version: remote.api_version.clone(),
         calls_at_once: remote.calls_at_once,
+        timeouts: remote.timeouts,
         ..RemoteConfig::new(remote.vendor)
     }
 }

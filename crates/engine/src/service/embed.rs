@@ -148,7 +148,7 @@ impl Engine {
         loop {
             let reserved = self.announce(calls, texts, number).await?;
             let from = self.env().now();
-            let made = in_time(calls.model.embed(texts, calls.purpose)).await;
+            let made = in_time(calls.model.patience(), calls.model.embed(texts, calls.purpose)).await;
             let ms = u64::try_from(self.env().now().since(from).as_millis()).unwrap_or(u64::MAX);
             let ended = calls.ended(texts, number, reserved.amount, &made, ms);
             self.settle(calls, &reserved, &ended).await?;

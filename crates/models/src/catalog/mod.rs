@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 pub use self::import::BadDocument;
 pub use self::price::{Cost, PriceTier, Prices, Rate};
-use crate::vendor::Vendor;
+use crate::vendor::{BEDROCK_REGIONS, Vendor};
 
 /// The table that comes with the program.
 const TABLE: &str = include_str!("../../catalog.txt");
@@ -181,6 +181,7 @@ impl Catalog {
             // Azure rents out the same models, at the same prices.
             of(kind).or_else(|| if kind == "azure" { of("openai") } else { None })
         };
+        let model = if kind == "bedrock" { without_region(model) } else { model };
         exact(model).or_else(|| undated(model).and_then(exact))
     }
 
@@ -224,8 +225,14 @@ impl Catalog {
     }
 }
 
+/// The name of one of Bedrock's models without the part of the world that answers, be it the long name of a profile.
+fn without_region(model: &str) -> &str {
+    let name = model.rsplit_once('/').map_or(model, |(_, name)| name);
+    name.split_once('.').filter(|(region, _)| BEDROCK_REGIONS.contains(region)).map_or(name, |(_, rest)| rest)
+}
+
 /// The name of a model without the day that its state is of: `-2026-11-17`, `-20261117` or `@20261117`.
-fn undated(model: &str) -> Option<&str> {
+pub(crate) fn undated(model: &str) -> Option<&str> {
     let at = |length: usize| model.len().checked_sub(length).and_then(|at| model.split_at_checked(at));
     let is_day = |day: &str| {
         let digits: String = day.chars().filter(char::is_ascii_digit).collect();

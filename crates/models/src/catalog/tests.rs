@@ -142,3 +142,15 @@ fn a_model_that_only_a_list_named_can_do_what_nobody_denied() {
     assert!(facts("new").abilities.unknown && !facts("new").is_blind());
     assert!(!facts("said").abilities.unknown && facts("said").is_blind());
 }
+
+#[test]
+fn a_profile_of_bedrock_is_the_model_it_leads_to() {
+    let catalog = Catalog::built_in();
+    let name = |model: &str| catalog.get("bedrock", model).map(|facts| facts.model.as_str());
+    let arn = "arn:aws:bedrock:eu-west-1:1234:inference-profile/eu.anthropic.claude-sonnet-5";
+    for profile in ["us.anthropic.claude-sonnet-5", "global.anthropic.claude-sonnet-5", arn] {
+        assert_eq!(name(profile), Some("anthropic.claude-sonnet-5"), "{profile}");
+    }
+    assert_eq!(name("us.meta.llama3-3-70b-instruct-v1:0"), Some("meta.llama3-3-70b-instruct-v1:0"));
+    assert_eq!(name("mars.anthropic.claude-sonnet-5"), None);
+}

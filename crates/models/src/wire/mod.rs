@@ -105,8 +105,9 @@ impl Remote {
                 self.provider.name
             )));
         }
-        let whole = kind.starts_with("application/json") && self.provider.vendor.protocol.may_come_whole();
-        let mut reader = self.provider.vendor.protocol.reader(self.provider.habits);
+        let protocol = self.provider.protocol(&self.model);
+        let whole = kind.starts_with("application/json") && protocol.may_come_whole();
+        let mut reader = protocol.reader(self.provider.habits);
         let mut draft = Draft::new(deltas.clone());
         let read = Reading { provider: &self.provider, model: self.name(), first_due };
         if whole {
@@ -118,9 +119,9 @@ impl Remote {
     }
 
     async fn send(&self, request: &ModelRequest) -> Result<reqwest::Response, ModelError> {
-        let vendor = self.provider.vendor;
+        let protocol = self.provider.protocol(&self.model);
         let unwritable = |_| ModelError::broken("the request cannot be written as JSON");
-        let beside = request.tools.is_empty() || vendor.protocol.shapes_beside_tools();
+        let beside = request.tools.is_empty() || protocol.shapes_beside_tools();
         let schema = request.output_schema.as_deref().filter(|_| self.takes.schema && beside);
         let asked = Asked {
             request,
@@ -129,12 +130,12 @@ impl Remote {
             temperature: request.temperature.filter(|_| self.takes.temperature),
             schema: schema.map(serde_json::from_str).transpose().map_err(unwritable)?,
         };
-        let body = vendor.protocol.body(&asked).map_err(unwritable)?;
+        let body = protocol.body(&asked).map_err(unwritable)?;
         let url = self.provider.endpoint(&self.model)?;
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(ACCEPT, HeaderValue::from_static(vendor.protocol.accepts()));
-        headers.extend(vendor.protocol.headers());
+        headers.insert(ACCEPT, HeaderValue::from_static(protocol.accepts()));
+        headers.extend(protocol.headers());
         let now = (self.clock)();
         self.provider.auth.attach(&mut headers, &url, &body, &self.client, now).await?;
         self.client.post(url).headers(headers).body(body).send().await.map_err(network)
@@ -151,6 +152,10 @@ impl Model for Remote {
         let limit = self.provider.timeouts.total;
         let late = |_| ModelError::Timeout { what: "finish its answer", limit };
         timeout(limit, self.call(request, deltas)).await.map_err(late)?
+    }
+
+    fn patience(&self) -> Duration {
+        self.provider.timeouts.total
     }
 
     fn texts_at_once(&self) -> usize {

@@ -10,7 +10,7 @@ use url::Url;
 use super::auth::{Auth, Credential};
 use crate::ModelError;
 use crate::protocol::Protocol;
-use crate::vendor::{Habits, KeyPlace, Vendor};
+use crate::vendor::{Habits, KeyPlace, Vendor, bedrock_profile, only_responses};
 
 /// Calls that a provider may have at once unless the operator says otherwise.
 pub const CALLS_AT_ONCE: NonZeroUsize = match NonZeroUsize::new(64) {
@@ -84,6 +84,7 @@ pub(crate) struct Provider {
     pub(super) timeouts: Timeouts,
     pub(super) auth: Auth,
     api_version: Option<String>,
+    region: Option<String>,
     pub(crate) calls_at_once: NonZeroUsize,
 }
 
@@ -108,10 +109,11 @@ impl Provider {
         }
         base.set_fragment(None);
         base.set_query(None);
+        let region = config.region.clone();
         let auth = Auth::new(vendor, config.credential, config.region, &base).map_err(|why| broken(&why))?;
         let RemoteConfig { timeouts, api_version, calls_at_once, .. } = config;
         let habits = vendor.habits_at(base.host_str().unwrap_or_default());
-        Ok(Self { name: name.to_owned(), vendor, habits, base, timeouts, auth, api_version, calls_at_once })
+        Ok(Self { name: name.to_owned(), vendor, habits, base, timeouts, auth, api_version, region, calls_at_once })
     }
 
     /// Whether nobody is asked to pay for its models.
@@ -124,9 +126,22 @@ impl Provider {
         self.base.host_str().map(str::to_ascii_lowercase)
     }
 
+    /// What it speaks about this model: some of OpenAI's are not behind the door that most are.
+    pub(super) fn protocol(&self, model: &str) -> Protocol {
+        let at_home = self.host().as_deref() == self.vendor.host();
+        match self.vendor.protocol {
+            Protocol::Chat if self.vendor.kind == "openai" && at_home && only_responses(model) => Protocol::Responses,
+            protocol => protocol,
+        }
+    }
+
     /// Where a request for this model goes.
     pub(super) fn endpoint(&self, model: &str) -> Result<Url, ModelError> {
-        self.at(&self.vendor.protocol.path(model))
+        let protocol = self.protocol(model);
+        match (protocol, &self.region) {
+            (Protocol::Bedrock, Some(region)) => self.at(&protocol.path(&bedrock_profile(model, region))),
+            (_, _) => self.at(&protocol.path(model)),
+        }
     }
 
     /// A path below its address.
@@ -178,5 +193,61 @@ impl fmt::Debug for Provider {
             .field("name", &self.name)
             .field("host", &self.base.host_str())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use secrecy::SecretString;
+
+    use super::*;
+    use crate::ApiKey;
+
+    fn endpoint(kind: &str, base_url: Option<&str>, region: Option<&str>, model: &str) -> String {
+        let key = ApiKey::for_its_address(SecretString::from("sk-secret"));
+        let config = RemoteConfig {
+            base_url: base_url.map(str::to_owned),
+            region: region.map(str::to_owned),
+            credential: Credential::Key(key),
+            ..RemoteConfig::new(Vendor::of(kind).unwrap())
+        };
+        Provider::new("local", config).unwrap().endpoint(model).unwrap().path().to_owned()
+    }
+
+    #[test]
+    fn what_openai_has_only_behind_its_responses_is_asked_there_and_nowhere_else() {
+        let path = |model: &str| endpoint("openai", None, None, model);
+        for only in ["gpt-5.1-codex-max", "gpt-5-pro", "o3-pro", "gpt-5-pro-2025-10-06", "o3-deep-research"] {
+            assert_eq!(path(only), "/v1/responses", "{only}");
+        }
+        for usual in ["gpt-5.4", "gpt-5-mini", "o4-mini", "gpt-4.1-2025-04-14"] {
+            assert_eq!(path(usual), "/v1/chat/completions", "{usual}");
+        }
+        let proxy = endpoint("openai", Some("https://proxy.example.com/v1"), None, "gpt-5-codex");
+        assert_eq!(proxy, "/v1/chat/completions", "what stands before it has its own ways");
+        assert_eq!(endpoint("openrouter", None, None, "openai/gpt-5-codex"), "/api/v1/chat/completions");
+    }
+
+    #[test]
+    fn anthropics_models_at_bedrock_are_asked_in_the_part_of_the_world_of_the_region() {
+        let asked = |region: &str, model: &str| {
+            let path = endpoint("bedrock", None, Some(region), model);
+            path.split('/').nth(2).unwrap_or_default().replace("%3A", ":")
+        };
+        let sonnet = "anthropic.claude-sonnet-4-5-20250929-v1:0";
+        for (region, world) in [
+            ("us-east-1", "us"),
+            ("eu-central-1", "eu"),
+            ("ap-northeast-1", "jp"),
+            ("ap-south-1", "global"),
+            ("us-gov-west-1", "us-gov"),
+        ] {
+            assert_eq!(asked(region, sonnet), format!("{world}.{sonnet}"));
+        }
+        for as_it_is in
+            ["eu.anthropic.claude-sonnet-5", "amazon.nova-pro-v1:0", "anthropic.claude-3-haiku-20240307-v1:0"]
+        {
+            assert_eq!(asked("us-east-1", as_it_is), as_it_is);
+        }
     }
 }
