@@ -227,7 +227,7 @@ async fn rm(context: &Context, place: &Place, text: &str) -> Result<Exit, Failur
 
 async fn tested(place: &Place, key: &KeyLine, model: Option<String>) -> Result<KeyTested, Failure> {
     let here = async |instance: &Instance, model| -> Result<KeyTested, Failure> {
-        Ok(instance.engine.test_key(instance.home.workspace, id(key)?, model).await?.into())
+        Ok(instance.engine.test_key(instance.home.workspace, instance.home.user, id(key)?, model).await?.into())
     };
     let there = async |remote: &Remote, model: Option<String>| -> Result<KeyTested, Failure> {
         let body = model.map_or_else(|| json!({}), |model| json!({ "model": model }));

@@ -163,7 +163,7 @@ struct TestBody {
     model: Option<String>,
 }
 
-/// Asks a model of the provider for a word, to see whether the key is good. It costs a few tokens.
+/// Asks a model of the provider for a word, to see whether the key is good. It costs a few tokens, which the budgets of who asks, the workspace and the key have to hold, and is recorded like every model call.
 #[utoipa::path(post, operation_id = "test_provider_key", path = "/provider-keys/{key}/test", tag = "money", params(("key" = String, Path, description = "Its id")), request_body = TestBody, responses((status = 200, description = "What became of it", body = KeyTested)))]
 async fn test(
     State(server): State<Server>,
@@ -173,7 +173,7 @@ async fn test(
 ) -> Result<Json<KeyTested>, Problem> {
     let (access, row) = find(&server, &signed, &name).await?;
     let access = must_change(&signed, access, &row)?;
-    Ok(Json(server.engine.test_key(access.workspace, row.id, body.model).await?.into()))
+    Ok(Json(server.engine.test_key(access.workspace, access.user, row.id, body.model).await?.into()))
 }
 
 /// Another value.

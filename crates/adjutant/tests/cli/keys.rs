@@ -242,6 +242,25 @@ fn priced() -> (House, Receiver<String>) {
 }
 
 #[test]
+fn a_test_of_a_key_is_recorded_and_stays_within_the_budget_of_the_key() {
+    let (house, heard) = priced();
+    let id = text(&kept(&house, &[], "sk-with-a-budget-0123")["id"]);
+    let test = || house.adjutant(&["keys", "test", &id, "--model", "lab/some"]);
+    assert_eq!(test().code, Some(1), "the provider says no");
+    assert_eq!(heard.recv().unwrap(), "sk-with-a-budget-0123");
+    let used = house.document(&["usage", "--by", "key"]);
+    let line = &used["data"][0];
+    assert_eq!((&line["group"], &line["calls"], &line["failed"]), (&json!(id), &json!(1), &json!(1)), "{used:#}");
+    let record = house.document(&["audit", "search", "kind:key_test_ended"]);
+    assert_eq!(record["data"].as_array().unwrap().len(), 1, "{record:#}");
+    house.document(&["budgets", "set", "--key", &id, "--day", "0.000001"]);
+    let refused = test();
+    assert_eq!(refused.code, Some(7), "{refused}");
+    assert!(refused.err.contains("The budget of the key for this day is used up"), "{refused}");
+    assert!(heard.try_recv().is_err(), "the provider was called");
+}
+
+#[test]
 fn a_budget_of_a_key_holds_its_runs() {
     let (house, heard) = priced();
     limited(&house, &heard);

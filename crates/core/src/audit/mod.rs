@@ -89,6 +89,10 @@ deeds! {
     EmbeddingAsked "embedding_asked";
     /// What became of that, and what it cost.
     EmbeddingEnded "embedding_ended";
+    /// A model is about to be asked for a word, to see whether a key is good; the money is put aside.
+    KeyTestAsked "key_test_asked";
+    /// What became of that, and what it cost.
+    KeyTestEnded "key_test_ended";
     /// A setting was changed.
     SettingChanged "setting_changed";
     /// A workspace, or the whole instance, was stopped.

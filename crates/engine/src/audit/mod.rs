@@ -24,7 +24,7 @@ use adjutant_store::row::{Append, Block, Doing, MarkRow, RuleRow, Writer};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::service::embed;
+use crate::service::outside;
 
 /// How often an entry that lost a race against another node is tried again.
 const RACES: usize = 64;
@@ -167,7 +167,7 @@ impl Engine {
                 marks: done.marks.clone(),
                 takings: Vec::new(),
                 under: None,
-                model_calls: embed::model_call(log, entry.seq, now, event).into_iter().collect(),
+                model_calls: outside::model_call(log, entry.seq, now, event).into_iter().collect(),
                 doing: done.doing.clone(),
                 spends: Vec::new(),
                 audit: audit_row(stream, entry.seq, now, event).into_iter().collect(),
@@ -205,7 +205,7 @@ impl Engine {
         let row = |item: &AuditRecorded| audit_row(log.stream(), item.seq, item.at, item.event.as_ref()?);
         let rows = recorded.iter().filter_map(row).collect();
         self.store().rebuild_audit(log.tenant(), log.stream(), rows).await?;
-        let call = |item: &AuditRecorded| embed::model_call(log, item.seq, item.at, item.event.as_ref()?);
+        let call = |item: &AuditRecorded| outside::model_call(log, item.seq, item.at, item.event.as_ref()?);
         let calls = recorded.iter().filter_map(call).collect();
         Ok(self.store().rebuild_model_calls(log.tenant(), log.stream(), calls).await?)
     }

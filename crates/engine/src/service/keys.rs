@@ -7,13 +7,16 @@ use adjutant_core::id::{AgentId, KeyId, UserId, WorkspaceId};
 use adjutant_core::label::Labels;
 use adjutant_core::message::{Message, ModelRequest, Part, Role};
 use adjutant_core::run::event::Actor;
-use adjutant_models::{ApiKey, BroughtKey, DeltaSink, Model, ModelError, ModelSource, Offer, WithKeys};
+use adjutant_models::{ApiKey, BroughtKey, DeltaSink, Model, ModelError, ModelSource, Offer, WithKeys, tokens};
 use adjutant_store::row::{Doing, KeyChange, ProviderKeyRow};
 use adjutant_store::{MasterKey, StoreError};
 
+use super::outside::{Errand, Heard};
+use crate::asking::in_time;
 use crate::audit::{AuditLog, Done};
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::projection::word;
 
 /// Bytes of a key: longer ones are files, not keys.
 const KEY_BYTES: usize = 4096;
@@ -180,17 +183,20 @@ impl Engine {
         rows.into_iter().find(|row| row.id == id).ok_or_else(|| EngineError::not_found("key", id))
     }
 
-    /// Asks the cheapest model of a key's provider for a word, to see whether the key is good.
+    /// Asks the cheapest model of a key's provider for a word, to see whether the key is good. It is a model call like any
+    /// other: it draws from the budgets of who asks, the workspace and the key, and is recorded.
     ///
     /// # Errors
-    /// When there is no such key, or no model of its provider is known and none is named.
+    /// When there is no such key, no money, or no model of its provider is known and none is named.
     pub async fn test_key(
         &self,
         workspace: WorkspaceId,
+        by: UserId,
         id: KeyId,
         model: Option<String>,
     ) -> Result<KeyTest, EngineError> {
         let row = self.key_row(workspace, id).await?;
+        self.refuse_halted(workspace).await?;
         let known = || self.models().cheapest(&row.provider);
         let Some(model) = model.or_else(known) else {
             return Err(EngineError::Invalid(format!("no model of `{}` is known; name one", row.provider)));
@@ -199,17 +205,21 @@ impl Engine {
             Ok(asked) => asked,
             Err(error) => return Ok(failed(model, &error)),
         };
-        let text = Part::Text { text: "Say yes.".into(), labels: Labels::NONE };
-        let request = ModelRequest {
-            model: model.clone(),
-            system: "Answer with one word.".into(),
-            tools: Arc::default(),
-            messages: vec![Message { role: Role::User, parts: vec![text] }],
-            max_tokens: TEST_TOKENS,
-            temperature: None,
-            output_schema: None,
-        };
-        Ok(match asked.answer(&request, &DeltaSink::none()).await {
+        let request = test_request(&model);
+        let outside = self.outside(workspace, by, model.clone(), Some(id)).await?;
+        let most = (tokens::bound(&request), u64::from(TEST_TOKENS));
+        let reserved = self.announce(&outside, Errand::KeyTest, 1, most).await?;
+        let from = self.env().now();
+        let answer = in_time(asked.patience(), asked.answer(&request, &DeltaSink::none())).await;
+        let ms = u64::try_from(self.env().now().since(from).as_millis()).unwrap_or(u64::MAX);
+        let heard = answer.as_ref().map(|answer| Heard {
+            served: answer.served_model.clone(),
+            finish: word(&answer.finish),
+            usage: answer.usage.unwrap_or_else(|| tokens::estimate(&request, answer)),
+            estimated: answer.usage.is_none(),
+        });
+        self.settle(&outside, Errand::KeyTest, 1, &reserved, heard, ms).await?;
+        Ok(match answer {
             Ok(_) => KeyTest { ok: true, model, class: None, message: None },
             Err(error) => failed(model, &error),
         })
@@ -300,6 +310,20 @@ impl Engine {
             Err(EngineError::Store(StoreError::NotFound)) => Err(EngineError::not_found("key", row.id)),
             other => other.map(drop),
         }
+    }
+}
+
+/// What a test asks.
+fn test_request(model: &str) -> ModelRequest {
+    let text = Part::Text { text: "Say yes.".into(), labels: Labels::NONE };
+    ModelRequest {
+        model: model.to_owned(),
+        system: "Answer with one word.".into(),
+        tools: Arc::default(),
+        messages: vec![Message { role: Role::User, parts: vec![text] }],
+        max_tokens: TEST_TOKENS,
+        temperature: None,
+        output_schema: None,
     }
 }
 

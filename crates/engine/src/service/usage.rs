@@ -19,7 +19,7 @@ const PAGE: u32 = 1000;
 const HISTORY: u32 = 100;
 
 /// The group of what is spent outside of runs.
-const OUTSIDE: &str = "embeddings";
+const OUTSIDE: &str = "outside";
 
 /// What usage is grouped by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

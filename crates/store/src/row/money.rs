@@ -10,7 +10,7 @@ use adjutant_core::time::Time;
 pub struct ModelCallRow {
     /// Its tenant.
     pub workspace: WorkspaceId,
-    /// The log it is recorded in: a run's, or the workspace's for embeddings.
+    /// The log it is recorded in: a run's, or the workspace's for calls outside of runs.
     pub log: StreamId,
     /// The turn, from 1; outside of runs the number of its entry in the log.
     pub turn: u32,

@@ -80,7 +80,7 @@ fn texts_become_vectors_and_count_like_any_model_call() {
     assert_eq!((&made["served_model"], &made["cost_microusd"]), (&json!(MODEL), &json!(1)));
     let sent = json!({"model": "text-embedding-3-small", "input": ["größer", "b"]});
     assert_eq!(provider.asked(), [("none".to_owned(), sent)]);
-    for (by, group) in [("model", MODEL), ("agent", "embeddings"), ("run", "embeddings"), ("key", "instance")] {
+    for (by, group) in [("model", MODEL), ("agent", "outside"), ("run", "outside"), ("key", "instance")] {
         let usage = owner.get(&format!("/api/v1/usage?group_by={by}")).expect(200);
         let row = &usage["data"][0];
         assert_eq!((&row["group"], &row["calls"], &row["failed"]), (&json!(group), &json!(1), &json!(0)), "{usage:#}");

@@ -1,0 +1,280 @@
+//! Model calls outside of runs, for a person: embeddings and tests of keys. Each has the budgets and records of every model
+//! call. Money is put aside in the entry of the workspace's log that announces it and settled in the one that ends it; a call
+//! that was announced and never ended counts as all that was put aside for it.
+
+use adjutant_core::audit::{Act, AuditEvent, Deed};
+use adjutant_core::budget::{Change, Overspent, Period, Spend};
+use adjutant_core::id::{KeyId, UserId, WorkspaceId};
+use adjutant_core::money::{MicroUsd, TokenUsage};
+use adjutant_core::run::event::Actor;
+use adjutant_core::time::Time;
+use adjutant_models::ModelError;
+use adjutant_models::catalog::ModelFacts;
+use adjutant_store::StoreError;
+use adjutant_store::row::{Doing, ModelCallRow};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::audit::{AuditLog, Done};
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::spending::{Drawn, Reservation, Unpriced, escaped, of_failure};
+
+/// What a call outside of runs is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Errand {
+    /// The vectors of so many texts.
+    Embedding(usize),
+    /// To see whether a key is good.
+    KeyTest,
+}
+
+impl Errand {
+    /// What its announcement and its end are called.
+    const fn deeds(self) -> (Deed, Deed) {
+        match self {
+            Self::Embedding(_) => (Deed::EmbeddingAsked, Deed::EmbeddingEnded),
+            Self::KeyTest => (Deed::KeyTestAsked, Deed::KeyTestEnded),
+        }
+    }
+
+    fn about(self, model: &str) -> String {
+        match self {
+            Self::Embedding(texts) => format!("{texts} texts for {model}"),
+            Self::KeyTest => format!("a key tested with {model}"),
+        }
+    }
+
+    const fn texts(self) -> usize {
+        match self {
+            Self::Embedding(texts) => texts,
+            Self::KeyTest => 0,
+        }
+    }
+}
+
+/// Who asks which model, with which key, and whose money it is.
+pub(super) struct Outside {
+    pub(super) workspace: WorkspaceId,
+    pub(super) person: UserId,
+    pub(super) name: String,
+    pub(super) key: Option<KeyId>,
+    facts: Option<ModelFacts>,
+    drawn: Vec<Drawn>,
+    zone: String,
+}
+
+/// What came of a call.
+pub(super) struct Heard {
+    /// The model that answered.
+    pub(super) served: String,
+    /// Why it stopped.
+    pub(super) finish: String,
+    /// Tokens.
+    pub(super) usage: TokenUsage,
+    /// Whether they are our estimate.
+    pub(super) estimated: bool,
+}
+
+/// A call that is over, as it stands in the log.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Ended {
+    model: String,
+    attempt: u32,
+    texts: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    key: Option<KeyId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    served: Option<String>,
+    outcome: String,
+    /// Tokens that were read.
+    pub(super) tokens: u64,
+    /// Tokens that were written.
+    #[serde(default)]
+    output: u64,
+    pub(super) estimated: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) cost: Option<MicroUsd>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) price_version: Option<String>,
+    ms: u64,
+}
+
+impl Engine {
+    /// A person's calls of a model with a key.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(super) async fn outside(
+        &self,
+        workspace: WorkspaceId,
+        person: UserId,
+        name: String,
+        key: Option<KeyId>,
+    ) -> Result<Outside, EngineError> {
+        let facts = self.priced(workspace, &name).await?;
+        let drawn = self.drawn(workspace, None, person, key).await?;
+        Ok(Outside { workspace, person, name, key, facts, drawn, zone: self.zone(workspace).await? })
+    }
+
+    /// Puts the money for so many tokens aside and records that the provider is about to be asked.
+    ///
+    /// # Errors
+    /// When there is no money, or nobody knows how much it takes and there is a limit.
+    pub(super) async fn announce(
+        &self,
+        calls: &Outside,
+        errand: Errand,
+        attempt: u32,
+        (input, output): (u64, u64),
+    ) -> Result<Reservation, EngineError> {
+        let most = calls.facts.as_ref().and_then(|facts| facts.prices.bound(input, output));
+        if most.is_none()
+            && self.unpriced() == Unpriced::Ask
+            && let Some((owner, period, _)) = escaped(&calls.drawn)
+        {
+            let (model, whose) = (calls.name.clone(), owner.word());
+            return Err(EngineError::PriceUnknown { model, whose, period: period.word() });
+        }
+        let now = self.env().now();
+        let reservation = match most.filter(|most| *most > MicroUsd::ZERO) {
+            Some(amount) => Reservation::of(amount, &calls.drawn, now, &calls.zone),
+            None => Reservation::default(),
+        };
+        let act = calls
+            .act(errand.deeds().0, errand)
+            .with("model", calls.name.clone())
+            .with("attempt", attempt)
+            .with("reserved_microusd", reservation.amount.unwrap_or_default().0);
+        let done = Done { doing: Some(Doing::Spend(reservation.spends.clone())), ..Done::default() };
+        match self.audit_done(AuditLog::Workspace(calls.workspace), act, done).await {
+            Err(EngineError::Store(StoreError::Overspent(refused))) => Err(calls.exhausted(refused, now)),
+            other => other.map(|_| reservation),
+        }
+    }
+
+    /// Records what became of a call, and settles what it cost.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(super) async fn settle(
+        &self,
+        calls: &Outside,
+        errand: Errand,
+        attempt: u32,
+        reserved: &Reservation,
+        heard: Result<Heard, &ModelError>,
+        ms: u64,
+    ) -> Result<Ended, EngineError> {
+        let ended = self.ended(calls, errand, attempt, reserved.amount, heard, ms);
+        let amount = reserved.amount.unwrap_or_default();
+        let cost = ended.cost.unwrap_or(amount);
+        let settle = |purse| Spend { purse, change: Change::Settle { reserved: amount, cost } };
+        let spends = reserved.purses().into_iter().map(settle).collect();
+        let mut act = calls.act(errand.deeds().1, errand);
+        if let Ok(Value::Object(detail)) = serde_json::to_value(&ended) {
+            act.detail = detail;
+        }
+        let done = Done { doing: Some(Doing::Spend(spends)), ..Done::default() };
+        self.audit_done(AuditLog::Workspace(calls.workspace), act, done).await?;
+        self.meter().called(ended.served.as_ref().map(|_| (ended.usage(), ended.cost)));
+        Ok(ended)
+    }
+
+    fn ended(
+        &self,
+        calls: &Outside,
+        errand: Errand,
+        attempt: u32,
+        reserved: Option<MicroUsd>,
+        heard: Result<Heard, &ModelError>,
+        ms: u64,
+    ) -> Ended {
+        let ended = Ended {
+            model: calls.name.clone(),
+            attempt,
+            texts: errand.texts(),
+            key: calls.key,
+            served: None,
+            outcome: String::new(),
+            tokens: 0,
+            output: 0,
+            estimated: false,
+            cost: None,
+            price_version: None,
+            ms,
+        };
+        match heard {
+            Ok(heard) => {
+                let cost = self.cost_of(&calls.name, &heard.served, &heard.usage);
+                Ended {
+                    served: Some(heard.served),
+                    outcome: heard.finish,
+                    tokens: heard.usage.input,
+                    output: heard.usage.output,
+                    estimated: heard.estimated,
+                    cost: cost.as_ref().map(|cost| cost.amount),
+                    price_version: cost.map(|cost| cost.version),
+                    ..ended
+                }
+            }
+            Err(error) => {
+                let cost = of_failure(error, false, reserved).or(Some(MicroUsd::ZERO));
+                Ended { outcome: error.class().to_owned(), cost, ..ended }
+            }
+        }
+    }
+}
+
+impl Outside {
+    fn act(&self, deed: Deed, errand: Errand) -> Act {
+        Act::new(deed, Some(Actor::User(self.person)), errand.about(&self.name))
+    }
+
+    /// Whose money is spent.
+    fn exhausted(&self, refused: Vec<Overspent>, now: Time) -> EngineError {
+        let places = self.drawn.iter().flat_map(|drawn| Period::ALL.map(|period| (drawn.owner, period)));
+        for (owner, period) in places {
+            let purse = owner.purse(period, &period.name(now, &self.zone));
+            if let Some(over) = refused.iter().find(|over| over.purse == purse) {
+                let (whose, until) = (owner.word(), period.end(now, &self.zone));
+                let (spent, limit) = (over.spent, over.limit);
+                return EngineError::BudgetExhausted { whose, period: period.word(), spent, limit, until };
+            }
+        }
+        EngineError::Store(StoreError::Overspent(refused))
+    }
+}
+
+impl Ended {
+    fn usage(&self) -> TokenUsage {
+        TokenUsage { input: self.tokens, output: self.output, ..TokenUsage::default() }
+    }
+}
+
+/// The model call that an entry of a workspace's log says is over.
+pub(crate) fn model_call(log: AuditLog, seq: u64, at: Time, event: &AuditEvent) -> Option<ModelCallRow> {
+    let (AuditLog::Workspace(workspace), AuditEvent::Act(act)) = (log, event) else { return None };
+    let (Deed::EmbeddingEnded | Deed::KeyTestEnded, Some(Actor::User(person))) = (act.deed, &act.by) else {
+        return None;
+    };
+    let ended: Ended = serde_json::from_value(Value::Object(act.detail.clone())).ok()?;
+    Some(ModelCallRow {
+        workspace,
+        log: log.stream(),
+        turn: u32::try_from(seq).ok()?,
+        attempt: ended.attempt,
+        agent: None,
+        person: *person,
+        key: ended.key,
+        usage: ended.usage(),
+        model: ended.model,
+        served: ended.served,
+        at,
+        outcome: ended.outcome,
+        estimated: ended.estimated,
+        cost: ended.cost,
+        price_version: ended.price_version,
+        ms: ended.ms,
+    })
+}
