@@ -16,7 +16,7 @@ use adjutant_core::run::event::{
 use adjutant_core::run::{output, transcript};
 use adjutant_core::tool::ToolDefinitions;
 use adjutant_models::chain::Next;
-use adjutant_models::{Detail, ModelError, tokens};
+use adjutant_models::{Allowed, Detail, ModelError, tokens};
 use futures::FutureExt;
 
 use crate::driver::{Driver, Hold};
@@ -64,7 +64,10 @@ impl Driver {
                 self.record_answer(turn, &request, &filter, answer, ms)?;
                 self.point_out(asked).await?;
             }
-            Err(error) => self.record_failure(turn, attempt, &error, shown.load(Ordering::SeqCst))?,
+            Err(error) => {
+                let allowed = self.agent().await?.providers;
+                self.record_failure(turn, attempt, &allowed, &error, shown.load(Ordering::SeqCst))?;
+            }
         }
         Ok(Flushed::Written)
     }
@@ -84,7 +87,12 @@ impl Driver {
                 return Ok(None);
             }
         };
-        let agent = self.known_agent().await?;
+        let agent = self.agent().await?;
+        if !agent.providers.admits(&request.model) {
+            let message = format!("{}. Nothing was sent.", Allowed::refusal(&request.model));
+            self.log.push(Errored { code: "provider_not_allowed".to_owned(), message, retryable: false })?;
+            return Ok(None);
+        }
         let key = self.key_for(&agent, &request.model).await?;
         let reserved = match self.reserve(&request, &agent, key).await? {
             Reserved::Fits(reserved) => reserved,
@@ -204,11 +212,12 @@ impl Driver {
         &mut self,
         turn: u32,
         attempt: u32,
+        allowed: &Allowed,
         error: &ModelError,
         partial: bool,
     ) -> Result<(), EngineError> {
         let Some(asking) = self.state().asking.clone() else { return Ok(()) };
-        let follows = self.after_failure(&asking.model, error, partial);
+        let follows = self.after_failure(allowed, &asking.model, error, partial);
         let message = error.to_string();
         tracing::warn!(run = %self.log.run, turn, attempt, class = error.class(), %message, "a model call failed");
         let class = error.class().to_owned();

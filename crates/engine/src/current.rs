@@ -12,6 +12,7 @@ use adjutant_core::guard::rule::Rules;
 use adjutant_core::guard::scope::Scope;
 use adjutant_core::id::{AgentId, UserId, WorkspaceId};
 use adjutant_core::tool::ToolDefinitions;
+use adjutant_models::Allowed;
 use adjutant_store::row::{PolicyNames, Under, WorkspaceRow};
 
 use crate::engine::{Engine, lock};
@@ -45,6 +46,8 @@ pub struct CurrentAgent {
     pub rules: Arc<Rules>,
     /// The tools that it was granted and its workspace keeps from all its agents.
     pub withheld: Arc<BTreeSet<String>>,
+    /// The providers whose models its workspace allows.
+    pub providers: Arc<Allowed>,
     /// The names of all that.
     pub names: PolicyNames,
 }
@@ -161,8 +164,22 @@ impl Engine {
         let (policy, shown) = (config.hash(), self.shown_tools(&config)?);
         let names = PolicyNames { agent: version, workspace: tenant.version, rules };
         let (config, rules, withheld) = (Arc::new(config), Arc::new(standing), Arc::new(withheld));
-        let kept = None;
-        Ok(CurrentAgent { id, version, policy, config, kept, shown, scope, outside, filter, rules, withheld, names })
+        let (providers, kept) = (Arc::new(allowed_providers(&tenant)?), None);
+        Ok(CurrentAgent {
+            id,
+            version,
+            policy,
+            config,
+            kept,
+            shown,
+            scope,
+            outside,
+            filter,
+            rules,
+            withheld,
+            providers,
+            names,
+        })
     }
 
     /// The tools that an agent was granted and its workspace keeps back. What has no effect outside stays everybody's.
@@ -195,5 +212,16 @@ pub fn workspace_tools(tenant: &WorkspaceRow) -> Result<Option<BTreeSet<String>>
 pub fn workspace_filter(tenant: &WorkspaceRow) -> Result<Vec<FilterEntry>, EngineError> {
     serde_json::from_str(&tenant.content_filter).map_err(|bad| {
         EngineError::Invalid(format!("the content filter of the workspace `{}` cannot be read: {bad}", tenant.slug))
+    })
+}
+
+/// The providers whose models a workspace allows. A list that cannot be read allows none (rule G2).
+///
+/// # Errors
+/// When it cannot be read.
+pub fn allowed_providers(tenant: &WorkspaceRow) -> Result<Allowed, EngineError> {
+    let Some(text) = &tenant.providers else { return Ok(Allowed::All) };
+    serde_json::from_str(text).map(Allowed::These).map_err(|bad| {
+        EngineError::Invalid(format!("the providers of the workspace `{}` cannot be read: {bad}", tenant.slug))
     })
 }

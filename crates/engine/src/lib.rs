@@ -50,7 +50,7 @@ pub use audit::{
     is_whole_export, verify_whole_export,
 };
 pub use backtest::{Backtest, BacktestChange};
-pub use current::{CurrentAgent, ShownTools, workspace_filter, workspace_tools};
+pub use current::{CurrentAgent, ShownTools, allowed_providers, workspace_filter, workspace_tools};
 pub use driver::Exit;
 pub use engine::{Engine, Parts};
 pub use env::{Env, FromParts, Source};
@@ -63,12 +63,12 @@ pub use meter::{BUCKETS_MS, Meter, Numbers, Times, ToolNumbers};
 pub use projection::{Card, RunSummary};
 pub use replay::{Divergence, Replay};
 pub use service::{
-    ALL_TOOLS, Account, ActionReport, BudgetReport, Caller, Can, Choice, ChosenBy, EffectivePrompt, EmbedAsk,
-    Embeddings, EraseReport, EraseWhat, ErasedPart, FOREVER, Forecast, Fork, GroupBy, Halt, HaltOf, Heard, Home,
-    ImportChat, ImportedRun, Interval, Invited, KeyOwner, KeyTest, Meant, Membership, ModelCallReport, NewKey, NewLink,
-    NewRule, NoteAuthor, NoteChange, NoteHistory, NotePlace, NotesFound, Password, ReachReport, Rebuilt, Repriced,
-    Resync, ResyncChange, Resynced, Right, Rights, Role, RunRef, RunReport, SavedNote, Secret, SeenMessage, SeenPart,
-    SeenRequest, SeenSizes, SignIn, Spent, StartRun, TokenAsk, UndoMode, UndoOutcome, UndoReport, UndoneFile,
+    ALL_PROVIDERS, ALL_TOOLS, Account, ActionReport, BudgetReport, Caller, Can, Choice, ChosenBy, EffectivePrompt,
+    EmbedAsk, Embeddings, EraseReport, EraseWhat, ErasedPart, FOREVER, Forecast, Fork, GroupBy, Halt, HaltOf, Heard,
+    Home, ImportChat, ImportedRun, Interval, Invited, KeyOwner, KeyTest, Meant, Membership, ModelCallReport, NewKey,
+    NewLink, NewRule, NoteAuthor, NoteChange, NoteHistory, NotePlace, NotesFound, Password, ReachReport, Rebuilt,
+    Repriced, Resync, ResyncChange, Resynced, Right, Rights, Role, RunRef, RunReport, SavedNote, Secret, SeenMessage,
+    SeenPart, SeenRequest, SeenSizes, SignIn, Spent, StartRun, TokenAsk, UndoMode, UndoOutcome, UndoReport, UndoneFile,
     UnknownWord, UsageLine, Via, WhenBusy, Wish, WorkspaceChange, attachment_name, is_erased, kept_for, media_type,
     templates,
 };

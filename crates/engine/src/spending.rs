@@ -15,7 +15,7 @@ use adjutant_core::run::state::State;
 use adjutant_core::time::Time;
 use adjutant_models::catalog::{Cost, ModelFacts};
 use adjutant_models::chain::{Failed, Next, Reach, after};
-use adjutant_models::{ModelError, tokens};
+use adjutant_models::{Allowed, ModelError, tokens};
 use adjutant_store::row::ModelCallRow;
 
 use crate::current::CurrentAgent;
@@ -182,13 +182,12 @@ impl Driver {
     }
 
     /// What follows a failed model call.
-    pub(crate) fn after_failure(&self, model: &str, error: &ModelError, partial: bool) -> Next {
+    pub(crate) fn after_failure(&self, allowed: &Allowed, model: &str, error: &ModelError, partial: bool) -> Next {
         let state = self.state();
-        let lineup: Vec<String> = state
-            .start
-            .iter()
-            .flat_map(|start| std::iter::once(start.model.clone()).chain(start.fallbacks.iter().cloned()))
-            .collect();
+        let started = state.start.iter();
+        let named = started.flat_map(|start| std::iter::once(&start.model).chain(&start.fallbacks));
+        // What the workspace has allowed meanwhile counts, not what it did when the run was started.
+        let lineup: Vec<String> = named.filter(|name| *name == model || allowed.admits(name)).cloned().collect();
         let private_and_untrusted = Labels::PRIVATE.join(Labels::UNTRUSTED);
         let reach = if partial || state.failures.iter().any(|failure| failure.partial) {
             Reach::Here

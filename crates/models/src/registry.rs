@@ -16,7 +16,7 @@ use crate::wire::{Clock, Provider, Remote, Takes};
 use crate::{ApiKey, BroughtKey, Credential, KeyPlace, Model, ModelError, ModelSource, Offer, Scripted, Vendor};
 
 /// The name of the built-in provider.
-const DEMO: &str = "demo";
+pub(crate) const DEMO: &str = "demo";
 /// The version of prices of what nobody is asked to pay for.
 const FREE: &str = "free";
 /// The version of prices that the operator wrote.
@@ -398,7 +398,7 @@ mod tests {
         use adjutant_core::routing::{DEFAULT, Strategy, Wanted};
 
         use crate::router::Needs;
-        use crate::source::{WithKeys, lineup};
+        use crate::source::{Allowed, WithKeys, lineup};
 
         let local = config("local", openai(Some("http://127.0.0.1:8080/v1"), None));
         let own = RemoteConfig::new(Vendor::of("mistral").unwrap());
@@ -407,7 +407,7 @@ mod tests {
         let needs = Needs { tools: true, ..Needs::default() };
         let chosen = |providers: &[&str]| {
             let providers = providers.iter().map(|name| (*name).to_owned()).collect();
-            let source = WithKeys { source: &models, providers };
+            let source = WithKeys { source: &models, providers, allowed: Allowed::All };
             let found: std::collections::BTreeSet<String> =
                 source.offers().iter().filter_map(|offer| offer.name.split('/').next().map(str::to_owned)).collect();
             let lineup = lineup(&source, &wanted, "demo/guide", &needs).unwrap();

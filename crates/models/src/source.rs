@@ -1,12 +1,14 @@
 //! Where models come from: by name, with what is known about them. Anything that finds a model by its name is a source, a
 //! plain function too.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_core::routing::{DEFAULT, Strategy, Wanted};
 
 use crate::catalog::ModelFacts;
+use crate::registry::DEMO;
 use crate::router::{Candidate, Choice, Needs, choose};
 use crate::{ApiKey, Model, ModelError};
 
@@ -113,6 +115,37 @@ pub struct WithKeys<'a> {
     pub source: &'a dyn ModelSource,
     /// The providers that there are keys for.
     pub providers: Vec<String>,
+    /// Those whose models may be asked.
+    pub allowed: Allowed,
+}
+
+/// The providers whose models may be asked.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Allowed {
+    /// All of them.
+    #[default]
+    All,
+    /// These, by their names here.
+    These(BTreeSet<String>),
+}
+
+impl Allowed {
+    /// Whether a model may be asked. The built-in one tells nobody anything, so it always may.
+    #[must_use]
+    pub fn admits(&self, model: &str) -> bool {
+        let provider = model.split('/').next().unwrap_or_default();
+        match self {
+            Self::All => true,
+            Self::These(names) => provider == DEMO || names.contains(provider),
+        }
+    }
+
+    /// Why a model may not be asked.
+    #[must_use]
+    pub fn refusal(model: &str) -> ModelError {
+        let provider = model.split('/').next().unwrap_or_default();
+        unknown(model, format!(" here: the workspace does not allow the provider `{provider}`"))
+    }
 }
 
 impl ModelSource for WithKeys<'_> {
@@ -130,12 +163,13 @@ impl ModelSource for WithKeys<'_> {
         providers.dedup();
         let opened = providers.into_iter().flat_map(|provider| self.source.offers_with_key(provider));
         let opened = opened.map(|offer| Offer { by_key: true, ..offer });
-        self.source.offers().into_iter().chain(opened).collect()
+        self.source.offers().into_iter().chain(opened).filter(|offer| self.allowed.admits(&offer.name)).collect()
     }
 
     fn reachable(&self, name: &str) -> Result<(), ModelError> {
         let opened = |provider: &str| self.providers.iter().any(|known| known == provider);
         match name.split_once('/') {
+            Some(_) if !self.allowed.admits(name) => Err(Allowed::refusal(name)),
             Some((provider, rest)) if !rest.is_empty() && opened(provider) && self.source.host(provider).is_some() => {
                 Ok(())
             }

@@ -10,8 +10,7 @@ use crate::seal::Scope;
 use crate::value::{Args, Row, args};
 use crate::{Sql, Store, StoreError};
 
-const WORKSPACE: &str =
-    "SELECT id, slug, name, time_zone, created_at, version, content_filter, keep_runs, tools FROM workspaces";
+const WORKSPACE: &str = "SELECT id, slug, name, time_zone, created_at, version, content_filter, keep_runs, tools, providers FROM workspaces";
 const USER: &str = "SELECT id, name, created_at FROM users";
 const NOTEBOOK: &str = "SELECT workspace, id, slug, linked, created_at FROM notebooks WHERE workspace = $1";
 
@@ -161,10 +160,12 @@ pub(crate) async fn add_tenant(tx: &mut Tx, new: &NewTenant) -> Result<(), Store
 }
 
 async fn insert_workspace(tx: &mut Tx, row: &WorkspaceRow, key: &FreshKey) -> Result<(), StoreError> {
-    let text = "INSERT INTO workspaces (id, slug, name, time_zone, created_at, version, content_filter, keep_runs, tools) \
-                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
-    let WorkspaceRow { id, slug, name, time_zone, created_at, version, content_filter, keep_runs, tools } = row;
-    tx.run(text, args![*id, slug, name, time_zone, *created_at, *version, content_filter, keep_runs, tools]).await?;
+    let text = "INSERT INTO workspaces (id, slug, name, time_zone, created_at, version, content_filter, keep_runs, tools, \
+                providers) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+    let WorkspaceRow { id, slug, name, time_zone, created_at, version, content_filter, keep_runs, tools, providers } =
+        row;
+    let args = args![*id, slug, name, time_zone, *created_at, *version, content_filter, keep_runs, tools, providers];
+    tx.run(text, args).await?;
     put_fresh(tx, Scope::Workspace(row.id), key).await
 }
 
@@ -189,16 +190,17 @@ fn read_workspace(mut row: Row) -> Result<WorkspaceRow, StoreError> {
         content_filter: row.take()?,
         keep_runs: row.take()?,
         tools: row.take()?,
+        providers: row.take()?,
     })
 }
 
 /// Saves the settings of a workspace in the transaction that records it.
 pub(crate) async fn save_workspace(tx: &mut Tx, row: &WorkspaceRow) -> Result<(), StoreError> {
     let text = "UPDATE workspaces SET name = $2, time_zone = $3, content_filter = $4, keep_runs = $5, tools = $6, \
-                version = $7 WHERE id = $1 AND version = $8";
+                providers = $7, version = $8 WHERE id = $1 AND version = $9";
     let expected = row.version.saturating_sub(1);
-    let WorkspaceRow { name, time_zone, content_filter, keep_runs, tools, .. } = row;
-    let args = args![row.id, name, time_zone, content_filter, keep_runs, tools, row.version, expected];
+    let WorkspaceRow { name, time_zone, content_filter, keep_runs, tools, providers, .. } = row;
+    let args = args![row.id, name, time_zone, content_filter, keep_runs, tools, providers, row.version, expected];
     match tx.run(text, args).await? {
         0 => Err(StoreError::Stale { fenced: false }),
         _ => Ok(()),

@@ -98,6 +98,9 @@ pub(super) enum Ws {
         /// The tools and toolsets there are for its agents, with commas between them; '*' is all
         #[arg(long, value_name = "NAMES", value_delimiter = ',')]
         tools: Option<Vec<String>>,
+        /// The providers whose models may be asked, with commas between them, or * for all of them
+        #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+        providers: Option<Vec<String>>,
     },
     /// Forget what was said in runs that ended before a day; that they happened stays on record
     Erase(retention::Erase),
@@ -237,7 +240,7 @@ pub(super) async fn ws(context: &Context, command: Ws) -> Result<Exit, Failure> 
         }
         Ws::Erase(args) => return retention::erase(context, &remote, args).await,
         Ws::Archive(args) => return retention::archive(context, &remote, args).await,
-        Ws::Set { workspace, name, time_zone, content_filter, keep_runs, tools } => {
+        Ws::Set { workspace, name, time_zone, content_filter, keep_runs, tools, providers } => {
             let mut body = serde_json::Map::new();
             body.extend(name.map(|name| ("name".to_owned(), json!(name))));
             body.extend(time_zone.map(|zone| ("time_zone".to_owned(), json!(zone))));
@@ -245,6 +248,7 @@ pub(super) async fn ws(context: &Context, command: Ws) -> Result<Exit, Failure> 
             body.extend(filter.map(|entries| ("content_filter".to_owned(), entries)));
             body.extend(keep_runs.map(|span| ("keep_runs".to_owned(), json!(span))));
             body.extend(tools.map(|names| ("tools".to_owned(), json!(names))));
+            body.extend(providers.map(|names| ("allowed_providers".to_owned(), json!(names))));
             let row = remote.patch(&["workspaces", &workspace], &Value::Object(body)).await?;
             context.print(&row, || settings(&row));
         }
@@ -285,6 +289,16 @@ fn tools_of(row: &Value) -> String {
     }
 }
 
+/// The providers whose models a workspace allows.
+fn providers(row: &Value) -> String {
+    let names: Vec<_> = row["allowed_providers"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    match names[..] {
+        [] => "none but the built-in one".to_owned(),
+        ["*"] => "all".to_owned(),
+        [..] => one_line(&names.join(", ")),
+    }
+}
+
 /// What is set for a workspace, as lines.
 fn settings(row: &Value) -> Vec<String> {
     let mut lines = vec![
@@ -293,6 +307,7 @@ fn settings(row: &Value) -> Vec<String> {
         format!("time zone       {}", word(row, "time_zone")),
         format!("keeps runs      {}", word(row, "keep_runs")),
         format!("tools           {}", tools_of(row)),
+        format!("providers       {}", providers(row)),
     ];
     lines.extend(retention::sizes(&row["size"]));
     let entries = row["content_filter"].as_array().map(Vec::as_slice).unwrap_or_default();

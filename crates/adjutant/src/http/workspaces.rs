@@ -6,9 +6,11 @@ use adjutant_core::audit::Deed;
 use adjutant_core::guard::filter::FilterEntry;
 use adjutant_core::guard::policy::slug_of;
 use adjutant_core::id::UserId;
+use adjutant_engine::models::Allowed;
 use adjutant_engine::store::row::{LoginRow, MemberRow, MembershipRow, NotebookRow, WorkspaceRow};
 use adjutant_engine::{
-    ALL_TOOLS, FOREVER, NewLink, Right, Role, UnknownWord, WorkspaceChange, workspace_filter, workspace_tools,
+    ALL_PROVIDERS, ALL_TOOLS, FOREVER, NewLink, Right, Role, UnknownWord, WorkspaceChange, allowed_providers,
+    workspace_filter, workspace_tools,
 };
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -57,6 +59,16 @@ struct Workspace {
     keep_runs: String,
     /// The tools and toolsets there are for its agents; `*` is all.
     tools: Vec<String>,
+    /// The providers whose models may be asked, by name; `*` is all of them.
+    allowed_providers: Vec<String>,
+}
+
+/// The providers whose models a workspace allows.
+fn providers(row: &WorkspaceRow) -> Result<Vec<String>, Problem> {
+    Ok(match allowed_providers(row)? {
+        Allowed::All => vec![ALL_PROVIDERS.to_owned()],
+        Allowed::These(names) => names.into_iter().collect(),
+    })
 }
 
 /// How long a workspace keeps what was said, in words.
@@ -75,6 +87,7 @@ fn shown(row: &WorkspaceRow, role: Role) -> Result<Workspace, Problem> {
         content_filter: workspace_filter(row)?,
         keep_runs: keep_runs(row),
         tools: workspace_tools(row)?.map_or_else(|| vec![ALL_TOOLS.to_owned()], Vec::from_iter),
+        allowed_providers: providers(row)?,
     })
 }
 
@@ -151,6 +164,9 @@ struct WorkspaceSettings {
     /// The tools and toolsets there are for its agents: no agent has more, whatever it was granted; `*` is all.
     #[schema(value_type = Option<Vec<String>>)]
     tools: Option<BTreeSet<String>>,
+    /// The providers whose models may be asked, by the names they have in the configuration; an empty list leaves only the
+    /// built-in one, `["*"]` is all of them.
+    allowed_providers: Option<Vec<String>>,
 }
 
 /// Sets something for a whole workspace. It counts from the next step of every run on. For admins.
@@ -162,8 +178,8 @@ async fn change(
     Body(body): Body<WorkspaceSettings>,
 ) -> Result<Json<Workspace>, Problem> {
     let access = signed.workspace(&name, Role::Admin, Right::Admin)?;
-    let WorkspaceSettings { name, time_zone, content_filter, keep_runs, tools } = body;
-    let change = WorkspaceChange { name, time_zone, content_filter, keep_runs, tools };
+    let WorkspaceSettings { name, time_zone, content_filter, keep_runs, tools, allowed_providers } = body;
+    let change = WorkspaceChange { name, time_zone, content_filter, keep_runs, tools, allowed_providers };
     let row = server.engine.change_workspace(access.workspace, access.user, change).await?;
     server.forget_callers();
     Ok(Json(shown(&row, access.role)?))

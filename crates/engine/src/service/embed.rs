@@ -8,7 +8,7 @@ use adjutant_core::money::{MicroUsd, TokenUsage};
 use adjutant_core::routing::Wanted;
 use adjutant_models::chain::{Failed, Next, Reach, after};
 use adjutant_models::router::Needs;
-use adjutant_models::{Embedded, Model, Purpose, WithKeys, lineup, tokens};
+use adjutant_models::{Embedded, Model, Purpose, lineup, tokens};
 
 use super::outside::{Ended, Errand, Heard, Outside};
 use crate::asking::in_time;
@@ -65,8 +65,7 @@ impl Engine {
     ) -> Result<Embeddings, EngineError> {
         checked(&ask.texts)?;
         self.refuse_halted(workspace).await?;
-        let providers = self.keyed_providers(workspace, None, person).await?;
-        let source = WithKeys { source: self.models(), providers };
+        let source = self.source(workspace, None, person).await?;
         let wanted = Wanted { model: ask.model, fallbacks: Vec::new(), strategy: None };
         let name = lineup(&source, &wanted, self.default_model(), &Needs::default())
             .map_err(|bad| EngineError::Invalid(bad.to_string()))?

@@ -1,5 +1,6 @@
 //! Keys of providers that people bring: kept sealed, shown by their last four characters, and used in a fixed order.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use adjutant_core::audit::{Act, Deed};
@@ -7,13 +8,16 @@ use adjutant_core::id::{AgentId, KeyId, UserId, WorkspaceId};
 use adjutant_core::label::Labels;
 use adjutant_core::message::{Message, ModelRequest, Part, Role};
 use adjutant_core::run::event::Actor;
-use adjutant_models::{ApiKey, BroughtKey, DeltaSink, Model, ModelError, ModelSource, Offer, WithKeys, tokens};
+use adjutant_models::{
+    Allowed, ApiKey, BroughtKey, DeltaSink, Model, ModelError, ModelSource, Offer, WithKeys, tokens,
+};
 use adjutant_store::row::{Doing, KeyChange, ProviderKeyRow};
 use adjutant_store::{MasterKey, StoreError};
 
 use super::outside::{Errand, Heard};
 use crate::asking::in_time;
 use crate::audit::{AuditLog, Done};
+use crate::current::allowed_providers;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::projection::word;
@@ -201,6 +205,9 @@ impl Engine {
         let Some(model) = model.or_else(known) else {
             return Err(EngineError::Invalid(format!("no model of `{}` is known; name one", row.provider)));
         };
+        if !self.source(workspace, None, by).await?.allowed.admits(&model) {
+            return Err(EngineError::Model(Allowed::refusal(&model)));
+        }
         let asked = match self.keyed_model(workspace, &model, Some(id)).await {
             Ok(asked) => asked,
             Err(error) => return Ok(failed(model, &error)),
@@ -263,7 +270,7 @@ impl Engine {
     }
 
     /// The providers that stored keys make usable for a run, or outside of runs.
-    pub(crate) async fn keyed_providers(
+    async fn keyed_providers(
         &self,
         workspace: WorkspaceId,
         agent: Option<AgentId>,
@@ -285,11 +292,29 @@ impl Engine {
         person: UserId,
     ) -> Result<Vec<Offer>, EngineError> {
         let workspaces: Vec<_> = workspaces.into_iter().collect();
-        let mut providers = Vec::new();
+        let mut found: BTreeMap<String, Offer> = BTreeMap::new();
         for workspace in workspaces {
-            providers.extend(self.keyed_providers(workspace, None, person).await?);
+            let source = self.source(workspace, None, person).await?;
+            found.extend(source.offers().into_iter().map(|offer| (offer.name.clone(), offer)));
         }
-        Ok(WithKeys { source: self.models(), providers }.offers())
+        Ok(found.into_values().collect())
+    }
+
+    /// The models that somebody can use in a workspace, be it by an agent: the operator's and those that keys open, of the
+    /// providers that the workspace allows.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) async fn source(
+        &self,
+        workspace: WorkspaceId,
+        agent: Option<AgentId>,
+        person: UserId,
+    ) -> Result<WithKeys<'_>, EngineError> {
+        let tenant = self.store().workspace(workspace).await?;
+        let tenant = tenant.ok_or_else(|| EngineError::not_found("workspace", workspace))?;
+        let providers = self.keyed_providers(workspace, agent, person).await?;
+        Ok(WithKeys { source: self.models(), providers, allowed: allowed_providers(&tenant)? })
     }
 
     /// Changes a key and records it, in one transaction.

@@ -60,4 +60,4 @@ pub use told::EffectivePrompt;
 pub use undo::{UndoMode, UndoOutcome, UndoReport, UndoneFile};
 pub use usage::{Forecast, GroupBy, Interval, Repriced, UsageLine};
 pub use waiting::{Heard, WhenBusy};
-pub use workspaces::{ALL_TOOLS, FOREVER, WorkspaceChange};
+pub use workspaces::{ALL_PROVIDERS, ALL_TOOLS, FOREVER, WorkspaceChange};

@@ -12,8 +12,8 @@ use adjutant_core::run::state::State;
 use adjutant_core::run::status::Status;
 use adjutant_core::run::step::AT_A_LIMIT;
 use adjutant_models::catalog::ModelFacts;
+use adjutant_models::lineup;
 use adjutant_models::router::Needs;
-use adjutant_models::{WithKeys, lineup};
 use adjutant_store::StoreError;
 use adjutant_store::row::ChatRow;
 use serde_json::Value;
@@ -370,8 +370,7 @@ impl Engine {
         let images = plan.attachments.iter().any(Attachment::is_image);
         let needs = Needs { tools: !shown.definitions.is_empty(), images, ..Needs::default() };
         let wanted = self.wanted(plan.agent, plan.model.as_deref(), now, &zone).await?;
-        let providers = self.keyed_providers(plan.workspace, Some(plan.agent.id), plan.user).await?;
-        let source = WithKeys { source: self.models(), providers };
+        let source = self.source(plan.workspace, Some(plan.agent.id), plan.user).await?;
         let lineup = lineup(&source, &wanted, self.default_model(), &needs)
             .map_err(|bad| EngineError::Invalid(bad.to_string()))?;
         let facts = self.models().facts(&lineup.model);

@@ -18,6 +18,10 @@ use crate::service::templates::guide;
 
 /// How long something is kept of which nothing else is said.
 pub const FOREVER: &str = "forever";
+/// The word for all providers there are.
+pub const ALL_PROVIDERS: &str = "*";
+/// Providers that a list may name.
+const MOST_PROVIDERS: usize = 64;
 /// Characters of a name.
 const LONGEST_NAME: usize = 100;
 /// The word for every tool there is.
@@ -36,6 +40,8 @@ pub struct WorkspaceChange {
     pub keep_runs: Option<String>,
     /// The tools and toolsets there are for its agents; `*` is all.
     pub tools: Option<BTreeSet<String>>,
+    /// The providers whose models may be asked, by name; `*` is all of them.
+    pub allowed_providers: Option<Vec<String>>,
 }
 
 impl Engine {
@@ -100,6 +106,7 @@ impl Engine {
         let row = WorkspaceRow { version: before.version + 1, ..after };
         let act = Act::new(Deed::SettingChanged, Some(Actor::User(by)), changed.join("; "));
         let act = act.with("content_filter", row.content_filter.clone()).with("tools", row.tools.clone());
+        let act = act.with("providers", row.providers.clone());
         let done = Done { doing: Some(Doing::SaveWorkspace(Box::new(row.clone()))), ..Done::default() };
         self.audit_done(AuditLog::Workspace(workspace), act, done).await?;
         if row.keep_runs != before.keep_runs {
@@ -153,6 +160,17 @@ impl WorkspaceChange {
             let named = serde_json::to_string(tools).map_err(|bad| EngineError::Invalid(bad.to_string()))?;
             row.tools = Some(named).filter(|_| !tools.contains(ALL_TOOLS));
         }
+        if let Some(names) = &self.allowed_providers {
+            let plain = |name: &String| (1..=64).contains(&name.len()) && !name.contains(['/', ' ', ',']);
+            if names.len() > MOST_PROVIDERS || !names.iter().all(plain) {
+                let why = format!("name up to {MOST_PROVIDERS} providers as they are configured, or {ALL_PROVIDERS}");
+                return Err(EngineError::Invalid(why));
+            }
+            let all = names.iter().any(|name| name == ALL_PROVIDERS);
+            let names: BTreeSet<_> = names.iter().collect();
+            let text = serde_json::to_string(&names).map_err(|bad| EngineError::Invalid(bad.to_string()))?;
+            row.providers = Some(text).filter(|_| !all);
+        }
         Ok(row)
     }
 
@@ -179,6 +197,10 @@ impl WorkspaceChange {
                 |names| if names.is_empty() { "none".to_owned() } else { Vec::from_iter(names).join(", ") },
             );
             words.push(format!("its agents have the tools: {named}"));
+        }
+        if before.providers != after.providers {
+            let named = self.allowed_providers.as_deref().unwrap_or_default().join(", ");
+            words.push(format!("the providers whose models may be asked: {named}"));
         }
         Ok(words)
     }

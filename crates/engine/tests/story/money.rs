@@ -334,3 +334,39 @@ async fn a_run_may_be_given_less_than_its_agent_allows_and_never_more() {
         assert_eq!((report.status, report.budget_microusd), (status, Some(limit)));
     }
 }
+
+#[tokio::test]
+async fn only_providers_that_the_workspace_allows_are_asked_also_when_one_fails() {
+    let (stage, clock) = (Stage::new(&[]), Clock::new());
+    let gone = || ModelError::RateLimited { retry_after: Some(std::time::Duration::from_secs(900)), status: Some(429) };
+    let shelf = Shelf::new(&[("a/one", &[gone(), gone()])]);
+    let agent = agent(&stage, &shelf, &clock, in_order(&["a/one", "b/two", "c/three"])).await;
+    let (engine, workspace) = (agent.engine(), agent.workspace());
+    let allow = async |names: &[&str]| {
+        let allowed_providers = Some(names.iter().map(|name| (*name).to_owned()).collect());
+        let change = adjutant_engine::WorkspaceChange { allowed_providers, ..Default::default() };
+        engine.change_workspace(workspace, agent.user(), change).await.unwrap();
+    };
+    allow(&["a", "c"]).await;
+    let report = agent.run("go").await.unwrap();
+    assert_eq!((report.status, report.result.as_str()), (Status::Completed, "from c/three"));
+    // What is forbidden after the start counts, too.
+    let run = engine.start_run(workspace, ask(&agent)).await.unwrap();
+    allow(&["a"]).await;
+    let held = agent.resume(run).await.unwrap();
+    assert!(!shelf.asked().contains(&"b/two".to_owned()), "{:?}", shelf.asked());
+    assert_eq!(shelf.asked().iter().filter(|model| *model == "c/three").count(), 1, "{:?}", held.status);
+    allow(&["b"]).await;
+    let refused = engine.start_run(workspace, ask(&agent)).await.unwrap_err();
+    assert!(refused.to_string().contains("the workspace does not allow the provider `a`"), "{refused}");
+    let late = StartRun { model: Some("b/two".to_owned()), ..ask(&agent) };
+    let run = engine.start_run(workspace, late).await.unwrap();
+    allow(&["a"]).await;
+    let stopped = agent.resume(run).await.unwrap();
+    assert_eq!(stopped.error.map(|error| error.code), Some("provider_not_allowed".to_owned()));
+    assert!(!shelf.asked().contains(&"b/two".to_owned()), "{:?}", shelf.asked());
+    allow(&["*"]).await;
+    let late = StartRun { model: Some("b/two".to_owned()), ..ask(&agent) };
+    let run = engine.start_run(workspace, late).await.unwrap();
+    assert_eq!(agent.resume(run).await.unwrap().status, Status::Completed);
+}

@@ -31,6 +31,8 @@ CREATE TABLE workspaces (
     keep_runs TEXT,
     -- The tools and toolsets there are for its agents: a JSON array; none is all.
     tools TEXT,
+    -- The providers whose models may be asked: a JSON array of names; none is all of them.
+    providers TEXT,
     -- How often something was erased here: what is remembered elsewhere holds only while it stays the same.
     erasures INTEGER NOT NULL DEFAULT 0
 ) STRICT;

@@ -24,6 +24,8 @@ pub struct WorkspaceRow {
     pub keep_runs: Option<String>,
     /// The tools and toolsets there are for its agents, a JSON array; none is all.
     pub tools: Option<String>,
+    /// The providers whose models may be asked: a JSON array of names; none is all of them.
+    pub providers: Option<String>,
 }
 
 impl WorkspaceRow {
@@ -32,7 +34,18 @@ impl WorkspaceRow {
     pub fn new(id: WorkspaceId, slug: impl Into<String>, name: impl Into<String>, created_at: Time) -> Self {
         let (slug, name) = (slug.into(), name.into());
         let (time_zone, content_filter) = ("UTC".to_owned(), "[]".to_owned());
-        Self { id, slug, name, time_zone, created_at, version: 1, content_filter, keep_runs: None, tools: None }
+        Self {
+            id,
+            slug,
+            name,
+            time_zone,
+            created_at,
+            version: 1,
+            content_filter,
+            keep_runs: None,
+            tools: None,
+            providers: None,
+        }
     }
 }
 

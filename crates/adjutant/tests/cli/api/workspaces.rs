@@ -81,3 +81,26 @@ fn somebody_is_told_in_words_who_they_are_and_what_there_is_for_them() {
     assert!(kims.contains("## Home (`home`): read") && kims.contains("Nothing waits for a decision."), "{kims}");
     assert!(!kims.contains("owner of this instance") && !kims.contains("`mine`"), "{kims}");
 }
+
+#[test]
+fn only_models_of_providers_that_the_workspace_allows_are_asked_and_offered() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    let home = "/api/v1/workspaces/home";
+    assert_eq!(owner.get(home).expect(200)["allowed_providers"], json!(["*"]));
+    let run =
+        || owner.post("/api/v1/runs?wait=60", json!({"agent_id": "guide", "input": "hello", "model": "test/script"}));
+    assert_eq!(run().expect(200)["status"], "COMPLETED");
+    let set = server.house.document(&["ws", "set", "home", "--providers", "lab,work"]);
+    assert_eq!(set["allowed_providers"], json!(["lab", "work"]));
+    let refused = run().refuses(422, "validation_failed");
+    assert!(refused["detail"].as_str().unwrap().contains("does not allow the provider `test`"), "{refused:#}");
+    assert_eq!(owner.get("/api/v1/models").expect(200)["data"], json!([]));
+    let demo = json!({"agent_id": "guide", "input": "hello", "model": "demo/guide"});
+    assert_eq!(owner.post("/api/v1/runs?wait=60", demo).expect(200)["status"], "COMPLETED");
+    let record = owner.get("/api/v1/audit?q=kind:setting_changed").expect(200);
+    assert!(record.to_string().contains("the providers whose models may be asked: lab, work"), "{record:#}");
+    owner.patch(home, json!({"allowed_providers": ["a/b"]})).refuses(422, "validation_failed");
+    owner.patch(home, json!({"allowed_providers": ["*"]})).expect(200);
+    assert_eq!(run().expect(200)["status"], "COMPLETED");
+}
