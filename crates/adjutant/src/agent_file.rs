@@ -17,7 +17,7 @@ mod write;
 const FILE_BYTES: u64 = 256 * 1024;
 
 /// The fields a file may have: those of an agent, and what they are called elsewhere.
-const FIELDS: [&str; 39] = [
+const FIELDS: [&str; 42] = [
     "name",
     "slug",
     "description",
@@ -29,6 +29,9 @@ const FIELDS: [&str; 39] = [
     "routing",
     "budget",
     "temperature",
+    "model_options",
+    "requires",
+    "provider_key_id",
     "output_schema",
     "system_prompt",
     "preset",
@@ -61,7 +64,7 @@ const FIELDS: [&str; 39] = [
 /// Other tools' spelling of the same fields.
 const ALIASES: [(&str, &str); 2] = [("disallowedTools", "denied_tools"), ("maxTurns", "max_turns")];
 /// Lists that may be written as one text with commas.
-const LISTS: [&str; 5] = ["tools", "toolsets", "denied_tools", "requires_approval", "keywords"];
+const LISTS: [&str; 6] = ["tools", "toolsets", "denied_tools", "requires_approval", "keywords", "requires"];
 
 /// The tools there are, to check names against.
 #[derive(Debug, Clone, Default)]

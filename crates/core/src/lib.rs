@@ -10,6 +10,7 @@ pub mod label;
 pub mod limits;
 pub mod message;
 pub mod money;
+pub mod options;
 pub mod routing;
 pub mod run;
 pub mod time;

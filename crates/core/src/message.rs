@@ -8,6 +8,7 @@ use crate::content::{Content, Hash};
 use crate::id::CallId;
 use crate::label::Labels;
 use crate::money::TokenUsage;
+use crate::options::ModelOptions;
 use crate::tool::ToolDefinitions;
 
 /// Who speaks.
@@ -148,9 +149,16 @@ pub struct ModelRequest {
     /// Sampling temperature, the provider's default when none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
+    /// How it is asked beyond that.
+    #[serde(skip_serializing_if = "no_options")]
+    pub options: Arc<ModelOptions>,
     /// The JSON Schema that the answer has to fit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Arc<str>>,
+}
+
+fn no_options(options: &Arc<ModelOptions>) -> bool {
+    options.is_empty()
 }
 
 impl ModelRequest {

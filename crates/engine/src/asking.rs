@@ -93,7 +93,14 @@ impl Driver {
             self.log.push(Errored { code: "provider_not_allowed".to_owned(), message, retryable: false })?;
             return Ok(None);
         }
-        let key = self.key_for(&agent, &request.model).await?;
+        let key = match self.key_for(&agent, &request.model).await {
+            Err(EngineError::Model(error)) => {
+                let message = format!("The model cannot be asked: {error}. Nothing was sent.");
+                self.log.push(Errored { code: error.class().to_owned(), message, retryable: false })?;
+                return Ok(None);
+            }
+            other => other?,
+        };
         let reserved = match self.reserve(&request, &agent, key).await? {
             Reserved::Fits(reserved) => reserved,
             Reserved::TooMuch(over) => {

@@ -135,7 +135,8 @@ impl Driver {
     /// The stored key that the next model call is made with.
     pub(crate) async fn key_for(&self, agent: &CurrentAgent, model: &str) -> Result<Option<KeyId>, EngineError> {
         let Some(start) = &self.state().start else { return Ok(None) };
-        self.engine.key_for(start.workspace, Some(agent.id), start.initiator, model).await
+        let named = [start.key, agent.config.provider_key_id];
+        self.engine.key_for(start.workspace, Some(agent.id), start.initiator, &named, model).await
     }
 
     /// Holds the run and asks for more. A budget of a day or a month comes back by itself.

@@ -143,6 +143,7 @@ impl Models {
         let facts = facts.filter(|facts| !facts.abilities.unknown);
         let takes = Takes {
             temperature: facts.is_none_or(|facts| !facts.abilities.fixed_temperature),
+            reasoning: facts.is_none_or(|facts| facts.abilities.reasoning),
             // Servers that anybody can run take one for every model.
             schema: facts.map_or(provider.vendor.key == KeyPlace::Optional, |facts| facts.abilities.structured),
         };

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use adjutant_core::money::MicroUsd;
+use adjutant_core::options::{Abilities, Ability};
 pub use adjutant_core::routing::Strategy;
 use serde::Serialize;
 
@@ -36,6 +37,19 @@ impl Default for Needs {
 }
 
 impl Needs {
+    /// The same, and able to do all this.
+    #[must_use]
+    pub fn and(self, abilities: &Abilities) -> Self {
+        let asked = |ability| abilities.contains(&ability);
+        Self {
+            tools: self.tools || asked(Ability::Tools),
+            images: self.images || asked(Ability::Images),
+            structured: self.structured || asked(Ability::Structured),
+            reasoning: self.reasoning || asked(Ability::Reasoning),
+            ..self
+        }
+    }
+
     /// Whether the model has to be able to do anything but talk.
     const fn something(&self) -> bool {
         self.tools || self.images || self.structured || self.reasoning

@@ -125,6 +125,7 @@ pub(crate) mod tests {
             messages: said.iter().map(|text| Message::text(Role::User, *text)).collect(),
             max_tokens: 100,
             temperature: None,
+            options: Arc::default(),
             output_schema: None,
         }
     }

@@ -42,6 +42,9 @@ pub(super) struct Args {
     /// What the run may cost in dollars, if that is less than its agent allows
     #[arg(long, value_parser = parse_usd, value_name = "USD")]
     max_cost: Option<MicroUsd>,
+    /// Use this stored key for the provider it is for, in place of the agent's (adjutant keys shows ids)
+    #[arg(long, value_name = "ID")]
+    key: Option<KeyId>,
     /// What to do when the agent asks: ask you, stop (exit 5), or let rules alone decide
     #[arg(long, value_enum, default_value = "ask")]
     approve: Approve,
@@ -126,6 +129,7 @@ async fn start(context: &Context, instance: &Instance, args: Args) -> Result<Exi
         model: args.model,
         max_cost: args.max_cost,
         max_turns: None,
+        key: args.key,
         autonomy: None,
         effects: adjutant_core::run::event::Effects::Live,
         output_schema: args.schema,
@@ -177,12 +181,13 @@ async fn start_there(context: &Context, remote: &Remote, args: Args) -> Result<E
             }
             body["max_cost_usd"] = json!(args.max_cost.map(MicroUsd::dollars));
             body["output_schema"] = json!(args.schema);
+            body["provider_key_id"] = json!(args.key);
             remote.post(&["chats", chat, "runs"], &body).await?
         }
         None => {
             let max_cost_usd = args.max_cost.map(MicroUsd::dollars);
             let body = json!({"agent_id": agent, "input": task, "notebook_id": args.notebook, "model": args.model,
-                "max_cost_usd": max_cost_usd, "output_schema": args.schema});
+                "max_cost_usd": max_cost_usd, "output_schema": args.schema, "provider_key_id": args.key});
             remote.post(&["runs"], &body).await?
         }
     };

@@ -249,6 +249,9 @@ pub(super) async fn create(
         signed.must(access, Role::Admin, Right::Admin)?;
     }
     let config = server.engine.complete_agent(said.spec)?;
+    if config.model_options.has_extras() {
+        signed.must(access, Role::Admin, Right::Admin)?;
+    }
     if server.engine.store().agent_by_slug(access.workspace, &config.slug).await?.is_some() {
         return Err(EngineError::Taken { what: "agent", name: config.slug }.into());
     }
@@ -299,7 +302,12 @@ async fn save(
     if owner.is_none() || owner != row.owner {
         signed.must(access, Role::Admin, Right::Admin)?;
     }
+    let before = config(&row).map(|before| before.model_options).unwrap_or_default();
     let config = server.engine.complete_agent(said.spec)?;
+    let after = &config.model_options;
+    if (&before.extra_headers, &before.extra_body) != (&after.extra_headers, &after.extra_body) {
+        signed.must(access, Role::Admin, Right::Admin)?;
+    }
     let next = server.engine.agent_row(access.workspace, row.id, &config, row.version)?;
     let saved = server.engine.put_agent(Actor::User(access.user), AgentRow { owner, ..next }, &config).await?;
     answer(StatusCode::OK, &saved)

@@ -277,6 +277,8 @@ struct Message {
     max_cost_usd: Option<f64>,
     /// Its model turns, if those are fewer than the agent has.
     max_turns: Option<u32>,
+    /// The stored key to use for the provider it is for, in place of the agent's.
+    provider_key_id: Option<String>,
     /// How freely it acts, if that is less than the agent may: `plan` only reads.
     autonomy: Option<Mode>,
     /// What becomes of it while the chat is busy: `refuse`, or `queue` until it is free.
@@ -316,6 +318,7 @@ async fn say(
         model: body.model,
         max_cost_usd: body.max_cost_usd,
         max_turns: body.max_turns,
+        provider_key_id: body.provider_key_id,
         output_schema: body.output_schema,
         autonomy: body.autonomy,
         when_busy: body.when_busy,

@@ -130,6 +130,7 @@ async fn speak(
         model: None,
         max_cost_usd: None,
         max_turns: None,
+        provider_key_id: None,
         output_schema: None,
         autonomy: None,
         when_busy: WhenBusy::Refuse,

@@ -1,5 +1,6 @@
 //! `/models`: what can be used here, what it can do and what it costs; and why a strategy would choose which.
 
+use adjutant_core::options::Ability;
 use adjutant_core::routing::Strategy;
 use adjutant_engine::Right;
 use adjutant_engine::models::Offer;
@@ -47,6 +48,8 @@ struct Question {
     output: Option<u64>,
     /// Whether it has to see images.
     images: Option<bool>,
+    /// What else it has to be able to do, with commas between: `images`, `structured`, `reasoning`.
+    requires: Option<String>,
 }
 
 /// Which model a strategy would choose now for a call with tools, and why.
@@ -68,5 +71,10 @@ async fn explain(
         output: asked.output.unwrap_or(usual.output),
         ..usual
     };
+    let words = asked.requires.iter().flat_map(|words| words.split(',')).map(str::trim).filter(|word| !word.is_empty());
+    let abilities: Option<_> = words.map(Ability::of).collect();
+    let abilities = abilities
+        .ok_or_else(|| Problem::invalid("Nothing was chosen.").error("/requires", "names no ability of a model"))?;
+    let needs = needs.and(&abilities);
     Ok(Json(wire::explained(&offers(&server, &signed).await?, &needs, strategy)))
 }

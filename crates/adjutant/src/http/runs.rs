@@ -138,6 +138,8 @@ struct NewRun {
     max_cost_usd: Option<f64>,
     /// Its model turns, if those are fewer than the agent has.
     max_turns: Option<u32>,
+    /// The stored key to use for the provider it is for, in place of the agent's.
+    provider_key_id: Option<String>,
     /// How freely it acts, if that is less than the agent may: `plan` only reads.
     autonomy: Option<Mode>,
     /// The JSON Schema that the answer has to fit; `result` is then what it holds. At most 16 KiB.
@@ -198,6 +200,7 @@ async fn start(
         model: body.model,
         max_cost_usd: body.max_cost_usd,
         max_turns: body.max_turns,
+        provider_key_id: body.provider_key_id,
         output_schema: body.output_schema,
         autonomy: body.autonomy,
         when_busy: WhenBusy::Refuse,

@@ -47,6 +47,7 @@ pub(super) struct Started {
     pub(super) model: Option<String>,
     pub(super) max_cost_usd: Option<f64>,
     pub(super) max_turns: Option<u32>,
+    pub(super) provider_key_id: Option<String>,
     pub(super) autonomy: Option<Mode>,
     pub(super) output_schema: Option<Value>,
     pub(super) when_busy: WhenBusy,
@@ -141,8 +142,12 @@ pub(super) async fn begin(
     if started.max_turns == Some(0) {
         return Err(Problem::invalid("Nothing was started.").error("/max_turns", "a run has at least one turn"));
     }
+    let unknown = |id: &String| Problem::not_found("key", id);
+    let named = started.provider_key_id.as_ref();
+    let key = named.map(|id| id.parse().map_err(|_| unknown(id))).transpose()?;
     let ask = StartRun {
         id: None,
+        key,
         user: access.user,
         agent: started.agent.id,
         chat: started.chat,

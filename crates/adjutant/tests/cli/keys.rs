@@ -94,6 +94,11 @@ fn the_agents_key_goes_before_the_persons_the_workspaces_and_the_operators() {
     kept(&house, &["--name", "its", "--agent", "guide"], "sk-of-the-agent");
     assert_eq!(run(), "sk-of-the-agent");
     let used = house.document(&["usage", "--by", "key"]);
+    let named = ["run", "hello", "--model", "lab/some", "--key", &text(&mine["id"])];
+    assert_eq!(house.adjutant(&named).code, Some(3));
+    assert_eq!(heard.recv().unwrap(), "sk-of-the-person", "the one that is named for the run goes before all");
+    let gone = house.adjutant(&["run", "hello", "--model", "lab/some", "--key", "key_01m9xk2bzt4e0000000000000"]);
+    assert!(gone.code != Some(0) && heard.try_recv().is_err(), "{gone}");
     assert_eq!(used["data"].as_array().unwrap().len(), 4, "{used:#}");
     assert_eq!(mine["owner"], "person");
 }

@@ -18,6 +18,8 @@ use crate::guard::host::{HostPolicy, HostSpec};
 use crate::guard::judge::Outside;
 use crate::guard::rate::Rate;
 use crate::guard::scope::{Caps, FolderEntry, Operation, Scope, ScopeSpec};
+use crate::id::KeyId;
+use crate::options::{Abilities, ModelOptions};
 use crate::routing::Strategy;
 use crate::tool::{Category, Level, ToolSpec};
 
@@ -82,6 +84,15 @@ pub struct AgentConfig {
     /// Sampling temperature; none is the provider's own.
     #[serde(deserialize_with = "written_out")]
     pub temperature: Option<f64>,
+    /// How its model is asked beyond that. Agents that were saved before there was a choice do not say.
+    #[serde(default, skip_serializing_if = "ModelOptions::is_empty")]
+    pub model_options: ModelOptions,
+    /// What a model has to be able to do to be chosen, or to stand in, beside what a run needs.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub requires: Abilities,
+    /// The stored key that its runs use for the provider it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_key_id: Option<KeyId>,
     /// The JSON Schema that its answers have to fit, unless a run brings one of its own.
     #[serde(deserialize_with = "written_out")]
     pub output_schema: Option<Value>,

@@ -8,7 +8,8 @@ use crate::content::Content;
 use crate::id::CallId;
 use crate::label::Labels;
 use crate::message::{Message, ModelRequest, Part, Role};
-use crate::run::event::{Attachment, EndStatus, ThoughtForm};
+use crate::options::ModelOptions;
+use crate::run::event::{Attachment, EndStatus, RunStarted, ThoughtForm};
 use crate::run::state::{Call, State, Turn};
 use crate::tool::ToolDefinitions;
 
@@ -120,9 +121,15 @@ pub fn request(state: &State, base: &[Message], tools: &Arc<ToolDefinitions>) ->
         messages: fitted,
         max_tokens: limits.map_or(0, |limits| limits.output_tokens),
         temperature,
+        options: Arc::new(state.start.as_ref().map(|start| options(start, state)).unwrap_or_default()),
         output_schema: state.start.as_ref().and_then(|start| start.output_schema.as_deref()).map(Arc::from),
     };
     Ok((request, dropped))
+}
+
+/// How the next answer is asked for.
+fn options(start: &RunStarted, state: &State) -> ModelOptions {
+    if state.turns.is_empty() { start.options.clone() } else { start.options.later() }
 }
 
 /// A run's messages after those it is built on. The base may begin in the middle of a conversation (it is read only as far

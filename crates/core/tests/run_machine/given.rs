@@ -10,6 +10,7 @@ use adjutant_core::id::{AgentId, ApprovalId, CallId, ChatId, RunId, UserId, Work
 use adjutant_core::label::Labels;
 use adjutant_core::message::FinishReason;
 use adjutant_core::money::{MicroUsd, TokenUsage};
+use adjutant_core::options::ModelOptions;
 use adjutant_core::run::command::Decide;
 use adjutant_core::run::event::{
     Actor, ApprovalAsked, ApprovalDecided, ApprovalKind, CallEnded, CallInDoubt, CallJudged, CallProposed, CallStarted,
@@ -85,6 +86,8 @@ pub(crate) fn start() -> RunStarted {
         strategy: None,
         budget: None,
         temperature: None,
+        options: ModelOptions::default(),
+        key: None,
         output_schema: None,
         system_prompt: Content::from("You tidy notes."),
         tools: Content::from("[]"),

@@ -12,6 +12,7 @@ use adjutant_core::id::{AgentId, ApprovalId, CallId, ChatId, KeyId, NotebookId, 
 use adjutant_core::label::Labels;
 use adjutant_core::message::FinishReason;
 use adjutant_core::money::{MicroUsd, TokenUsage};
+use adjutant_core::options::ModelOptions;
 use adjutant_core::routing::Strategy;
 use adjutant_core::run::event::{
     Actor, ApprovalAsked, ApprovalDecided, ApprovalKind, BadEvent, Base, BudgetAlerted, CallEnded, CallInDoubt,
@@ -68,6 +69,8 @@ fn run_started() -> RunStarted {
         strategy: Some(Strategy::Balanced),
         budget: Some(MicroUsd(500_000)),
         temperature: Some(0.7),
+        options: serde_json::from_str(r#"{"reasoning_effort":"low","seed":7}"#).unwrap(),
+        key: Some(KeyId::new(when(), [8; 10])),
         output_schema: None,
         system_prompt: long(),
         tools: Content::from("[]"),
@@ -341,6 +344,7 @@ fn without_options(mut event: Event) -> Event {
         Event::RunStarted(body) => {
             (body.notebook, body.base, body.supersedes, body.user_message) = (None, None, None, None);
             (body.temperature, body.labels, body.metadata) = (None, Labels::NONE, BTreeMap::new());
+            (body.options, body.key) = (ModelOptions::default(), None);
             (body.fallbacks, body.strategy, body.budget) = (Vec::new(), None, None);
         }
         Event::ModelRequested(body) => {
@@ -369,7 +373,7 @@ fn without_options(mut event: Event) -> Event {
             *body = ContentFiltered { call: None, ..content_filtered(None, Vec::new(), Labels::NONE) };
         }
         Event::Paused(body) => (body.until, body.ask) = (None, None),
-        Event::Resumed(body) => body.raised = None,
+        Event::Resumed(body) => (body.raised, body.unpriced) = (None, None),
         Event::RunEnded(body) => body.files_modified = Vec::new(),
         Event::Said(_)
         | Event::CallProposed(_)

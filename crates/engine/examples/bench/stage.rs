@@ -177,6 +177,7 @@ impl Stage {
             model: None,
             max_cost: None,
             max_turns: None,
+            key: None,
             autonomy: None,
             effects: adjutant_core::run::event::Effects::Live,
             output_schema: None,

@@ -70,7 +70,7 @@ impl Engine {
         let name = lineup(&source, &wanted, self.default_model(), &Needs::default())
             .map_err(|bad| EngineError::Invalid(bad.to_string()))?
             .model;
-        let key = self.key_for(workspace, None, person, &name).await?;
+        let key = self.key_for(workspace, None, person, &[], &name).await?;
         let model = self.keyed_model(workspace, &name, key).await.map_err(EngineError::Model)?;
         let calls = Calls { outside: self.outside(workspace, person, name, key).await?, model, purpose: ask.purpose };
         let mut all = Embeddings {

@@ -232,12 +232,15 @@ impl Engine {
         })
     }
 
-    /// The key that a call of a provider is made with: the agent's, the person's, the workspace's; none is the operator's.
+    /// The key that a call of a provider is made with: the one that is named for the run or by its agent, the agent's, the
+    /// person's, the workspace's; none is the operator's. Of a key that was named for this provider and may not be used any
+    /// more nobody else pays in its place.
     pub(crate) async fn key_for(
         &self,
         workspace: WorkspaceId,
         agent: Option<AgentId>,
         person: UserId,
+        named: &[Option<KeyId>],
         model: &str,
     ) -> Result<Option<KeyId>, EngineError> {
         let provider = model.split('/').next().unwrap_or_default();
@@ -245,6 +248,15 @@ impl Engine {
             return Ok(None);
         }
         let rows = self.store().provider_keys(workspace).await?;
+        for id in named.iter().flatten() {
+            let row = rows.iter().find(|row| row.id == *id);
+            match row.filter(|row| is_usable(row, agent, person)) {
+                Some(row) if row.provider == provider => return Ok(Some(*id)),
+                // It is for another provider.
+                Some(_) => {}
+                None => return Err(EngineError::Model(unusable(*id))),
+            }
+        }
         let of = |owner: KeyOwner| {
             let (kind, subject) = owner.columns(workspace);
             let mine = |row: &&ProviderKeyRow| row.provider == provider && row.kind == kind && row.subject == subject;
@@ -252,6 +264,23 @@ impl Engine {
         };
         let order = [agent.map(KeyOwner::Agent), Some(KeyOwner::Person(person)), Some(KeyOwner::Workspace)];
         Ok(order.into_iter().flatten().find_map(of))
+    }
+
+    /// Whether a key that is named for a run may be used for it.
+    ///
+    /// # Errors
+    /// When it may not, or is none.
+    pub(crate) async fn check_key(
+        &self,
+        workspace: WorkspaceId,
+        agent: AgentId,
+        person: UserId,
+        key: Option<KeyId>,
+    ) -> Result<(), EngineError> {
+        let Some(id) = key else { return Ok(()) };
+        let rows = self.store().provider_keys(workspace).await?;
+        let usable = rows.iter().any(|row| row.id == id && is_usable(row, Some(agent), person));
+        if usable { Ok(()) } else { Err(EngineError::not_found("key", id)) }
     }
 
     /// A model, called with a stored key where there is one. The value is opened here and goes to its hosts and nowhere else.
@@ -348,8 +377,13 @@ fn test_request(model: &str) -> ModelRequest {
         messages: vec![Message { role: Role::User, parts: vec![text] }],
         max_tokens: TEST_TOKENS,
         temperature: None,
+        options: Arc::default(),
         output_schema: None,
     }
+}
+
+fn unusable(id: KeyId) -> ModelError {
+    ModelError::Broken { message: format!("the key {id} that is named for this is gone, or somebody else's") }
 }
 
 fn failed(model: String, error: &ModelError) -> KeyTest {

@@ -166,7 +166,7 @@ impl Engine {
         heard: Result<Heard, &ModelError>,
         ms: u64,
     ) -> Result<Ended, EngineError> {
-        let ended = self.ended(calls, errand, attempt, reserved.amount, heard, ms);
+        let ended = self.over(calls, errand, attempt, reserved.amount, heard, ms);
         let amount = reserved.amount.unwrap_or_default();
         let cost = ended.cost.unwrap_or(amount);
         let settle = |purse| Spend { purse, change: Change::Settle { reserved: amount, cost } };
@@ -181,7 +181,7 @@ impl Engine {
         Ok(ended)
     }
 
-    fn ended(
+    fn over(
         &self,
         calls: &Outside,
         errand: Errand,

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use adjutant_core::content::Content;
 use adjutant_core::guard::policy::Autonomy;
-use adjutant_core::id::{RunId, UserId, WorkspaceId};
+use adjutant_core::id::{KeyId, RunId, UserId, WorkspaceId};
 use adjutant_core::label::Labels;
 use adjutant_core::money::MicroUsd;
+use adjutant_core::options::ModelOptions;
 use adjutant_core::routing::Strategy;
 use adjutant_core::run::chain::{Entry, Head, StreamId};
 use adjutant_core::run::event::{Attachment, Base, ContentFiltered, Effects, Event, RunLimits, RunStarted};
@@ -47,6 +48,8 @@ pub(super) struct Plan<'a> {
     pub(super) max_cost: Option<MicroUsd>,
     /// How many turns it has, where that is not for the agent to say.
     pub(super) turns: Option<u32>,
+    /// The stored key that whoever starts it names.
+    pub(super) key: Option<KeyId>,
     pub(super) autonomy: Option<Autonomy>,
     pub(super) effects: Effects,
     pub(super) output_schema: Option<String>,
@@ -60,6 +63,7 @@ pub(super) struct Asked {
     pub(super) strategy: Option<Strategy>,
     pub(super) budget: Option<MicroUsd>,
     pub(super) temperature: Option<f64>,
+    pub(super) options: ModelOptions,
     pub(super) limits: RunLimits,
 }
 
@@ -94,6 +98,8 @@ impl Plan<'_> {
             strategy: asked.strategy,
             budget: asked.budget,
             temperature: asked.temperature,
+            options: asked.options,
+            key: self.key,
             output_schema: self.output_schema.clone(),
             system_prompt: Content::new(prompt),
             tools: agent.shown.text.clone(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use adjutant_core::guard::policy::Autonomy;
-use adjutant_core::id::{AgentId, ChatId, NotebookId, RunId, UserId, WorkspaceId};
+use adjutant_core::id::{AgentId, ChatId, KeyId, NotebookId, RunId, UserId, WorkspaceId};
 use adjutant_core::label::Labels;
 use adjutant_core::limits::TURNS_CEILING;
 use adjutant_core::money::MicroUsd;
@@ -56,6 +56,8 @@ pub struct StartRun {
     pub max_cost: Option<MicroUsd>,
     /// Its model turns, where those are fewer than the agent has.
     pub max_turns: Option<u32>,
+    /// The stored key to use for the provider it is for, in place of the agent's.
+    pub key: Option<KeyId>,
     /// Its own autonomy: it lowers the agent's and never raises it.
     pub autonomy: Option<Autonomy>,
     /// Whether effects are real.
@@ -81,6 +83,7 @@ impl StartRun {
             model: None,
             max_cost: None,
             max_turns: None,
+            key: None,
             autonomy: None,
             effects: Effects::Live,
             output_schema: None,
@@ -135,6 +138,7 @@ impl Engine {
                 model: ask.model.clone(),
                 max_cost: ask.max_cost,
                 turns: ask.max_turns.map(|most| most.clamp(1, agent.config.max_turns)),
+                key: ask.key,
                 autonomy: ask.autonomy,
                 effects: ask.effects,
                 output_schema: output_schema.clone(),
@@ -206,6 +210,7 @@ impl Engine {
             model: None,
             max_cost: None,
             turns: None,
+            key: start.key,
             autonomy: start.autonomy,
             effects: start.effects,
             output_schema: start.output_schema.clone(),
@@ -255,6 +260,7 @@ impl Engine {
             model: Some(fork.model.unwrap_or_else(|| start.model.clone())),
             max_cost: None,
             turns: None,
+            key: start.key,
             autonomy: start.autonomy,
             effects: fork.effects,
             output_schema: start.output_schema.clone(),
@@ -368,10 +374,15 @@ impl Engine {
         let shown = &plan.agent.shown;
         self.check_budgets(plan.workspace, plan.agent, plan.user, now, &zone).await?;
         let images = plan.attachments.iter().any(Attachment::is_image);
-        let needs = Needs { tools: !shown.definitions.is_empty(), images, ..Needs::default() };
+        let needs = Needs { tools: !shown.definitions.is_empty(), images, ..Needs::default() }.and(&config.requires);
+        self.check_key(plan.workspace, plan.agent.id, plan.user, plan.key).await?;
         let wanted = self.wanted(plan.agent, plan.model.as_deref(), now, &zone).await?;
         let source = self.source(plan.workspace, Some(plan.agent.id), plan.user).await?;
-        let lineup = lineup(&source, &wanted, self.default_model(), &needs)
+        // A model that can be held to a schema is better where there is one; others are held to it here.
+        let held = Needs { structured: true, ..needs };
+        let first = if plan.output_schema.is_some() { &held } else { &needs };
+        let lineup = lineup(&source, &wanted, self.default_model(), first)
+            .or_else(|_| lineup(&source, &wanted, self.default_model(), &needs))
             .map_err(|bad| EngineError::Invalid(bad.to_string()))?;
         let facts = self.models().facts(&lineup.model);
         if images && facts.as_ref().is_some_and(ModelFacts::is_blind) {
@@ -386,6 +397,7 @@ impl Engine {
             strategy: lineup.choice.map(|choice| choice.strategy),
             budget: config.budget.run().into_iter().chain(plan.max_cost).min(),
             temperature: config.temperature,
+            options: config.model_options.clone(),
             limits: spending::run_limits(config, facts.as_ref(), plan.turns),
         };
         let started = Event::RunStarted(plan.started(asked, now, zone));

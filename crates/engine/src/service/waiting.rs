@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use adjutant_core::guard::policy::Autonomy;
-use adjutant_core::id::{AgentId, ChatId, RunId, WorkspaceId};
+use adjutant_core::id::{AgentId, ChatId, KeyId, RunId, WorkspaceId};
 use adjutant_core::limits;
 use adjutant_core::money::MicroUsd;
 use adjutant_core::run::event::Effects;
@@ -51,6 +51,8 @@ struct Kept {
     max_cost: Option<MicroUsd>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     max_turns: Option<u32>,
+    #[serde(default)]
+    key: Option<KeyId>,
     autonomy: Option<Autonomy>,
     effects: Effects,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -119,6 +121,7 @@ impl Engine {
             model: ask.model,
             max_cost: ask.max_cost,
             max_turns: ask.max_turns,
+            key: ask.key,
             autonomy: ask.autonomy,
             effects: ask.effects,
             output_schema: ask.output_schema,
@@ -200,6 +203,7 @@ impl Engine {
             model: kept.model,
             max_cost: kept.max_cost,
             max_turns: kept.max_turns,
+            key: kept.key,
             autonomy: kept.autonomy,
             effects: kept.effects,
             output_schema: kept.output_schema,

@@ -201,6 +201,7 @@ impl Person {
             model: None,
             max_cost: None,
             max_turns: None,
+            key: None,
             autonomy: None,
             effects: adjutant_core::run::event::Effects::Live,
             output_schema: None,

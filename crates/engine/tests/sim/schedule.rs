@@ -81,6 +81,7 @@ async fn set_up(scene: &Arc<Scene>) -> Engine {
             model: None,
             max_cost: None,
             max_turns: None,
+            key: None,
             autonomy: None,
             effects: adjutant_core::run::event::Effects::Live,
             output_schema: None,

@@ -105,6 +105,7 @@ pub(crate) fn ask(agent: &Agent) -> StartRun {
         model: None,
         max_cost: None,
         max_turns: None,
+        key: None,
         autonomy: None,
         effects: adjutant_core::run::event::Effects::Live,
         output_schema: None,

@@ -8,6 +8,7 @@ mod cohere;
 pub(crate) mod embed;
 mod gemini;
 mod ollama;
+mod options;
 mod responses;
 mod shapes;
 
@@ -52,6 +53,10 @@ pub(crate) struct Asked<'a> {
     pub(crate) habits: Habits,
     /// The temperature, where the model takes one.
     pub(crate) temperature: Option<f64>,
+    /// Whether the model takes a temperature, and what goes with it.
+    pub(crate) samples: bool,
+    /// Whether the model thinks before it answers, as far as anybody knows.
+    pub(crate) reasons: bool,
     /// The schema that the answer has to fit, where the provider can see to that itself.
     pub(crate) schema: Option<&'a RawValue>,
 }
@@ -142,7 +147,7 @@ impl Protocol {
 
     /// The bytes to post.
     pub(crate) fn body(self, asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
-        match self {
+        let body = match self {
             Self::Chat | Self::AzureChat => chat::body(asked),
             Self::Responses => responses::body(asked),
             Self::Anthropic => anthropic::body(asked),
@@ -150,7 +155,8 @@ impl Protocol {
             Self::Ollama => ollama::body(asked),
             Self::Cohere => cohere::body(asked),
             Self::Bedrock => bedrock::body(asked),
-        }
+        };
+        options::with_options(self, asked, body?)
     }
 
     /// Reads one answer.

@@ -32,7 +32,7 @@ use adjutant_core::message::{ModelAnswer, ModelRequest};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use self::draft::Draft;
@@ -72,6 +72,8 @@ pub(crate) struct Takes {
     pub(crate) temperature: bool,
     /// A schema for its answer.
     pub(crate) schema: bool,
+    /// A word about how much to think.
+    pub(crate) reasoning: bool,
 }
 
 impl Remote {
@@ -128,11 +130,14 @@ impl Remote {
             model: &self.model,
             habits: self.provider.habits,
             temperature: request.temperature.filter(|_| self.takes.temperature),
+            samples: self.takes.temperature,
+            reasons: self.takes.reasoning,
             schema: schema.map(serde_json::from_str).transpose().map_err(unwritable)?,
         };
         let body = protocol.body(&asked).map_err(unwritable)?;
         let url = self.provider.endpoint(&self.model)?;
-        let mut headers = HeaderMap::new();
+        // What is set below counts, whatever was asked for.
+        let mut headers = extra_headers(request);
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static(protocol.accepts()));
         headers.extend(protocol.headers());
@@ -227,6 +232,12 @@ impl Reading<'_> {
         let rejected = reader.take(frame, draft);
         rejected.map_err(|rejected| rejected.into_error(&self.model, |text| self.provider.redact(text)))
     }
+}
+
+/// Headers that the agent asks for; what is none is left out.
+fn extra_headers(request: &ModelRequest) -> HeaderMap {
+    let headers = request.options.extra_headers.iter();
+    headers.filter_map(|(name, value)| Some((name.parse::<HeaderName>().ok()?, value.parse().ok()?))).collect()
 }
 
 /// What a provider answers in one piece, with its headers. `name` is what was asked, for errors.

@@ -141,7 +141,7 @@ pub(crate) fn model(kind: &str, base: &str, timeouts: Timeouts) -> Remote {
 pub(crate) fn configured(config: RemoteConfig) -> Remote {
     let provider = Arc::new(Provider::new("local", config).unwrap());
     let clock: super::Clock = Arc::new(|| jiff::Timestamp::from_second(1_440_938_160).unwrap());
-    let takes = super::Takes { temperature: true, schema: true };
+    let takes = super::Takes { temperature: true, schema: true, reasoning: true };
     Remote::new(provider, client(), clock, "org/some-model-high".to_owned(), takes)
 }
 

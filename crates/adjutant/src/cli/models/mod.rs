@@ -4,6 +4,7 @@ mod embed;
 mod take;
 
 use adjutant_core::money::MicroUsd;
+use adjutant_core::options::{Abilities, Ability};
 use adjutant_core::routing::Strategy;
 use adjutant_engine::models::Offer;
 use adjutant_engine::models::router::Needs;
@@ -61,6 +62,24 @@ pub(super) struct Question {
     /// It has to see images
     #[arg(long)]
     images: bool,
+    /// It has to be able to keep to a schema itself
+    #[arg(long)]
+    structured: bool,
+    /// It has to reason
+    #[arg(long)]
+    reasoning: bool,
+}
+
+impl Question {
+    /// What it has to be able to do beside calling tools.
+    fn abilities(&self) -> Abilities {
+        let asked = [
+            (self.images, Ability::Images),
+            (self.structured, Ability::Structured),
+            (self.reasoning, Ability::Reasoning),
+        ];
+        asked.into_iter().filter(|(asked, _)| *asked).map(|(_, ability)| ability).collect()
+    }
 }
 
 pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failure> {
@@ -143,14 +162,15 @@ async fn explain(context: &Context, place: &Place, question: &Question) -> Resul
     };
     let choice: Explained = match place {
         Place::Here(instance) => {
-            let (input, output, images) = (question.input, question.output, question.images);
-            let needs = Needs { tools: true, images, input, output, ..Needs::default() };
+            let (input, output) = (question.input, question.output);
+            let needs = Needs { tools: true, input, output, ..Needs::default() }.and(&question.abilities());
             wire::explained(&offers(instance).await?, &needs, strategy)
         }
         Place::There(remote) => {
             let (input, output) = (question.input.to_string(), question.output.to_string());
-            let images = question.images.to_string();
-            let query = [("strategy", word), ("input", &input), ("output", &output), ("images", &images)];
+            let words: Vec<_> = question.abilities().into_iter().map(Ability::word).collect();
+            let requires = words.join(",");
+            let query = [("strategy", word), ("input", &input), ("output", &output), ("requires", &requires)];
             remote.read(remote.get(&["models", "explain"], &query).await?)?
         }
     };

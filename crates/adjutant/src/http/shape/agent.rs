@@ -40,6 +40,13 @@ pub(in crate::http) struct Agent {
     routing: Option<RoutingStrategy>,
     /// Sampling temperature; none is the provider's own.
     temperature: Option<f64>,
+    /// How its model is asked beyond that; not there where nothing is set.
+    model_options: Option<AgentModelOptions>,
+    /// What a model has to be able to do to be chosen, or to stand in: `tools`, `images`, `structured`, `reasoning`; not there
+    /// where nothing is set.
+    requires: Option<Vec<String>>,
+    /// The stored key that its runs use for the provider it is for.
+    provider_key_id: Option<String>,
     /// The JSON Schema that its answers have to fit, unless a run brings one of its own.
     #[schema(value_type = Option<Object>)]
     output_schema: Option<Value>,
@@ -150,6 +157,26 @@ struct AgentBudget {
     allow_unpriced: Option<bool>,
 }
 
+/// How a model is asked beyond what every request has. What a provider has no word for is left out.
+#[derive(Serialize, ToSchema)]
+struct AgentModelOptions {
+    /// `none`, `minimal`, `low`, `medium` or `high`: how much to think, where a model does.
+    reasoning_effort: Option<String>,
+    /// Tokens to think, part of `max_tokens_per_request`; a quarter of that stays for the answer.
+    thinking_tokens: Option<u32>,
+    top_p: Option<f64>,
+    /// Up to 4 texts at which it stops.
+    stop: Option<Vec<String>>,
+    seed: Option<u32>,
+    /// `auto`, `none`, `required`, or the name of a tool: for the first answer of a run.
+    tool_choice: Option<String>,
+    /// Headers beyond those that are sent, never such that prove who calls. For admins.
+    extra_headers: Option<BTreeMap<String, String>>,
+    /// Fields of the body beyond those that are known here. For admins.
+    #[schema(value_type = Option<Object>)]
+    extra_body: Option<Value>,
+}
+
 /// An agent as a person writes it. Only the name is needed; what is left out gets its default, and a default grants nothing but
 /// reading inside the scope. What answers add is taken back unread, so that an agent can be sent back as it came.
 #[derive(Serialize, ToSchema)]
@@ -170,6 +197,12 @@ pub(in crate::http) struct AgentBody {
     fallback_models: Option<Vec<String>>,
     routing: Option<RoutingStrategy>,
     temperature: Option<f64>,
+    model_options: Option<AgentModelOptions>,
+    /// What a model has to be able to do to be chosen, or to stand in: `tools`, `images`, `structured`, `reasoning`.
+    requires: Option<Vec<String>>,
+    /// The stored key that its runs use for the provider it is for: the workspace's, the agent's own, or the one of whoever
+    /// starts a run.
+    provider_key_id: Option<String>,
     /// The JSON Schema that its answers have to fit, at most 16 KiB; a run may bring another.
     #[schema(value_type = Option<Object>)]
     output_schema: Option<Value>,

@@ -9,6 +9,7 @@ use adjutant_core::guard::judge::{Decision as Guard, Verdict};
 use adjutant_core::guard::rule::Match;
 use adjutant_core::id::{AgentId, ApprovalId, CallId, ChatId, UserId, WorkspaceId};
 use adjutant_core::message::FinishReason;
+use adjutant_core::options::ModelOptions;
 use adjutant_core::run::event::{
     ApprovalKind, Base, CallProposed, CancelAsked, Cancelled, DoubtOutcome, Effects, EndStatus, GrantScope,
     InDoubtResolved, LabelsRaised, ModelRequested, PauseReason, Resumed, Risk, RunLimits, ThoughtForm,
@@ -55,6 +56,8 @@ fn start() -> RunStarted {
         strategy: None,
         budget: None,
         temperature: None,
+        options: ModelOptions::default(),
+        key: None,
         output_schema: None,
         system_prompt: Content::from("You are Guide."),
         tools: Content::from("[]"),

@@ -267,3 +267,31 @@ fn a_tool_that_the_operator_switched_off_does_not_exist_for_any_agent() {
     let can = owner.post("/api/v1/agents/guide/can", asked).expect(200);
     assert_eq!((&can["verdict"], &can["rule"]), (&json!("deny"), &json!("tool")), "{can}");
 }
+
+#[test]
+fn how_a_model_is_asked_is_kept_and_what_is_handed_on_unknown_is_for_admins() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    let options =
+        json!({"reasoning_effort": "high", "top_p": 0.9, "stop": ["END"], "seed": 7, "tool_choice": "required"});
+    let body = json!({"name": "Thinker", "model_options": options, "requires": ["reasoning"]});
+    let made = owner.post("/api/v1/agents", body).expect(201);
+    assert_eq!((&made["model_options"], &made["requires"]), (&options, &json!(["reasoning"])));
+    for bad in [
+        json!({"extra_headers": {"Authorization": "Bearer x"}}),
+        json!({"extra_body": {"max_tokens": 9}}),
+        json!({"reasoning_effort": "most"}),
+    ] {
+        let refused = owner.post("/api/v1/agents", json!({"name": "Other", "model_options": bad}));
+        assert!((400..=422).contains(&refused.status), "{bad}");
+    }
+    let extras =
+        json!({"name": "Extra", "model_options": {"extra_headers": {"x-title": "lab"}, "extra_body": {"top_k": 4}}});
+    let writer = server.person("writer", "home", "write");
+    writer.post("/api/v1/agents", extras.clone()).refuses(403, "forbidden");
+    owner.post("/api/v1/agents", extras).expect(201);
+    let run = json!({"agent_id": "thinker", "input": "hello", "model": "test/script"});
+    let run = owner.post("/api/v1/runs?wait=60", run).expect(200);
+    let replay = server.house.document(&["runs", "replay", run["id"].as_str().unwrap()]);
+    assert_eq!(replay["divergences"].as_array().map_or(0, Vec::len), 0, "the request is the same: {replay:#}");
+}

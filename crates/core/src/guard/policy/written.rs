@@ -11,7 +11,9 @@ use crate::guard::filter::{self, FilterEntry};
 use crate::guard::host::{HostSpec, hosts_or_policy};
 use crate::guard::scope::ScopeSpec;
 use crate::guard::words::{is_slug, parse_seconds, slug_of};
+use crate::id::KeyId;
 use crate::limits;
+use crate::options::{Abilities, ModelOptions};
 use crate::routing::{ModelChoice, Strategy, Wanted};
 use crate::run::output;
 use crate::tool::{Category, Level};
@@ -40,6 +42,12 @@ pub struct AgentSpec {
     pub routing: Option<Strategy>,
     /// Sampling temperature; the provider's own when omitted.
     pub temperature: Option<f64>,
+    /// How its model is asked beyond that.
+    pub model_options: Option<ModelOptions>,
+    /// What a model has to be able to do to be chosen, or to stand in.
+    pub requires: Option<Abilities>,
+    /// The stored key that its runs use for the provider it is for.
+    pub provider_key_id: Option<KeyId>,
     /// The JSON Schema that its answers have to fit; none when omitted.
     pub output_schema: Option<Value>,
     /// Its instructions.
@@ -189,6 +197,9 @@ impl AgentSpec {
             fallback_models: wanted.as_ref().map(|wanted| wanted.fallbacks.clone()).unwrap_or_default(),
             routing: wanted.and_then(|wanted| wanted.strategy),
             temperature: self.temperature,
+            model_options: problems.options(self.model_options.unwrap_or_default()),
+            requires: self.requires.unwrap_or_default(),
+            provider_key_id: self.provider_key_id,
             output_schema: problems.output_schema(self.output_schema),
             system_prompt: self.system_prompt.unwrap_or_default(),
             scope,
@@ -308,6 +319,13 @@ impl Problems {
 
     fn or_note<T>(&mut self, read: Result<T, (&str, &str)>) -> Option<T> {
         read.map_err(|(field, detail)| self.check(false, field, detail)).ok()
+    }
+
+    fn options(&mut self, options: ModelOptions) -> ModelOptions {
+        for (field, right) in options.problems() {
+            self.check(false, &format!("model_options.{field}"), right);
+        }
+        options
     }
 
     fn output_schema(&mut self, schema: Option<Value>) -> Option<Value> {

@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::content::{Content, Hash};
 use crate::guard::policy::Autonomy;
-use crate::id::{AgentId, ChatId, NotebookId, RunId, UserId, WorkspaceId};
+use crate::id::{AgentId, ChatId, KeyId, NotebookId, RunId, UserId, WorkspaceId};
 use crate::label::Labels;
 use crate::money::MicroUsd;
+use crate::options::ModelOptions;
 use crate::routing::Strategy;
 
 /// What a run is built on: another run's transcript up to an event.
@@ -103,6 +104,12 @@ pub struct RunStarted {
     /// Sampling temperature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
+    /// How the model is asked beyond that.
+    #[serde(default, skip_serializing_if = "ModelOptions::is_empty")]
+    pub options: ModelOptions,
+    /// The stored key that whoever started it named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<KeyId>,
     /// The JSON Schema that the answer has to fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<String>,

@@ -80,7 +80,7 @@ enum Said<'a> {
 
 /// The bytes to post.
 pub(crate) fn body(asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
-    let Asked { request, model, habits, temperature, schema } = *asked;
+    let Asked { request, model, habits, temperature, schema, .. } = *asked;
     let mut messages = Vec::with_capacity(request.messages.len() + 1);
     if !request.system.is_empty() {
         messages.push(WireMessage::System { content: request.system.text() });
