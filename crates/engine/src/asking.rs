@@ -1,8 +1,7 @@
 //! Calling the model: build the request from the log, announce it, make the call, record the answer.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use adjutant_core::content::Content;
@@ -10,6 +9,7 @@ use adjutant_core::guard::filter::Filter;
 use adjutant_core::guard::{arguments, meta};
 use adjutant_core::id::CallId;
 use adjutant_core::message::{Message, ModelAnswer, ModelRequest, RawCall};
+use adjutant_core::money::MicroUsd;
 use adjutant_core::run::event::{
     CallProposed, Errored, ModelAnswered, ModelFailed, ModelRequested, PauseReason, Paused, Said, Thought, ThoughtForm,
 };
@@ -44,7 +44,11 @@ impl Driver {
         }
         let from = self.now();
         let filter = self.known_agent().await?.filter;
-        let (pieces, shown) = self.engine.pieces(self.log.run, turn).noting();
+        let first = Arc::new(OnceLock::new());
+        let (heard, env) = (Arc::clone(&first), self.engine.env().clone());
+        let pieces = self.engine.pieces(self.log.run, turn).noticing(move || {
+            heard.get_or_init(|| env.now());
+        });
         let pieces = self.engine.filtered_pieces(pieces, &filter);
         let key = self.state().asking.as_ref().and_then(|asking| asking.key);
         let model = self.engine.keyed_model(self.log.workspace, &request.model, key).await;
@@ -57,18 +61,20 @@ impl Driver {
                 answer = in_time(model.patience(), model.answer(&request, &pieces)) => answer,
             },
         };
-        match answer {
+        let asked = self.state().asking.clone();
+        let cost = match answer {
             Ok(answer) => {
-                let ms = u64::try_from(self.now().since(from).as_millis()).unwrap_or(u64::MAX);
-                let asked = self.state().asking.clone();
-                self.record_answer(turn, &request, &filter, answer, ms)?;
-                self.point_out(asked).await?;
+                let took =
+                    Took { ms: millis(self.now().since(from)), first: first.get().map(|at| millis(at.since(from))) };
+                self.record_answer(turn, &request, &filter, answer, took)?;
+                self.state().turns.last().and_then(|turn| turn.answered.as_ref()).and_then(|answered| answered.cost)
             }
             Err(error) => {
                 let allowed = self.agent().await?.providers;
-                self.record_failure(turn, attempt, &allowed, &error, shown.load(Ordering::SeqCst))?;
+                self.record_failure(turn, attempt, &allowed, &error, first.get().is_some())?
             }
-        }
+        };
+        self.point_out(asked, cost).await?;
         Ok(Flushed::Written)
     }
 
@@ -121,6 +127,7 @@ impl Driver {
             reserved: reserved.amount,
             purses: reserved.purses(),
             key,
+            price_version: reserved.version.clone(),
         };
         let taking = rates::of_request(agent.id, &agent.config, self.now());
         self.log.push_spending(requested, Some(taking), reserved.spends)?;
@@ -160,7 +167,7 @@ impl Driver {
         request: &ModelRequest,
         filter: &Filter,
         answer: ModelAnswer,
-        ms: u64,
+        took: Took,
     ) -> Result<(), EngineError> {
         let answer = self.filter_answer(filter, answer)?;
         for thinking in answer.thinking.clone() {
@@ -191,7 +198,8 @@ impl Driver {
             price_version: cost.map(|cost| cost.version),
             finish: answer.finish,
             served_model: answer.served_model,
-            ms,
+            ms: took.ms,
+            first_ms: took.first,
             unfit,
         })?;
         for call in answer.calls {
@@ -215,6 +223,7 @@ impl Driver {
         sent.filter(|id| self.state().call(id).is_none()).unwrap_or_else(|| self.engine.env().id())
     }
 
+    /// Records what failed and what follows; says what it counts as.
     fn record_failure(
         &mut self,
         turn: u32,
@@ -222,8 +231,9 @@ impl Driver {
         allowed: &Allowed,
         error: &ModelError,
         partial: bool,
-    ) -> Result<(), EngineError> {
-        let Some(asking) = self.state().asking.clone() else { return Ok(()) };
+    ) -> Result<Option<MicroUsd>, EngineError> {
+        let Some(asking) = self.state().asking.clone() else { return Ok(None) };
+        let cost = spending::of_failure(error, partial, asking.reserved);
         let follows = self.after_failure(allowed, &asking.model, error, partial);
         let message = error.to_string();
         tracing::warn!(run = %self.log.run, turn, attempt, class = error.class(), %message, "a model call failed");
@@ -242,7 +252,7 @@ impl Driver {
             model: asking.model,
             next,
             partial,
-            cost: spending::of_failure(error, partial, asking.reserved),
+            cost,
         })?;
         if retry_at.is_none() {
             let message = format!(
@@ -250,8 +260,20 @@ impl Driver {
             );
             self.log.push(Errored { code: class, message, retryable: error.retryable() })?;
         }
-        Ok(())
+        Ok(cost)
     }
+}
+
+/// How long an answer took.
+#[derive(Clone, Copy)]
+struct Took {
+    ms: u64,
+    /// Until its first piece, where it came in pieces.
+    first: Option<u64>,
+}
+
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The tool that a call is really for: `use_tool` is recorded, judged and run as the tool it names (guard T1). What cannot be

@@ -56,6 +56,8 @@ pub(crate) struct Reservation {
     pub(crate) amount: Option<MicroUsd>,
     /// From where.
     pub(crate) spends: Vec<Spend>,
+    /// The state of the prices it was reckoned with.
+    pub(crate) version: Option<String>,
 }
 
 impl Reservation {
@@ -67,7 +69,7 @@ impl Reservation {
                 change: Change::Reserve { amount, limit: drawn.budget.of(period) },
             })
         });
-        Self { amount: Some(amount), spends: spends.collect() }
+        Self { amount: Some(amount), spends: spends.collect(), version: None }
     }
 
     pub(crate) fn purses(&self) -> Vec<String> {
@@ -94,7 +96,8 @@ impl Driver {
         let drawn = self.engine.drawn(start.workspace, Some(agent), start.initiator, key).await?;
         let facts = self.engine.priced(start.workspace, &request.model).await?;
         let output = u64::from(request.max_tokens);
-        let most = facts.and_then(|facts| facts.prices.bound(tokens::bound(request), output));
+        let most = facts.as_ref().and_then(|facts| facts.prices.bound(tokens::bound(request), output));
+        let version = facts.map(|facts| facts.version);
         let Some(amount) = most else { return self.without_price(&request.model, agent, &drawn).await };
         if amount == MicroUsd::ZERO {
             return Ok(Reserved::Fits(Reservation::default()));
@@ -105,7 +108,8 @@ impl Driver {
             let over = Overspent { purse: RUN_PURSE.to_owned(), limit, spent: state.cost, needed: amount };
             return Ok(Reserved::TooMuch(over));
         }
-        Ok(Reserved::Fits(Reservation::of(amount, &drawn, self.now(), &start.time_zone)))
+        let reservation = Reservation::of(amount, &drawn, self.now(), &start.time_zone);
+        Ok(Reserved::Fits(Reservation { version, ..reservation }))
     }
 
     /// Whether a model is asked although nobody knows what that costs: no limit would be escaped, or somebody said yes.
@@ -160,24 +164,23 @@ impl Driver {
         self.log.push(Paused { reason: PauseReason::Budget, until: None, by: None, ask: Some(Box::new(ask)) })
     }
 
-    /// Says that spending has reached an amount that somebody wanted to hear of, once for all runs.
-    pub(crate) async fn point_out(&mut self, asked: Option<ModelRequested>) -> Result<(), EngineError> {
+    /// Says that spending has reached amounts that somebody wanted to hear of, each once for all runs.
+    pub(crate) async fn point_out(
+        &mut self,
+        asked: Option<ModelRequested>,
+        cost: Option<MicroUsd>,
+    ) -> Result<(), EngineError> {
         let Some((asked, reserved)) = asked.and_then(|asked| Some((asked.clone(), asked.reserved?))) else {
             return Ok(());
         };
         let agent = self.known_agent().await?;
         let Some(start) = self.state().start.clone() else { return Ok(()) };
-        let answered = self.state().turns.last().and_then(|turn| turn.answered.as_ref());
-        let cost = answered.and_then(|answered| answered.cost).unwrap_or(reserved);
-        for drawn in self.engine.drawn(start.workspace, Some(&agent), start.initiator, asked.key).await? {
-            let mine = |purse: &&String| purse.starts_with(&drawn.owner.purse(Period::Month, ""));
-            let Some(purse) = asked.purses.iter().find(mine) else { continue };
-            let kept = self.engine.store().purse(purse).await?;
-            let spent = MicroUsd(kept.spent.0.saturating_sub(reserved.0)) + cost;
-            if let Some(at) = drawn.budget.alert(spent, kept.alerted) {
-                let alert = Spend { purse: purse.clone(), change: Change::Alert(at) };
-                self.log.push_spending(BudgetAlerted { purse: purse.clone(), at, spent }, None, vec![alert])?;
-            }
+        let drawn = self.engine.drawn(start.workspace, Some(&agent), start.initiator, asked.key).await?;
+        for (purse, at, spent) in
+            self.engine.amounts_reached(&drawn, &asked.purses, reserved, cost.unwrap_or(reserved)).await?
+        {
+            let alert = Spend { purse: purse.clone(), change: Change::Alert(at) };
+            self.log.push_spending(BudgetAlerted { purse, at, spent }, None, vec![alert])?;
         }
         Ok(())
     }
@@ -225,6 +228,29 @@ impl Engine {
             drawn.push(saved(Owner::Key(key))?);
         }
         Ok(drawn)
+    }
+
+    /// The amounts to be pointed out that are reached once a call has cost this, and that nobody heard of yet: the purse, the
+    /// amount, and what is spent then.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) async fn amounts_reached(
+        &self,
+        drawn: &[Drawn],
+        purses: &[String],
+        reserved: MicroUsd,
+        cost: MicroUsd,
+    ) -> Result<Vec<(String, MicroUsd, MicroUsd)>, EngineError> {
+        let mut found = Vec::new();
+        for drawn in drawn {
+            let mine = |purse: &&String| purse.starts_with(&drawn.owner.purse(Period::Month, ""));
+            let Some(purse) = purses.iter().find(mine) else { continue };
+            let kept = self.store().purse(purse).await?;
+            let spent = MicroUsd(kept.spent.0.saturating_sub(reserved.0)) + cost;
+            found.extend(drawn.budget.alerts(spent, kept.alerted).map(|at| (purse.clone(), at, spent)));
+        }
+        Ok(found)
     }
 
     /// What is known about a model; where that is no price, about the one that answered in its name last. A deployment may
@@ -377,7 +403,9 @@ pub(crate) fn model_call(state: &State, event: &Event, at: Time) -> Option<Model
             ..row(word(&body.finish))
         }),
         Event::ModelFailed(body) => {
-            Some(ModelCallRow { cost: body.cost.or(Some(MicroUsd::ZERO)), ..row(body.class.clone()) })
+            // What it counts as was reckoned when it was put aside.
+            let price_version = asking.price_version.clone();
+            Some(ModelCallRow { cost: body.cost.or(Some(MicroUsd::ZERO)), price_version, ..row(body.class.clone()) })
         }
         _ => None,
     }

@@ -21,7 +21,6 @@ mod wire;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use adjutant_core::limits::MODEL_TIMEOUT;
@@ -96,18 +95,16 @@ impl DeltaSink {
         (Self::new(listen), receiver)
     }
 
-    /// A sink that hands everything on here and notes that there was something.
+    /// A sink that hands everything on here and calls `notice` before each piece.
     #[must_use]
-    pub fn noting(&self) -> (Self, Arc<AtomicBool>) {
-        let shown = Arc::new(AtomicBool::new(false));
-        let (note, hand_on) = (Arc::clone(&shown), self.clone());
-        let sink = Self::new(move |delta| {
-            note.store(true, Ordering::SeqCst);
+    pub fn noticing(&self, notice: impl Fn() + Send + Sync + 'static) -> Self {
+        let hand_on = self.clone();
+        Self::new(move |delta| {
+            notice();
             if let Some(listen) = &hand_on.0 {
                 listen(delta);
             }
-        });
-        (sink, shown)
+        })
     }
 
     /// Hands on a piece of text.

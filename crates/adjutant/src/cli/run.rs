@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use adjutant_core::budget::micros;
 use adjutant_core::guard::policy::parse_seconds;
-use adjutant_core::id::{ChatId, NotebookId};
+use adjutant_core::id::{ChatId, KeyId, NotebookId};
 use adjutant_core::limits::MESSAGE_BYTES;
 use adjutant_core::money::MicroUsd;
 use adjutant_engine::StartRun;

@@ -143,12 +143,10 @@ impl Budget {
         Period::ALL.into_iter().rev().find_map(limited).filter(|_| !self.allow_unpriced)
     }
 
-    /// The highest amount to be pointed out that was reached, if there is one above `alerted`.
-    #[must_use]
-    pub fn alert(&self, spent: MicroUsd, alerted: MicroUsd) -> Option<MicroUsd> {
-        let reached =
-            self.alert_at_usd.iter().map(|usd| micros(*usd)).filter(|at| *at <= spent && *at > MicroUsd::ZERO);
-        reached.max().filter(|at| *at > alerted)
+    /// The amounts to be pointed out that are reached and lie above `alerted`, rising.
+    pub fn alerts(&self, spent: MicroUsd, alerted: MicroUsd) -> impl Iterator<Item = MicroUsd> {
+        let amounts = self.alert_at_usd.iter().map(|usd| micros(*usd));
+        amounts.filter(move |at| *at <= spent && *at > alerted && *at > MicroUsd::ZERO)
     }
 }
 
@@ -290,10 +288,11 @@ mod tests {
     #[test]
     fn each_amount_is_pointed_out_once() {
         let budget = BudgetSpec::default().complete().unwrap();
-        assert_eq!(budget.alert(MicroUsd(999_999), MicroUsd::ZERO), None);
-        assert_eq!(budget.alert(MicroUsd(1_000_000), MicroUsd::ZERO), Some(MicroUsd(1_000_000)));
-        assert_eq!(budget.alert(MicroUsd(4_000_000), MicroUsd(1_000_000)), None);
-        assert_eq!(budget.alert(MicroUsd(11_000_000), MicroUsd(1_000_000)), Some(MicroUsd(10_000_000)));
+        let alerts = |spent, alerted| budget.alerts(MicroUsd(spent), MicroUsd(alerted)).collect::<Vec<_>>();
+        assert_eq!(alerts(999_999, 0), []);
+        assert_eq!(alerts(1_000_000, 0), [MicroUsd(1_000_000)]);
+        assert_eq!(alerts(4_000_000, 1_000_000), []);
+        assert_eq!(alerts(11_000_000, 1_000_000), [MicroUsd(5_000_000), MicroUsd(10_000_000)], "none is passed over");
     }
 
     #[test]

@@ -174,6 +174,7 @@ impl Story {
             reserved: None,
             purses: Vec::new(),
             key: None,
+            price_version: None,
         })
     }
 
@@ -188,6 +189,7 @@ impl Story {
             finish,
             served_model: "demo/guide".to_owned(),
             ms: 12,
+            first_ms: None,
             unfit: None,
         }
     }

@@ -178,6 +178,7 @@ fn model_answered() -> ModelAnswered {
         finish: FinishReason::ToolCalls,
         served_model: "demo/guide-1".to_owned(),
         ms: 950,
+        first_ms: Some(2),
         unfit: None,
     }
 }
@@ -192,6 +193,7 @@ fn model_requested() -> ModelRequested {
         reserved: Some(MicroUsd(40_000)),
         purses: vec!["agent/x/month/2026-11".to_owned()],
         key: Some(KeyId::new(when(), [6; 10])),
+        price_version: Some("v7".to_owned()),
     }
 }
 
@@ -349,9 +351,10 @@ fn without_options(mut event: Event) -> Event {
         }
         Event::ModelRequested(body) => {
             (body.dropped, body.reserved, body.purses, body.key) = (0, None, Vec::new(), None);
+            body.price_version = None;
         }
         Event::Thought(body) => body.signature = None,
-        Event::ModelAnswered(body) => (body.cost, body.price_version) = (None, None),
+        Event::ModelAnswered(body) => (body.cost, body.price_version, body.first_ms) = (None, None, None),
         Event::ModelFailed(body) => {
             (body.retry_at, body.next, body.cost) = (None, None, None);
             (body.model, body.partial) = (String::new(), false);

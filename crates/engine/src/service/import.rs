@@ -7,6 +7,7 @@ use adjutant_core::label::Labels;
 use adjutant_core::limits;
 use adjutant_core::message::FinishReason;
 use adjutant_core::money::{MicroUsd, TokenUsage};
+use adjutant_core::options::ModelOptions;
 use adjutant_core::run::event::{
     Base, Effects, EndStatus, Event, ModelAnswered, ModelRequested, RunEnded, RunStarted, Said,
 };
@@ -101,6 +102,7 @@ impl Engine {
                 model: None,
                 max_cost: None,
                 turns: None,
+                key: None,
                 autonomy: None,
                 effects: Effects::Dry,
                 output_schema: None,
@@ -112,6 +114,7 @@ impl Engine {
                 strategy: None,
                 budget: None,
                 temperature: None,
+                options: ModelOptions::default(),
                 limits: spending::run_limits(&agent.config, None, plan.turns),
             };
             let started = plan.started(asked, now, zone.clone());
@@ -151,6 +154,7 @@ impl Engine {
                 reserved: None,
                 purses: Vec::new(),
                 key: None,
+                price_version: None,
             }),
             Event::Said(Said { turn: 1, text: answer.clone() }),
             Event::ModelAnswered(ModelAnswered {
@@ -163,6 +167,7 @@ impl Engine {
                 finish: FinishReason::Stop,
                 served_model: said.model.clone(),
                 ms: 0,
+                first_ms: None,
                 unfit: None,
             }),
             Event::RunEnded(RunEnded {

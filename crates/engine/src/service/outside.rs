@@ -176,9 +176,35 @@ impl Engine {
             act.detail = detail;
         }
         let done = Done { doing: Some(Doing::Spend(spends)), ..Done::default() };
+        let purses = reserved.purses();
+        let reached = self.amounts_reached(&calls.drawn, &purses, amount, cost).await?;
         self.audit_done(AuditLog::Workspace(calls.workspace), act, done).await?;
+        for (purse, at, spent) in reached {
+            self.alert(calls.workspace, purse, at, spent).await?;
+        }
         self.meter().called(ended.served.as_ref().map(|_| (ended.usage(), ended.cost)));
         Ok(ended)
+    }
+
+    /// Records once that an amount is reached.
+    async fn alert(
+        &self,
+        workspace: WorkspaceId,
+        purse: String,
+        at: MicroUsd,
+        spent: MicroUsd,
+    ) -> Result<(), EngineError> {
+        let act = Act::new(Deed::BudgetAlerted, None, format!("{spent} spent of {purse}"))
+            .with("purse", purse.clone())
+            .with("at_microusd", at.0)
+            .with("spent_microusd", spent.0);
+        let alert = Spend { purse, change: Change::Alert(at) };
+        let done = Done { doing: Some(Doing::Spend(vec![alert])), ..Done::default() };
+        match self.audit_done(AuditLog::Workspace(workspace), act, done).await {
+            // Somebody was faster, and it is said.
+            Err(EngineError::Store(StoreError::Overspent(_))) => Ok(()),
+            other => other.map(drop),
+        }
     }
 
     fn over(

@@ -315,6 +315,7 @@ impl Engine {
             model: Some(start.model.clone()),
             max_cost: start.budget,
             turns: Some(extra_turns),
+            key: start.key,
             autonomy: start.autonomy,
             effects: start.effects,
             output_schema: start.output_schema.clone(),

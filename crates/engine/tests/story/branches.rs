@@ -205,6 +205,7 @@ async fn a_chat_stays_with_its_agent_and_its_notebook() {
         model: None,
         max_cost: None,
         max_turns: None,
+        key: None,
         autonomy: None,
         effects: adjutant_core::run::event::Effects::Live,
         output_schema: None,

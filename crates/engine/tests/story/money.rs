@@ -305,7 +305,7 @@ async fn of_sixty_four_runs_on_a_budget_of_ten_calls_ten_call_and_the_others_hol
 async fn each_amount_is_pointed_out_once_and_over_the_soft_limit_runs_are_cheaper() {
     let (stage, clock) = (Stage::new(&[]), Clock::new());
     let shelf = Shelf::new(&[]);
-    let json = r#"{"alert_at_usd":[0.0002,0.0003],"soft_usd":0.0004,"cheaper_model":"b/cheap"}"#;
+    let json = r#"{"alert_at_usd":[0.00005,0.0001,0.0003],"soft_usd":0.0004,"cheaper_model":"b/cheap"}"#;
     let agent = agent(&stage, &shelf, &clock, |spec| spec.budget = Some(budget(json))).await;
     let mut alerts = Vec::new();
     let mut models = Vec::new();
@@ -318,8 +318,26 @@ async fn each_amount_is_pointed_out_once_and_over_the_soft_limit_runs_are_cheape
             }
         }
     }
-    assert_eq!(alerts, [(2, 200, 220), (3, 300, 330)]);
+    assert_eq!(alerts, [(1, 50, 110), (1, 100, 110), (3, 300, 330)]);
     assert_eq!(models, ["a/one", "a/one", "a/one", "a/one", "b/cheap"]);
+}
+
+#[tokio::test]
+async fn a_call_that_failed_and_counts_is_pointed_out_too_and_says_by_which_prices() {
+    let (stage, clock) = (Stage::new(&[]), Clock::new());
+    let odd = ModelError::Unknown { reason: "it spoke in tongues", status: None, detail: Default::default() };
+    let shelf = Shelf::new(&[("a/one", &[odd])]);
+    let change = |spec: &mut AgentSpec| spec.budget = Some(budget(r#"{"alert_at_usd":[0.00005]}"#));
+    let agent = agent(&stage, &shelf, &clock, change).await;
+    let report = agent.run("go").await.unwrap();
+    let run = report.id;
+    let events = agent.engine().recorded(agent.workspace(), run, 0, None).await.unwrap();
+    let kinds: Vec<_> = events.iter().map(|item| item.event.kind()).collect();
+    let at = |kind: &str| kinds.iter().position(|known| *known == kind).unwrap_or_else(|| panic!("{kinds:?}"));
+    assert!(at("model_failed") < at("budget_alerted"), "{kinds:?}");
+    let failed = &report.model_calls[0];
+    assert_eq!((failed.outcome.as_str(), failed.price_version.as_deref()), ("unknown", Some("v7")));
+    assert_eq!(failed.cost_microusd, failed.reserved_microusd);
 }
 
 #[tokio::test]

@@ -171,6 +171,7 @@ fn beginning() -> Vec<Event> {
         finish: FinishReason::ToolCalls,
         served_model: "demo/guide".to_owned(),
         ms: 3,
+        first_ms: None,
         unfit: None,
     };
     vec![
@@ -185,6 +186,7 @@ fn beginning() -> Vec<Event> {
             reserved: None,
             purses: Vec::new(),
             key: None,
+            price_version: None,
         }
         .into(),
         Thought { turn: 1, form: ThoughtForm::Text, text: Content::from("Let me look."), signature: None }.into(),

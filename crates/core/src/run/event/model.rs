@@ -31,6 +31,9 @@ pub struct ModelRequested {
     /// The stored key it is made with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<KeyId>,
+    /// The state of the prices that it was put aside by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price_version: Option<String>,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
@@ -95,6 +98,9 @@ pub struct ModelAnswered {
     pub served_model: String,
     /// How long it took.
     pub ms: u64,
+    /// How long its first piece took; none where it came in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_ms: Option<u64>,
     /// Why the answer does not fit the schema of the run; the model is asked again, or the run fails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unfit: Option<String>,

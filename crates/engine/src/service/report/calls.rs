@@ -60,7 +60,7 @@ pub(super) fn model_calls(recorded: &[Recorded]) -> Vec<ModelCallReport> {
     let mut calls: Vec<ModelCallReport> = Vec::new();
     let mut asked: Option<(&ModelRequested, Time)> = None;
     for item in recorded {
-        let (served, usage, outcome, ms, cost, price_version, fallback) = match &item.event {
+        let (served, usage, outcome, ms, first, cost, price_version, fallback) = match &item.event {
             Event::ModelRequested(body) => {
                 asked = Some((body, item.at));
                 continue;
@@ -68,11 +68,12 @@ pub(super) fn model_calls(recorded: &[Recorded]) -> Vec<ModelCallReport> {
             Event::ModelAnswered(body) => {
                 let outcome = crate::projection::word(&body.finish);
                 let served = Some(body.served_model.clone());
-                (served, body.usage, outcome, body.ms, body.cost, body.price_version.clone(), None)
+                (served, body.usage, outcome, body.ms, body.first_ms, body.cost, body.price_version.clone(), None)
             }
             Event::ModelFailed(body) => {
                 let ms = asked.map_or(0, |(_, at)| millis(item.at.since(at)));
-                (None, TokenUsage::default(), body.class.clone(), ms, body.cost, None, body.next.clone())
+                let version = asked.and_then(|(request, _)| request.price_version.clone());
+                (None, TokenUsage::default(), body.class.clone(), ms, None, body.cost, version, body.next.clone())
             }
             _ => continue,
         };
@@ -96,7 +97,7 @@ pub(super) fn model_calls(recorded: &[Recorded]) -> Vec<ModelCallReport> {
                 reserved_microusd: request.reserved.map(|reserved| reserved.0),
                 fallback,
                 finish_reason,
-                first_token_ms: None,
+                first_token_ms: first,
                 outcome,
                 started_at,
                 ms,

@@ -160,7 +160,8 @@ mod tests {
 
     fn built(request: &ModelRequest, kind: &str) -> Value {
         let habits = Vendor::of(kind).unwrap().habits;
-        let asked = Asked { request, model: "org/model-high", habits, temperature: request.temperature, schema: None };
+        let (temperature, samples, reasons) = (request.temperature, true, true);
+        let asked = Asked { request, model: "org/model-high", habits, temperature, samples, reasons, schema: None };
         serde_json::from_slice(&body(&asked).unwrap()).unwrap()
     }
 
