@@ -1,6 +1,8 @@
 //! Money of model calls: put aside before a call, settled after it, asked for when it runs out. Which purses there are and
 //! what may be spent from them is read here; whether it is there is decided in the append that announces the call.
 
+mod settled;
+
 use adjutant_core::budget::{Budget, BudgetAsk, Change, Overspent, Owner, Period, RUN_PURSE, Spend, micros};
 use adjutant_core::guard::policy::AgentConfig;
 use adjutant_core::id::KeyId;
@@ -9,22 +11,20 @@ use adjutant_core::limits;
 use adjutant_core::message::ModelRequest;
 use adjutant_core::money::{MicroUsd, TokenUsage};
 use adjutant_core::routing::Wanted;
-use adjutant_core::run::chain::StreamId;
-use adjutant_core::run::event::{BudgetAlerted, Event, ModelRequested, PauseReason, Paused, RunLimits};
-use adjutant_core::run::state::State;
+use adjutant_core::run::event::{BudgetAlerted, ModelRequested, PauseReason, Paused, RunLimits};
 use adjutant_core::time::Time;
 use adjutant_models::catalog::{Cost, ModelFacts};
 use adjutant_models::chain::{Failed, Next, Reach, after};
 use adjutant_models::{Allowed, ModelError, tokens};
-use adjutant_store::row::ModelCallRow;
 
 use crate::current::CurrentAgent;
 use crate::driver::Driver;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::log::Flushed;
-use crate::projection::word;
 use crate::service::budgets;
+
+pub(crate) use settled::{model_call, of_event, of_failure};
 
 /// Bytes of a token that a window is filled with: fewer than most texts have, so that a full window still fits.
 const BYTES_PER_TOKEN: u64 = 3;
@@ -329,86 +329,6 @@ impl Engine {
 pub(crate) fn escaped(drawn: &[Drawn]) -> Option<(Owner, Period, MicroUsd)> {
     let escaped = |drawn: &Drawn| drawn.budget.escaped().map(|(period, limit)| (drawn.owner, period, limit));
     drawn.iter().rev().find_map(escaped)
-}
-
-/// What a failed call counts as: nothing where the provider did not answer at all, otherwise all that was put aside.
-pub(crate) fn of_failure(error: &ModelError, partial: bool, reserved: Option<MicroUsd>) -> Option<MicroUsd> {
-    let reserved = reserved?;
-    let answered = match error {
-        ModelError::Network { .. } => error.may_have_arrived(),
-        ModelError::Timeout { .. }
-        | ModelError::Truncated { .. }
-        | ModelError::Unknown { .. }
-        | ModelError::Diverged { .. } => true,
-        ModelError::RateLimited { .. }
-        | ModelError::Overloaded { .. }
-        | ModelError::Unauthorized { .. }
-        | ModelError::NoCredit { .. }
-        | ModelError::UnknownModel { .. }
-        | ModelError::ContextOverflow { .. }
-        | ModelError::BadRequest { .. }
-        | ModelError::Policy { .. }
-        | ModelError::Broken { .. } => false,
-    };
-    Some(if answered || partial { reserved } else { MicroUsd::ZERO })
-}
-
-/// What an event changes in purses, and the model call that is over with it. Follows from the log alone, so that a fact that
-/// is written again after a lost race settles what it should.
-pub(crate) fn of_event(state: &State, event: &Event, at: Time) -> (Vec<Spend>, Option<ModelCallRow>) {
-    if let Event::Resumed(body) = event {
-        let raise = body.raised.iter().filter(|raise| raise.purse != RUN_PURSE);
-        let spends = raise.map(|raise| Spend { purse: raise.purse.clone(), change: Change::Raise(raise.amount) });
-        return (spends.collect(), None);
-    }
-    let Some(row) = model_call(state, event, at) else { return (Vec::new(), None) };
-    let asking = state.asking.as_ref();
-    let reserved = asking.and_then(|asking| asking.reserved).unwrap_or_default();
-    // What cannot be priced is counted as all that was put aside for it.
-    let cost = row.cost.unwrap_or(reserved);
-    let purses = asking.map(|asking| asking.purses.clone()).unwrap_or_default();
-    let settle = |purse| Spend { purse, change: Change::Settle { reserved, cost } };
-    (purses.into_iter().map(settle).collect(), Some(row))
-}
-
-/// The model call that is over with an event.
-pub(crate) fn model_call(state: &State, event: &Event, at: Time) -> Option<ModelCallRow> {
-    let (start, asking) = (state.start.as_ref()?, state.asking.as_ref()?);
-    let row = |outcome: String| ModelCallRow {
-        workspace: start.workspace,
-        log: StreamId::Run(start.run),
-        turn: asking.turn,
-        attempt: asking.attempt,
-        agent: Some(start.agent),
-        person: start.initiator,
-        key: asking.key,
-        model: asking.model.clone(),
-        served: None,
-        at,
-        outcome,
-        usage: TokenUsage::default(),
-        estimated: false,
-        cost: None,
-        price_version: None,
-        ms: 0,
-    };
-    match event {
-        Event::ModelAnswered(body) => Some(ModelCallRow {
-            served: Some(body.served_model.clone()),
-            usage: body.usage,
-            estimated: body.estimated,
-            cost: body.cost,
-            price_version: body.price_version.clone(),
-            ms: body.ms,
-            ..row(word(&body.finish))
-        }),
-        Event::ModelFailed(body) => {
-            // What it counts as was reckoned when it was put aside.
-            let price_version = asking.price_version.clone();
-            Some(ModelCallRow { cost: body.cost.or(Some(MicroUsd::ZERO)), price_version, ..row(body.class.clone()) })
-        }
-        _ => None,
-    }
 }
 
 /// The limits of a run: the agent's, and those of its model where they are known.

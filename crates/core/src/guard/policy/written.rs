@@ -163,6 +163,14 @@ pub struct AgentProblem {
     pub detail: String,
 }
 
+/// Who names neither tools nor toolsets has those for files.
+fn usual_toolsets(tools: Option<&BTreeSet<String>>, toolsets: Option<BTreeSet<String>>) -> BTreeSet<String> {
+    match (tools, toolsets) {
+        (None, None) => BTreeSet::from(["files".to_owned()]),
+        (_, toolsets) => toolsets.unwrap_or_default(),
+    }
+}
+
 impl AgentSpec {
     /// Writes the defaults out and checks the whole.
     ///
@@ -179,10 +187,8 @@ impl AgentSpec {
         let scope = self.scope.unwrap_or_default();
         problems.scope(&scope);
         let allowed_hosts = problems.hosts(self.allowed_hosts.unwrap_or_default());
-        let defaulted = self.tools.is_none() && self.toolsets.is_none();
-        let toolsets = if defaulted { BTreeSet::from(["files".to_owned()]) } else { self.toolsets.unwrap_or_default() };
+        let toolsets = usual_toolsets(self.tools.as_ref(), self.toolsets);
         limits.check(&mut problems);
-        let content_filter = problems.filter(self.content_filter.unwrap_or_default());
         problems.check(self.temperature.is_none_or(|heat| (0.0..=2.0).contains(&heat)), "temperature", "use 0 to 2");
         let wanted = problems.or_note(Wanted::of(self.model, self.fallback_models, self.routing));
         let budget = problems.or_note(self.budget.unwrap_or_default().complete().map_err(|why| ("budget", why)));
@@ -223,7 +229,7 @@ impl AgentSpec {
             max_tokens_per_request: limits.tokens,
             max_requests_per_hour: limits.requests,
             tool_limits: self.tool_limits.unwrap_or_default(),
-            content_filter,
+            content_filter: problems.filter(self.content_filter.unwrap_or_default()),
             approval_expires_secs: limits.expiry.unwrap_or_default(),
             budget: budget.unwrap_or_default(),
             is_active: self.is_active.unwrap_or(true),
