@@ -171,10 +171,10 @@ fn sources(state: &RunState, approval: &Approval) -> Vec<String> {
         call.ended.as_ref().is_some_and(|(ended, _, at)| ended.labels.untrusted && *at <= approval.asked_at)
     };
     let words = |call: &Call| {
-        let path = call.target().and_then(|target| target.0.keys().next().cloned());
         let given = wire::arguments(&call.arguments.text());
-        let address = given["url"].as_str().map(wire::hide);
-        [Some(call.tool.clone()), path.or(address)].into_iter().flatten().collect::<Vec<_>>().join(" ")
+        // What only reads has no target, but it says where it looked.
+        let place = ["path", "url"].into_iter().find_map(|name| given[name].as_str().map(wire::hide));
+        [Some(call.tool.clone()), place].into_iter().flatten().collect::<Vec<_>>().join(" ")
     };
     let files = state.start.iter().flat_map(|start| &start.attachments);
     let attached = files.filter(|file| file.labels.untrusted).map(|file| format!("attached {}", file.path));

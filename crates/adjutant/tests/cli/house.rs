@@ -146,7 +146,9 @@ impl House {
 
     /// The files of the sample notebook.
     pub(crate) fn note(&self, name: &str) -> PathBuf {
-        let notebook = std::fs::read_dir(self.data().join("notebooks")).unwrap().next().unwrap().unwrap();
+        // Beside them there may be the file that says whose they are.
+        let mut entries = std::fs::read_dir(self.data().join("notebooks")).unwrap().flatten();
+        let notebook = entries.find(|entry| entry.path().is_dir()).unwrap();
         notebook.path().join(name)
     }
 

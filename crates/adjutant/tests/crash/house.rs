@@ -183,7 +183,9 @@ impl House {
 
     /// The folder of the notebook that every instance begins with; none before that.
     pub(crate) fn notebook(&self) -> Option<PathBuf> {
-        Some(std::fs::read_dir(self.path().join("data/notebooks")).ok()?.next()?.unwrap().path())
+        // Beside them there may be the file that says whose they are.
+        let entries = std::fs::read_dir(self.path().join("data/notebooks")).ok()?.flatten();
+        entries.map(|entry| entry.path()).find(|path| path.is_dir())
     }
 
     /// The binary with its data directory and a clean environment.

@@ -99,6 +99,7 @@ fn plain(value: &Any) -> Value {
         Any::StringValue(text) => json!(text),
         Any::BoolValue(flag) => json!(flag),
         Any::IntValue(number) => json!(number),
+        Any::DoubleValue(number) => json!(number),
         Any::ArrayValue(list) => list.values.iter().map(|item| plain(item.value.as_ref().unwrap())).collect(),
         other => panic!("{other:?}"),
     }

@@ -84,7 +84,9 @@ fn somebody_is_told_in_words_who_they_are_and_what_there_is_for_them() {
 
 #[test]
 fn only_models_of_providers_that_the_workspace_allows_are_asked_and_offered() {
-    let server = Server::start(House::new());
+    let house = House::new();
+    house.script("- text: Good day.\n");
+    let server = Server::start(house);
     let owner = server.owner();
     let home = "/api/v1/workspaces/home";
     assert_eq!(owner.get(home).expect(200)["allowed_providers"], json!(["*"]));
