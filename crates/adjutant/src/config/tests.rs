@@ -182,7 +182,8 @@ fn a_slow_server_may_be_waited_for_and_nonsense_is_refused() {
     let text =
         "[providers.slow]\nkind = \"ollama\"\nfirst_byte_timeout = \"20m\"\n[providers.usual]\nkind = \"ollama\"\n";
     let (_folder, flags) = with_file(text);
-    let config = Config::load(&flags, &env(&[])).unwrap();
+    let home = env(&[("HOME", "/home/me")]);
+    let config = Config::load(&flags, &home).unwrap();
     let seconds = |at: usize| match &config.providers[at].kind {
         Kind::Remote(remote) => {
             let limits = remote.timeouts;
@@ -193,6 +194,6 @@ fn a_slow_server_may_be_waited_for_and_nonsense_is_refused() {
     assert_eq!((seconds(0), seconds(1)), ((1200, 60, 1200), (60, 60, 300)));
     for wrong in ["0s", "25h", "soon"] {
         let (_folder, flags) = with_file(&format!("[providers.one]\nkind = \"ollama\"\nidle_timeout = \"{wrong}\"\n"));
-        assert!(Config::load(&flags, &env(&[])).is_err(), "{wrong}");
+        assert!(Config::load(&flags, &home).is_err(), "{wrong}");
     }
 }

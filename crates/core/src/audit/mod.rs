@@ -94,7 +94,7 @@ deeds! {
     /// What became of that, and what it cost.
     KeyTestEnded "key_test_ended";
     /// Spending outside of runs has reached an amount that somebody wanted to hear of.
-    BudgetAlerted "budget_alerted";
+    AmountReached "amount_reached";
     /// A setting was changed.
     SettingChanged "setting_changed";
     /// A workspace, or the whole instance, was stopped.

@@ -194,7 +194,7 @@ impl Engine {
         at: MicroUsd,
         spent: MicroUsd,
     ) -> Result<(), EngineError> {
-        let act = Act::new(Deed::BudgetAlerted, None, format!("{spent} spent of {purse}"))
+        let act = Act::new(Deed::AmountReached, None, format!("{spent} spent of {purse}"))
             .with("purse", purse.clone())
             .with("at_microusd", at.0)
             .with("spent_microusd", spent.0);
