@@ -204,7 +204,9 @@ it.each(SCREENS)('says everything on %s through the translation', async (place, 
     const [first = '', ...rest] = words.split(' ')
     return told.includes(words) || (told.includes(first) && told.includes(rest.join(' ')))
   }
-  expect(raw.filter((said) => !FORMS.test(said) && !isTold(said))).toEqual([])
+  // How long ago something was has its own form, too, and grows while the screens are gone through.
+  const timeless = raw.map((said) => said.replace(/(^| · )\d+ (sec|min|hr)\. ago$/u, '')).filter((said) => said !== '')
+  expect(timeless.filter((said) => !FORMS.test(said) && !isTold(said))).toEqual([])
 })
 
 it('did all that without an error and without asking anybody else', () => {

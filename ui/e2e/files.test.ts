@@ -99,10 +99,10 @@ it('asks before an edit of an agent is left, and not when another part of it is 
   await page.getByRole('tab', { name: 'What it may touch' }).click()
   await page.getByRole('tab', { name: 'Basics' }).click()
   expect(asked).toEqual([])
-  await page.getByRole('link', { name: 'Runs' }).click()
+  await page.getByRole('link', { name: 'Runs', exact: true }).click()
   expect(await page.getByLabel('Description').inputValue()).toBe('Looks after the notes.')
   isLeaving = true
-  await page.getByRole('link', { name: 'Runs' }).click()
+  await page.getByRole('link', { name: 'Runs', exact: true }).click()
   await page.getByRole('heading', { name: 'Runs' }).waitFor()
   expect(asked).toEqual(Array(2).fill('Leave without saving? Your changes are lost.'))
 })
