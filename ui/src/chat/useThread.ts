@@ -2,6 +2,7 @@
 import { computed, ref, type ComputedRef, type Ref } from 'vue'
 import { get } from '../api/client'
 import type { Chat, Page, Run } from '../api/types'
+import { usePaged } from '../parts/usePaged'
 
 const EACH = 100
 
@@ -22,21 +23,15 @@ export interface Thread {
 
 export function useThread(id: string): Thread {
   const chat = ref<Chat | null>(null)
-  const all = ref<Run[]>([])
-  const cursor = ref<string | null>(null)
   const earlierCost = ref(0)
   const problem = ref<unknown>(null)
-  const read = (from: string | null): Promise<Page<Run>> =>
-    get<Page<Run>>('/runs', { query: { chat: id, superseded: true, limit: EACH, ...(from && { cursor: from }) } })
+  const { items: all, cursor, ...paged } = usePaged((from) =>
+    get<Page<Run>>('/runs', { query: { chat: id, superseded: true, limit: EACH, ...(from && { cursor: from }) } }),
+  )
 
   async function load(): Promise<void> {
     try {
-      const [found, page] = await Promise.all([get<Chat>('/chats/{chat}', { path: { chat: id } }), read(null)])
-      // What was read further down stays; the first page is fresh.
-      const oldest = page.data.at(-1)?.id
-      const below = oldest ? all.value.filter((run) => run.id < oldest) : []
-      if (below.length === 0) cursor.value = page.next_cursor
-      all.value = [...page.data, ...below]
+      const [found] = await Promise.all([get<Chat>('/chats/{chat}', { path: { chat: id } }), paged.load()])
       ;[chat.value, problem.value] = [found, null]
       await weigh()
     } catch (error) {
@@ -44,12 +39,7 @@ export function useThread(id: string): Thread {
     }
   }
   async function earlier(): Promise<void> {
-    const from = cursor.value
-    if (from === null) return
-    const page = await read(from)
-    if (cursor.value !== from) return
-    all.value = [...all.value, ...page.data]
-    cursor.value = page.next_cursor
+    await paged.more()
     await weigh()
   }
   /** What is not read is known by what the whole chat cost. */
