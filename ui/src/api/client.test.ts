@@ -1,5 +1,15 @@
-import { expect, it } from 'vitest'
-import { addressOf, onWorkspace, workspaceOf } from './client'
+import { afterEach, expect, it, vi } from 'vitest'
+import { addressOf, getChanged, onWorkspace, workspaceOf } from './client'
+
+afterEach(() => vi.unstubAllGlobals())
+
+it('does not read again what is known', async () => {
+  const answer = (_: string, { headers }: RequestInit): Promise<Response> =>
+    Promise.resolve(new Headers(headers).get('if-none-match') === '"two"' ? new Response(null, { status: 304 }) : Response.json({ hash: 'two' }))
+  vi.stubGlobal('fetch', answer)
+  const read = (known: string): Promise<unknown> => getChanged('/notebooks/{notebook}/files/{path}', { path: { notebook: 'n', path: 'a.md' }, known })
+  expect([await read('"one"'), await read('"two"')]).toEqual([{ hash: 'two' }, null])
+})
 
 it('keeps the slashes of a path and nothing else', () => {
   expect(addressOf('/notebooks/{notebook}/files/{path}', { notebook: 'a/b', path: 'notes/my list.md' })).toBe('/api/v1/notebooks/a%2Fb/files/notes/my%20list.md')

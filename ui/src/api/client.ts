@@ -33,6 +33,8 @@ export interface Ask<Body> {
   match?: string
   /** Only where nothing is yet. */
   isNew?: boolean
+  /** The version that is here already. */
+  known?: string
   signal?: AbortSignal
 }
 
@@ -75,6 +77,7 @@ export async function send(method: Method, url: string, ask: Ask<unknown>, heade
   if (ask.text !== undefined) all['content-type'] = 'application/octet-stream'
   if (ask.match) all['if-match'] = ask.match
   if (ask.isNew) all['if-none-match'] = '*'
+  if (ask.known) all['if-none-match'] = ask.known
   // A button that is pressed twice, or a request that is sent again, does its work once.
   if (method === 'post') all['idempotency-key'] = crypto.randomUUID()
   const options: RequestInit = { method: method.toUpperCase(), headers: all, credentials: 'same-origin' }
@@ -87,7 +90,7 @@ export async function send(method: Method, url: string, ask: Ask<unknown>, heade
   } catch (error) {
     throw error instanceof DOMException ? error : asProblem(error)
   }
-  if (response.ok) return response
+  if (response.ok || (response.status === 304 && ask.known)) return response
   const problem = await problemOf(response)
   if (problem.code === 'unauthenticated' && !url.endsWith('/session')) signedOut()
   throw problem
@@ -98,6 +101,11 @@ async function call<T>(method: Method, address: string, ask: Ask<unknown> = {}):
   return (response.status === 204 ? undefined : await response.json()) as T
 }
 
+/** Null where the version that is known is still the one there is. */
+export async function getChanged<T>(address: Address<'get'>, ask: Ask<never> & { known: string }): Promise<T | null> {
+  const response = await send('get', addressOf(address, ask.path, ask.query), ask, workspaceOf('get', address, ask.path, ask.query))
+  return response.status === 304 ? null : ((await response.json()) as T)
+}
 export const get = <T>(address: Address<'get'>, ask?: Ask<never>): Promise<T> => call<T>('get', address, ask)
 export const post = <T, A extends Address<'post'> = Address<'post'>>(address: A, ask?: Ask<BodyOf<'post', A>>): Promise<T> =>
   call<T>('post', address, ask)

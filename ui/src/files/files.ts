@@ -1,5 +1,5 @@
 // The files of a notebook, as the server gives them.
-import { get, getBlob, getText, put, remove } from '../api/client'
+import { get, getBlob, getChanged, getText, put, remove } from '../api/client'
 import type { Page } from '../api/types'
 
 export interface Notebook {
@@ -43,6 +43,9 @@ export function listFolder(notebook: string, path: string, cursor?: string): Pro
 }
 export const readFile = (notebook: string, path: string): Promise<FileDocument> =>
   get('/notebooks/{notebook}/files/{path}', { path: { notebook, path: bare(path) } })
+/** The same where it is another than the state with this hash; null where it is not. */
+export const readChanged = (notebook: string, path: string, hash: string): Promise<FileDocument | null> =>
+  getChanged('/notebooks/{notebook}/files/{path}', { path: { notebook, path: bare(path) }, known: `"${hash}"` })
 /** Saves over the state with this hash, or where nothing is. */
 export const saveFile = (notebook: string, path: string, text: string | Blob, over: string | null): Promise<FileEntry> =>
   put('/notebooks/{notebook}/files/{path}', { path: { notebook, path: bare(path) }, text, ...(over === null ? { isNew: true } : { match: `"${over}"` }) })
