@@ -12,6 +12,18 @@ tools: ring_bell
 ---
 Ring the bell when you are told to.
 `
+const CALLER = `---
+name: Caller
+autonomy: none
+permission_level: write
+can_access_integrations: true
+tools: http_request
+allowed_hosts: [a.example, b.example]
+---
+Send what you are told to send.
+`
+/** More than a question shows at once, on one line. */
+const WIDE = 'wide '.repeat(4_000)
 /** More lines than a question shows at once. */
 const LONG = Array.from({ length: 100 }, (_, line) => `line ${line}`).join('\\n')
 /** As many calls as a model may make at once. */
@@ -37,12 +49,27 @@ const SCRIPT = `
     - { name: write_file, arguments: { path: /long.md, content: "${LONG}" } }
 - when: { user: at length }
   text: It is written at length.
+- when: { user: in one line, turn: 1 }
+  calls:
+    - { name: write_file, arguments: { path: /line.md, content: "${WIDE}and then harm" } }
+- when: { user: in one line }
+  text: It is one line.
 - when: { user: in different ways, turn: 1 }
   calls:
     - { name: write_file, arguments: { path: /pile/one.md, content: "one" } }
     - { name: write_file, arguments: { path: /pile/two.md, content: "two" } }
     - { name: write_file, arguments: { path: /pile/long.md, content: "${LONG}" } }
+    - { name: write_file, arguments: { path: /pile/wide.md, content: "${WIDE}" } }
     - { name: create_file, arguments: { path: /pile/new.md, content: "new" } }
+- when: { user: in different ways }
+  text: That is all.
+- when: { user: send, turn: 1 }
+  calls:
+    - { name: http_request, arguments: { method: POST, url: "https://a.example/one", body: "short" } }
+    - { name: http_request, arguments: { method: POST, url: "https://a.example/two", body: "${WIDE}" } }
+    - { name: http_request, arguments: { method: POST, url: "https://b.example/three", body: "short" } }
+- when: { user: send }
+  text: Nothing was sent.
 - when: { matches: "heap (\\\\S+)", turn: 1 }
   calls:
 ${HEAP}
@@ -57,7 +84,7 @@ ${HEAP}
 
 let story: Story
 beforeAll(async () => {
-  story = await begin({ script: SCRIPT, agents: { 'keeper.md': KEEPER }, canCrash: true, env: { ADJUTANT_BELL: '/dev/null', ADJUTANT_BELL_HOLD: '1' } })
+  story = await begin({ script: SCRIPT, agents: { 'keeper.md': KEEPER, 'caller.md': CALLER }, canCrash: true, env: { ADJUTANT_BELL: '/dev/null', ADJUTANT_BELL_HOLD: '1' } })
   await setUp(story)
 })
 afterAll(() => story?.end())
@@ -96,29 +123,73 @@ it('decides three questions of one run at once', async () => {
   await expect.poll(() => Promise.all([file('one.md'), file('two.md'), file('three.md')])).toEqual(['one', 'two', 'three'])
 })
 
-it('approves together only what is alike and short enough to be seen', async () => {
+it('approves together only what is alike and was shown whole', async () => {
   const { page, server } = story
   await order(story, 'write in different ways')
   await page.getByRole('region', { name: /Needs you: create_file/ }).waitFor()
   await page.goto(`${server.url}/inbox`)
   await page.getByLabel('Group').selectOption({ label: 'By agent' })
-  await page.getByRole('checkbox', { name: /^Select all 4/ }).check()
+  await page.getByRole('checkbox', { name: /^Select all 5/ }).check()
   const bar = page.getByRole('group', { name: 'Selected items' })
-  await bar.getByText('Only calls of one tool in one folder are approved together.').waitFor()
+  await bar.getByText('Only calls of one tool in one folder, or at one host, are approved together.').waitFor()
   expect(await bar.getByRole('button', { name: /^Approve/ }).isDisabled()).toBe(true)
 
   await page.getByRole('checkbox', { name: 'Select create_file /pile/new.md' }).uncheck()
-  await bar.getByText('1 changes more than can be shown here').waitFor()
-  await bar.getByRole('button', { name: 'Approve 2' }).click()
-  await page.getByText('2 decided.').waitFor()
+  await bar.getByText('2 are longer than what is shown').waitFor()
+  const review = page.getByRole('region', { name: 'What is selected' })
+  // Each of them is there with what it would change, and not only with its name.
+  const one = (name: string): ReturnType<typeof review.getByRole> => review.getByRole('listitem').filter({ hasText: `/pile/${name}.md` })
+  await one('two').getByRole('row', { name: /two/ }).waitFor()
+  await bar.getByRole('button', { name: 'Approve 2' }).waitFor()
+  await one('long').getByRole('button', { name: /Show \d+ more lines/ }).click()
+  await one('long').getByText('line 99').waitFor()
+  await bar.getByText('1 is longer than what is shown').waitFor()
+  await bar.getByRole('button', { name: 'Approve 3' }).click()
+  await page.getByText('3 decided.').waitFor()
   await page.getByRole('checkbox', { name: /one\.md/ }).waitFor({ state: 'detached' })
-  for (const name of ['long', 'new']) {
+  for (const name of ['wide', 'new']) {
     await page.getByRole('button', { name: new RegExp(`/pile/${name}`) }).click()
     await page.getByRole('region', { name: new RegExp(`Needs you: .*/pile/${name}`) }).getByRole('button', { name: 'Reject' }).click()
     await page.getByRole('region', { name: new RegExp(`Needs you: .*/pile/${name}`) }).waitFor({ state: 'detached' })
   }
-  const written = (): Promise<(string | null)[]> => Promise.all(['one', 'two', 'long', 'new'].map((name) => file(`pile/${name}.md`)))
-  await expect.poll(written).toEqual(['one', 'two', null, null])
+  const written = (): Promise<(boolean | undefined)[]> => Promise.all(['one', 'two', 'long', 'wide', 'new'].map(async (name) => (await file(`pile/${name}.md`)) !== null))
+  await expect.poll(written).toEqual([true, true, true, false, false])
+})
+
+it('takes requests for alike only at one host, and approves none whose body was not shown', async () => {
+  const { page, server } = story
+  await page.goto(`${server.url}/chat?agent=caller`)
+  await page.getByRole('textbox', { name: 'Message' }).fill('send')
+  await page.keyboard.press('Enter')
+  await page.getByRole('region', { name: /Needs you: POST/ }).nth(2).waitFor()
+  await page.goto(`${server.url}/inbox`)
+  await page.getByRole('button', { name: /^http_request ×2.*with POST at a\.example/ }).waitFor()
+  await page.getByRole('checkbox', { name: /^Select all 2: http_request/ }).check()
+  const bar = page.getByRole('group', { name: 'Selected items' })
+  await bar.getByText('2 selected · all http_request with POST at a.example').waitFor()
+  await bar.getByText('1 is longer than what is shown').waitFor()
+  await bar.getByRole('button', { name: 'Approve 1' }).waitFor()
+  await page.getByRole('checkbox', { name: /b\.example/ }).check()
+  await bar.getByText('Only calls of one tool in one folder, or at one host').waitFor()
+  expect(await bar.getByRole('button', { name: /^Approve/ }).isDisabled()).toBe(true)
+  await bar.getByRole('button', { name: 'Reject 3' }).click()
+  await page.getByText('3 decided.').waitFor()
+})
+
+it('shows what is selected on a phone before it is decided', async () => {
+  const { page, server } = story
+  await order(story, 'write /small.md')
+  await page.getByRole('region', { name: /Needs you: write_file/ }).waitFor()
+  await page.setViewportSize({ width: 390, height: 844 })
+  await page.goto(`${server.url}/inbox`)
+  await page.getByRole('checkbox', { name: /small\.md/ }).check()
+  expect(await page.getByRole('button', { name: /^Approve/ }).count()).toBe(0)
+  await page.getByRole('button', { name: 'Look at what is selected' }).click()
+  await page.getByRole('region', { name: 'What is selected' }).getByRole('row', { name: /as the agent wants it/ }).waitFor()
+  await page.getByRole('button', { name: 'Approve 1' }).click()
+  await page.getByText('1 decided.').waitFor()
+  await expect.poll(() => file('small.md')).toBe('as the agent wants it')
+  await page.setViewportSize({ width: 1280, height: 720 })
 })
 
 it('decides more at once than the server takes in one piece', async () => {
@@ -160,6 +231,18 @@ it('approves nothing that was not shown whole', async () => {
   await card.getByRole('button', { name: 'Approve', exact: true }).click()
   await page.getByText('It is written at length.').waitFor()
   expect((await file('long.md'))?.split('\n').length).toBe(100)
+})
+
+it('takes one very long line for more than was shown', async () => {
+  const { page } = story
+  await order(story, 'in one line')
+  const card = page.getByRole('region', { name: /Needs you: write_file/ })
+  expect(await card.getByText('and then harm').count()).toBe(0)
+  await card.getByRole('button', { name: 'Show all, then approve' }).click()
+  await card.getByText('and then harm').waitFor()
+  expect(await file('line.md')).toBe(null)
+  await card.getByRole('button', { name: 'Approve', exact: true }).click()
+  await page.getByText('It is one line.').waitFor()
 })
 
 it('answers in words: nothing is done, and the agent hears why', async () => {

@@ -1,5 +1,7 @@
 // Items that can be looked at together: those that ask for the same thing, or those of one agent. Pure.
 import type { Approval } from '../api/types'
+import { t } from '../i18n/t'
+import { visible } from '../parts/visible'
 
 export type GroupBy = 'alike' | 'agent' | 'none'
 export interface Group {
@@ -7,16 +9,18 @@ export interface Group {
   items: Approval[]
 }
 
-/** The folder that a call is about, read off its one line; lists hold no arguments. */
-export function folderOf({ tool_name: tool, summary }: Approval): string | null {
-  const rest = summary?.startsWith(`${tool} /`) ? summary.slice(tool.length + 1) : ''
-  return rest ? rest.slice(0, rest.lastIndexOf('/')) || '/' : null
+/** Where a call acts, read off its one line, as lists hold no arguments: in a folder, or with a method at a host. */
+export function whereOf({ tool_name: tool, summary }: Approval): string {
+  const [, method, url] = /^([A-Z]+) (https?:\/\/\S+)/.exec(summary ?? '') ?? []
+  if (method && url) return t('with {method} at {host}', { method, host: visible(URL.canParse(url) ? new URL(url).host : url) })
+  const path = summary?.startsWith(`${tool} /`) ? summary.slice(tool.length + 1) : ''
+  return path && t('in {folder}', { folder: visible(path.slice(0, path.lastIndexOf('/')) || '/') })
 }
 
 /** What an item has in common with others; each doubt and each question of money stands for itself. */
 function keyOf(item: Approval, by: GroupBy): string {
   if (by === 'none' || item.kind !== 'call') return item.id
-  return by === 'agent' ? item.agent_id : [item.agent_id, item.tool_name, folderOf(item) ?? ''].join('\n')
+  return by === 'agent' ? item.agent_id : [item.agent_id, item.tool_name, whereOf(item)].join('\n')
 }
 
 /** Each group stands where its first item stood. */
@@ -31,11 +35,17 @@ export function groupsOf(items: Approval[], by: GroupBy): Group[] {
   return [...groups.values()]
 }
 
-/** What all of them ask for, if it is the same. */
-export function sameCall(items: Approval[]): { tool: string; folder: string | null } | null {
+/** What all of them ask for, by their lines, if it is the same. */
+export function sameCall(items: Approval[]): { tool: string; where: string } | null {
   const [first] = items
   if (!first || groupsOf(items.map((item) => ({ ...item, agent_id: '' })), 'alike').length !== 1 || first.kind !== 'call') return null
-  return { tool: first.tool_name, folder: folderOf(first) }
+  return { tool: first.tool_name, where: whereOf(first) }
+}
+
+/** Whether one yes may answer all of them, which were read whole: calls of one tool in one place. What is alike in nothing but its tool is not. */
+export function areAlike(items: Approval[]): boolean {
+  const kinds = new Set(items.map(({ id, kind, tool_name: tool, place }) => (kind === 'call' && place && !place['exactly'] ? JSON.stringify([tool, place]) : id)))
+  return kinds.size === 1
 }
 
 export type Row = { key: string; group: Group; isOpen: boolean; item?: never } | { key: string; item: Approval; isInner: boolean; group?: never }

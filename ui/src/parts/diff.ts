@@ -1,4 +1,6 @@
 // A unified diff as lines with their numbers. Pure.
+import { ROW, heightOf, visible } from './visible'
+
 export interface DiffLine {
   kind: 'same' | 'added' | 'removed' | 'hunk'
   text: string
@@ -37,10 +39,20 @@ export function parseDiff(text: string): Diff {
   return { lines, added, removed }
 }
 
-/** How many lines of a difference are shown before somebody asks for the rest. */
+/** How many rows of a difference are shown before somebody asks for the rest. */
 export const FIRST_LINES = 60
 
-/** Whether a difference is longer than what is shown of it at first. */
-export function isLong(text: string | null | undefined): boolean {
-  return text ? parseDiff(text).lines.length > FIRST_LINES : false
+/** The beginning of a difference, with nothing hidden in its letters, and how many rows are left. */
+export function firstRows({ lines }: Diff, rows = FIRST_LINES): { shown: DiffLine[]; hidden: number } {
+  const seen = lines.map((line) => ({ ...line, text: visible(line.text) }))
+  const all = seen.reduce((sum, line) => sum + heightOf(line.text), 0)
+  const shown: DiffLine[] = []
+  let room = rows
+  for (const line of seen) {
+    if (room <= 0) break
+    // Of a line that is longer than what is left the beginning is shown.
+    shown.push({ ...line, text: line.text.slice(0, room * ROW) })
+    room -= heightOf(line.text)
+  }
+  return { shown, hidden: Math.max(0, all - rows) }
 }

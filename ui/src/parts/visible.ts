@@ -11,12 +11,14 @@ export function visible(text: string): string {
 /** How many rows of a text are shown before somebody asks for the rest. */
 export const FIRST_ROWS = 40
 /** About how many letters make a row. */
-const ROW = 100
+export const ROW = 100
+/** How many rows a line takes: one that is very long is no single one. */
+export const heightOf = (line: string): number => Math.max(1, Math.ceil(line.length / ROW))
 
 /** The beginning of a text, and how many rows of it are left. A line that is very long counts as several. */
 export function beginningOf(text: string, rows = FIRST_ROWS): { shown: string; hidden: number } {
   const lines = text.split('\n')
-  const heights = lines.map((line) => Math.max(1, Math.ceil(line.length / ROW)))
+  const heights = lines.map(heightOf)
   const all = heights.reduce((sum, height) => sum + height, 0)
   if (all <= rows) return { shown: text, hidden: 0 }
   let room = rows
