@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { FIRST_LINES } from '../parts/diff'
-import { argumentRows, unseenOf } from './shown'
+import { argumentRows, undoWords, unseenOf } from './shown'
 
 it('shows arguments by their names, and long ones from their beginning until all is asked for', () => {
   const given = { url: 'https://example.org/', body: 'x\n'.repeat(99), retries: 3 }
@@ -18,4 +18,9 @@ it('counts what nobody has seen of a question, in a difference and in arguments,
   expect(unseenOf({ arguments: { body: 'short' } })).toBe(0)
   expect(unseenOf({ arguments: { body: 'y'.repeat(50_000) } })).toBe(460)
   expect(unseenOf({ diff: null, arguments: { body: { rows: Array.from({ length: 9_000 }, () => 1) } } })).toBeGreaterThan(0)
+})
+
+it('promises an undo only where there is one', () => {
+  const words = (risk: string | null, kind: 'call' | 'in_doubt' = 'call'): string => undoWords({ kind, risk })
+  expect([words('medium'), words('high'), words('low'), words(null), words('medium', 'in_doubt')]).toEqual(['Can be undone', 'Cannot be undone', '', '', ''])
 })

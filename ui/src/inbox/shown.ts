@@ -29,3 +29,9 @@ export function unseenOf({ diff, arguments: given }: Pick<Approval, 'diff' | 'ar
   if (diff) return firstRows(parseDiff(diff)).hidden
   return argumentRows(given, false).reduce((sum, row) => sum + row.hidden, 0)
 }
+
+/** Whether a call can be taken back, where its risk says so. What is low says nothing: a request that only reads has left the house. */
+export function undoWords({ kind, risk }: Pick<Approval, 'kind' | 'risk'>): string {
+  if (kind !== 'call' || !risk || risk === 'low') return ''
+  return risk === 'medium' ? t('Can be undone') : t('Cannot be undone')
+}
