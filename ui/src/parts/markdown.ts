@@ -1,11 +1,12 @@
 // From a model's text to markup. The only place that makes HTML from text, and the only sanitiser.
 import DOMPurify, { type Config } from 'dompurify'
 import { Marked, Renderer, type Token, type TokenizerAndRendererExtension, type TokensList } from 'marked'
+import { visible } from './visible'
 
 const ALLOWED: Config = {
   ALLOWED_TAGS: [
     'p', 'br', 'hr', 'strong', 'em', 'del', 'code', 'pre', 'blockquote', 'ul', 'ol', 'li', 'a', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6',
-    'table', 'thead', 'tbody', 'tr', 'th', 'td',
+    'table', 'thead', 'tbody', 'tr', 'th', 'td', 'small',
   ],
   ALLOWED_ATTR: ['href', 'class', 'start', 'align'],
   ALLOWED_URI_REGEXP: /^(?:https?:|mailto:)/i,
@@ -20,10 +21,22 @@ const LONGEST = 200_000
 const escape = (text: string): string => text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)
 
 const renderer = new Renderer()
+/** A link that says where it leads: one press of it tells whoever is there all that the address holds (rule N7). */
+function linkOf(href: string, text: string, inner: string): string {
+  const link = `<a href="${escape(href)}">${inner}</a>`
+  return text === href ? link : `${link} <small>(${escape(whereTo(href))})</small>`
+}
+function whereTo(href: string): string {
+  const url = URL.canParse(href) ? new URL(href) : null
+  return visible(url?.host || href)
+}
 // Markup of a model is text. An image would be fetched from wherever the model says, so it becomes a link.
 renderer.html = ({ text }) => escape(text)
 renderer.checkbox = ({ checked }) => (checked ? '☑ ' : '☐ ')
-renderer.image = ({ href, text }) => `<a href="${escape(href)}">${escape(text || href)}</a>`
+renderer.image = ({ href, text }) => linkOf(href, text || href, escape(text || href))
+renderer.link = function ({ href, text, tokens }) {
+  return linkOf(href, text, this.parser.parseInline(tokens))
+}
 
 // A formula is code until `maths` has set it. A lone dollar is money: one that opens a formula stands right before it, and
 // the one that closes it right after it, and a number alone is a price.
@@ -45,7 +58,9 @@ function maths(name: string, level: 'block' | 'inline', form: RegExp, wrap: (cod
 /** The language of a formula that waits to be set. */
 export const MATHS = 'maths'
 const extensions = [maths('maths-block', 'block', BLOCK, (code) => `<pre>${code}</pre>`), maths('maths', 'inline', INLINE, (code) => code)]
-const marked = new Marked({ gfm: true, renderer, extensions })
+// An address that merely stands in a text is text: only what is written as a link is one.
+const tokenizer = { url: () => undefined, autolink: () => undefined }
+const marked = new Marked({ gfm: true, renderer, extensions }, { tokenizer })
 
 let hasHook = false
 function hook(): void {
