@@ -1,8 +1,12 @@
 // A rule, and the rule a lasting yes would write, in words. Pure.
 import type { Place, Rule, Scope } from '../api/types'
 import { t } from '../i18n/t'
+import { visible } from '../parts/visible'
 
-export function placeWords(place: Place | null | undefined): string {
+/** Where a rule holds. Paths, hosts and arguments may be a model's, so nothing can hide in them (rule A3). */
+export const placeWords = (place: Place | null | undefined): string => visible(wordsOf(place))
+
+function wordsOf(place: Place | null | undefined): string {
   const said = place ?? {}
   if (Array.isArray(said['directly_in'])) return t('directly in {folders}', { folders: said['directly_in'].join(', ') })
   const hosts = Array.isArray(said['hosts']) ? t('at {hosts}', { hosts: said['hosts'].join(', ') }) : ''

@@ -1,0 +1,14 @@
+import { expect, it } from 'vitest'
+import { grantWords, placeWords } from './rule-words'
+
+it('says where a rule holds', () => {
+  expect(placeWords({ directly_in: ['/a', '/b'] })).toBe('directly in /a, /b')
+  expect(placeWords({ folders: ['/drafts'], hosts: ['example.org'] })).toBe('in /drafts and below at example.org')
+  expect(placeWords({ exactly: 'ab12' })).toBe('with exactly these arguments')
+  expect(placeWords(null)).toBe('anywhere')
+})
+
+it('lets nothing hide in the rule that somebody is about to write', () => {
+  expect(grantWords('write_file', { directly_in: ['/a\u202Egpj.exe'] }, 'always')).toBe('Allow write_file directly in /a\\u{202e}gpj.exe for this agent, from now on.')
+  expect(placeWords({ hosts: ['exa\u200bmple.org'] })).toBe('at exa\\u{200b}mple.org')
+})
