@@ -1,44 +1,23 @@
 //! The host policy (U2-U10): which URLs an agent may reach, by which method, at which addresses. Pure: look-ups happen
 //! elsewhere and their answers come in as data, so that the connector and the offline check use the same code.
 
-use std::net::{IpAddr, SocketAddr};
+mod written;
 
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
+use std::net::{IpAddr, SocketAddr};
 
 use super::address::{Network, is_public};
 use super::location::comparable;
 pub use super::location::{URL_CHARS, Url};
-use super::scope::{BadPattern, Denied};
-use super::spec;
+use super::scope::Denied;
+use serde::{Deserialize, Serialize};
+pub(super) use written::hosts_or_policy;
+pub use written::{HostSpec, Port};
 
 /// Redirects that are followed for one request (U8).
 pub const REDIRECTS: usize = 5;
 
 /// Names that mean the house itself or its own network (U5).
 const HOUSE_NAMES: &[&str] = &["localhost", "local", "internal", "home.arpa"];
-
-/// A host policy as it is written and stored. A list that is missing grants nothing, but `schemes` and `ports`, which then
-/// mean https on its own port.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct HostSpec {
-    /// `name`, `*.name` for every sub-domain, an address, or `*` for every public name.
-    #[serde(default, deserialize_with = "texts")]
-    pub hosts: Option<Vec<String>>,
-    /// `https`, `http`.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "texts")]
-    pub schemes: Option<Vec<String>>,
-    /// Ports; the scheme's own if missing.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "ports")]
-    pub ports: Option<Vec<u16>>,
-    /// Networks that are not public and may be reached all the same.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "texts")]
-    pub allow_private: Option<Vec<String>>,
-    /// What the path must begin with, at a segment border.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub path_prefix: Option<String>,
-}
 
 /// A host policy made ready for many questions.
 #[derive(Debug, Clone)]
@@ -122,7 +101,7 @@ impl HostPolicy {
         Self {
             hosts: spec.hosts.iter().flatten().filter_map(|entry| Host::parse(entry)).collect(),
             schemes: spec.schemes.clone().unwrap_or_else(|| vec!["https".to_owned()]),
-            ports: spec.ports.clone(),
+            ports: spec.ports.as_ref().map(|ports| ports.iter().filter_map(Port::number).collect()),
             allow_private: networks.filter_map(|text| text.parse().ok()).collect(),
             path_prefix: spec.path_prefix.clone(),
         }
@@ -290,37 +269,9 @@ impl Host {
     fn covers(&self, host: &str) -> bool {
         match self {
             Self::Any => true,
-            Self::Below(name) => host.len() > name.len() && host.ends_with(name.as_str()),
+            Self::Below(name) => host.ends_with(name.as_str()),
             Self::Name(_) | Self::Address(_) => false,
         }
-    }
-}
-
-impl HostSpec {
-    /// Every entry that is broken. A policy with problems must not be saved.
-    #[must_use]
-    pub fn problems(&self) -> Vec<BadPattern> {
-        let bad = |field: String, entry: &str, reason: &str| BadPattern {
-            field,
-            entry: entry.to_owned(),
-            reason: reason.to_owned(),
-        };
-        let host_reason = "a host is a name, *.name, an address, or * alone";
-        let hosts = self.hosts.iter().flatten().enumerate().filter(|(_, entry)| Host::parse(entry).is_none());
-        let hosts = hosts.map(|(index, entry)| bad(format!("hosts[{index}]"), entry, host_reason));
-        let schemes =
-            self.schemes.iter().flatten().enumerate().filter(|(_, s)| !matches!(s.as_str(), "http" | "https"));
-        let schemes =
-            schemes.map(|(index, entry)| bad(format!("schemes[{index}]"), entry, "a scheme is https or http"));
-        let networks = self.allow_private.iter().flatten().enumerate().filter_map(|(index, entry)| {
-            entry
-                .parse::<Network>()
-                .err()
-                .map(|error| bad(format!("allow_private[{index}]"), entry, &error.to_string()))
-        });
-        let prefix = self.path_prefix.iter().filter(|prefix| !prefix.starts_with('/'));
-        let prefix = prefix.map(|entry| bad("path_prefix".to_owned(), entry, "a path prefix begins with \"/\""));
-        hosts.chain(schemes).chain(networks).chain(prefix).collect()
     }
 }
 
@@ -362,30 +313,9 @@ impl std::fmt::Display for Method {
     }
 }
 
-/// No host, scheme or network begins with a blank.
-/// Reads a policy, or a list that stands for a policy of these hosts and nothing else said.
-pub(super) fn hosts_or_policy<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<HostSpec>, D::Error> {
-    let read = |value: Value| match value {
-        Value::Null => Ok(None),
-        list @ Value::Array(_) => serde_json::from_value(serde_json::json!({"hosts": list})).map(Some),
-        policy => serde_json::from_value(policy).map(Some),
-    };
-    read(Value::deserialize(deserializer)?).map_err(serde::de::Error::custom)
-}
-
-fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
-    spec::texts(deserializer, ' ')
-}
-
-/// Reads a list of ports; what is not a port is left out.
-fn ports<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<u16>>, D::Error> {
-    let port = |item: Value| item.as_u64().and_then(|port| u16::try_from(port).ok());
-    Ok(spec::list(deserializer)?.map(|list| list.into_iter().flatten().filter_map(port).collect()))
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -572,6 +502,7 @@ mod tests {
         assert_eq!(follow(&both, from, "https://c.example.org/", 0, Body::None), "U3 host");
         assert_eq!(follow(&both, from, "http://a.example.org/", 0, Body::None), "U8 downgrade");
         assert_eq!(follow(&both, "http://a.example.org/", "https://a.example.org/", 0, Body::None), "ok");
+        assert_eq!(follow(&both, "http://a.example.org/", "/y", 0, Body::None), "ok");
         assert_eq!(follow(&both, from, "https://127.0.0.1/", 0, Body::None), "U4 host");
         assert_eq!(follow(&both, from, "file:///etc/passwd", 0, Body::None), "U1 invalid_url");
         assert_eq!(follow(&both, from, "https://x@b.example.org/", 0, Body::None), "U2 invalid_url");
@@ -652,11 +583,17 @@ mod tests {
     #[test]
     fn a_broken_policy_says_what_is_wrong() {
         let spec: HostSpec = serde_json::from_value(
-            json!({"hosts": ["ok.org", "a b"], "schemes": ["ftp"], "allow_private": ["10.0.0.1/8"], "path_prefix": "x"}),
+            json!({"hosts": ["ok.org", "a b"], "schemes": ["ftp"], "ports": [443, "443", 70000, null],
+                "allow_private": ["10.0.0.1/8"], "path_prefix": "x"}),
         )
         .unwrap();
         let fields: Vec<_> = spec.problems().into_iter().map(|bad| bad.field).collect();
-        assert_eq!(fields, ["hosts[1]", "schemes[0]", "allow_private[0]", "path_prefix"]);
+        let ports = ["ports[1]", "ports[2]", "ports[3]"];
+        let expected = [&["hosts[1]", "schemes[0]"][..], &ports, &["allow_private[0]", "path_prefix"]].concat();
+        assert_eq!(fields, expected);
+        let alone: HostSpec = serde_json::from_value(json!({"hosts": ["ok.org"], "ports": "443"})).unwrap();
+        assert_eq!(alone.problems().len(), 1);
+        assert_eq!(serde_json::to_value(&spec).unwrap()["ports"], json!([443, "443", 70000, null]), "kept as written");
         assert!(serde_json::from_value::<HostSpec>(json!({"host": ["a.org"]})).is_err());
     }
 }

@@ -255,6 +255,7 @@ impl AgentConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::guard::host::Port;
 
     #[test]
     fn a_preset_is_written_out_and_gives_way_to_what_is_named_beside_it() {
@@ -294,7 +295,7 @@ mod tests {
         assert_eq!(listed.allowed_hosts.hosts.as_deref().unwrap(), ["docs.example.org"]);
         assert_eq!(listed.reach(), "no files", "a host without the flag is out of reach");
         let whole = config(r#"{"hosts": ["a.example"], "ports": [8443]}"#).unwrap();
-        assert_eq!(whole.allowed_hosts.ports.as_deref().unwrap(), [8443]);
+        assert_eq!(whole.allowed_hosts.ports.as_deref().unwrap(), [Port::Number(8443)]);
         assert_eq!(config("null").unwrap().allowed_hosts, HostSpec::default());
         let bad = config(r#"["exa mple", "a.example"]"#).unwrap_err();
         assert_eq!(bad[0].field, "allowed_hosts.hosts[0]");

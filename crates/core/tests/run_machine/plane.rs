@@ -7,6 +7,7 @@ use adjutant_core::guard::host::{HostPolicy, HostSpec};
 use adjutant_core::guard::judge::{Decision, Definition, Life, Place, is_shown, over_limit};
 use adjutant_core::guard::policy::Autonomy;
 use adjutant_core::guard::scope::Action;
+use adjutant_core::limits::TOOL_CALLS_CEILING;
 use adjutant_core::tool::{Category, Checks, Effect, Level, ToolSpec, folder_hash};
 use serde_json::json;
 
@@ -61,6 +62,16 @@ fn what_has_no_outside_effect_is_everybodys() {
         assert_eq!(denied.verdict().decision, Decision::Deny, "a denial wins: {name}");
     }
     assert_eq!(bare("search").verdict().decision, Decision::Deny);
+}
+
+#[test]
+fn what_is_everybodys_is_shown_only_to_those_it_was_given_to() {
+    let spec = named("whoami");
+    let ask = Ask::new(spec.clone()).policy(|agent| agent.toolsets.clear());
+    assert_eq!(ask.verdict().decision, Decision::Allow);
+    assert!(!is_shown(&ask.agent, &spec), "it may be called, and takes no room in the list");
+    let given = ask.policy(|agent| agent.tools = BTreeSet::from(["whoami".to_owned()]));
+    assert!(is_shown(&given.agent, &spec));
 }
 
 #[test]
@@ -166,4 +177,8 @@ fn t6_a_turn_and_a_run_have_room_for_so_many_calls() {
     assert_eq!(rule(Place { index: 16, ..place }).as_deref(), Some("calls_per_turn"));
     assert_eq!(rule(Place { cut_off: true, ..place }).as_deref(), Some("cut_off"));
     assert_eq!(rule(Place { spent: 200, ..place }).as_deref(), Some("max_tool_calls"));
+    let grant = |most: u32| over_limit(&Place { spent: 1000, most: most as usize, ..place }).unwrap().smallest_grant;
+    assert_eq!(grant(200).as_deref(), Some("max_tool_calls: 201"));
+    assert_eq!(grant(TOOL_CALLS_CEILING - 1), Some(format!("max_tool_calls: {TOOL_CALLS_CEILING}")));
+    assert_eq!(grant(TOOL_CALLS_CEILING), None, "no agent gets more");
 }

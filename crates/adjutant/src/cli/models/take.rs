@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use adjutant_core::guard::host::{HostPolicy, HostSpec, Method, Url};
+use adjutant_core::guard::host::{HostPolicy, HostSpec, Method, Port, Url};
 use adjutant_engine::models::catalog::Catalog;
 use adjutant_engine::models::{Listed, ModelError, Models};
 use adjutant_engine::tools::net::Request;
@@ -56,7 +56,7 @@ async fn fetch(config: &Config, source: &str) -> Result<Vec<u8>, Failure> {
     let spec = HostSpec {
         hosts: Some(vec![url.host().to_owned()]),
         schemes: Some(vec![url.scheme().to_owned()]),
-        ports: Some(vec![url.port()]),
+        ports: Some(vec![Port::Number(url.port())]),
         allow_private: Some(open.collect()),
         path_prefix: None,
     };

@@ -1,6 +1,7 @@
 //! Where a call stands in its turn and run: how many there may be (T6). Asked before anything else about the call.
 
 use super::Verdict;
+use crate::limits::TOOL_CALLS_CEILING;
 
 /// Where a call stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +30,8 @@ pub fn over_limit(place: &Place) -> Option<Verdict> {
     }
     if place.spent >= place.most {
         let reason = format!("The run has used up its {} tool calls.", place.most);
-        return Some(Verdict::deny("max_tool_calls", reason, None));
+        let grant = (place.most < TOOL_CALLS_CEILING as usize).then(|| format!("max_tool_calls: {}", place.most + 1));
+        return Some(Verdict::deny("max_tool_calls", reason, grant));
     }
     None
 }
