@@ -237,7 +237,7 @@ impl NotePath {
     }
 
     fn assemble(text: &str) -> Result<Self, InvalidPath> {
-        let mut path = String::with_capacity(text.len() + 1);
+        let mut path = String::with_capacity(text.len());
         let mut count = 0;
         for segment in text.split('/').filter(|segment| !segment.is_empty() && *segment != ".") {
             count += 1;
@@ -465,8 +465,14 @@ mod tests {
         {
             assert!(matches!(refusal(bad), InvalidPath::PercentCode(_)), "{bad}");
         }
-        for good in ["/100%", "/a%20b.md", "/%C3%89", "/50% off", "/%zz", "/%2", "/%u", "/%é", "/%41"] {
+        for (text, code) in [("ab%2Fc", "%2F"), ("a%C2%85b", "%C2%85"), ("%C2%A9%C2%80", "%C2%80")] {
+            assert_eq!(refusal(text), InvalidPath::PercentCode(code.to_owned()), "{text}");
+        }
+        for good in ["/100%", "/a%20b.md", "/%C3%89", "/50% off", "/%zz", "/%2", "/%u", "/%é", "/%41", "/%+f"] {
             assert_eq!(path(good).as_str(), good);
+        }
+        for good in ["/%C2", "/%C2%", "/%C2%9", "/%C2%A0", "/%C2%A9", "/%C2-%9F"] {
+            assert_eq!(path(good).as_str(), good, "only the codes of controls are refused");
         }
     }
 
@@ -505,6 +511,10 @@ mod tests {
         assert_eq!(path(&longest).as_str().len(), PATH_BYTES);
         assert_eq!(refusal(&format!("{longest}/")), InvalidPath::TooLong);
         assert_eq!(refusal(&"/".repeat(4097)), InvalidPath::TooLong);
+        // What is opened is measured, not what was written: the slash in front and composing can make a path longer.
+        assert_eq!(path(&longest[1..]), path(&longest));
+        assert_eq!(refusal(&format!("{}/a", &longest[1..PATH_BYTES - 1])), InvalidPath::TooLong);
+        assert_eq!(refusal(&format!("{}/\u{958}", &longest[..PATH_BYTES - 4])), InvalidPath::TooLong);
     }
 
     #[test]
@@ -551,6 +561,9 @@ mod tests {
         assert_eq!(path("/a").child("cafe\u{301}"), Err(InvalidPath::NotNormal));
         assert_eq!(path("/a").child("b\u{202E}c"), Err(InvalidPath::Character('\u{202E}')));
         assert_eq!(path(&"a/".repeat(64)).child("b"), Err(InvalidPath::TooManySegments));
+        let nearly = path(&format!("{}/{}", format!("/{}", "a".repeat(255)).repeat(15), "a".repeat(253)));
+        assert_eq!(nearly.child("b").unwrap().as_str().len(), PATH_BYTES);
+        assert_eq!(nearly.child("bc"), Err(InvalidPath::TooLong));
     }
 
     #[test]
@@ -560,7 +573,8 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_a_plain_string_in_json() {
+    fn a_path_is_a_plain_string_in_json_and_in_debug_text() {
+        assert_eq!(format!("{:?}", path("/a")), "\"/a\"");
         assert_eq!(serde_json::to_string(&path("a/b")).unwrap(), "\"/a/b\"");
         assert_eq!(serde_json::from_str::<NotePath>("\"a//b\"").unwrap(), path("/a/b"));
         assert!(serde_json::from_str::<NotePath>("\"../b\"").is_err());

@@ -305,7 +305,8 @@ impl Segment {
         match self {
             Self::Literal(text) => **text == *name,
             Self::Glob(tokens) => (!is_hidden(name) || tokens.first() == Some(&Token::Char('.'))) && glob(tokens, name),
-            Self::Folders => !is_hidden(name),
+            // Any number of names is not one name; `spread` follows them.
+            Self::Folders => false,
         }
     }
 }
@@ -471,6 +472,20 @@ mod tests {
     }
 
     #[test]
+    fn p9_a_pattern_is_no_longer_than_a_path() {
+        assert!(Pattern::parse(&"/a".repeat(SEGMENTS)).is_ok());
+        for more in [1, 2] {
+            assert_eq!(Pattern::parse(&"/a".repeat(SEGMENTS + more)), Err(PatternError::TooLong));
+        }
+        let of_length = |bytes: usize| "a".repeat(bytes);
+        assert!(Pattern::parse(&of_length(PATH_BYTES)).is_ok() && NamePattern::parse(&of_length(PATH_BYTES)).is_ok());
+        for more in [1, 2] {
+            assert_eq!(Pattern::parse(&of_length(PATH_BYTES + more)), Err(PatternError::TooLong));
+            assert_eq!(NamePattern::parse(&of_length(PATH_BYTES + more)), Err(PatternError::TooLong));
+        }
+    }
+
+    #[test]
     fn p10_patterns_are_anchored_and_slashes_at_the_ends_do_not_matter() {
         for pattern in ["/drafts", "drafts", "drafts/", "/drafts/", "//drafts//"] {
             assert!(grants(pattern, "/drafts/a.md"), "{pattern}");
@@ -499,6 +514,7 @@ mod tests {
         assert!(grants("/[a-]", "/-") && grants("/[-a]", "/-") && grants("/[[]", "/[") && grants("/x]", "/x]"));
         assert!(grants("/[!!]", "/a") && !grants("/[!!]", "/!"));
         assert!(grants("/[é-ö]x", "/öx"));
+        assert!(grants("/[a-a]", "/a") && !grants("/[a-a]", "/b"));
     }
 
     #[test]
@@ -507,6 +523,8 @@ mod tests {
         assert!(!grants("/a/**/b", "/a/x/c") && !grants("/a/**/b", "/b"));
         assert!(grants("**/*.md", "/x.md") && grants("**/*.md", "/a/b/x.md") && !grants("**/*.md", "/a/b/x.txt"));
         assert!(grants("/a/**/**/b/**", "/a/b/c") && !grants("/a/**/**/b/**", "/a/b"));
+        // Two ways lead to the same name, and neither takes the other back.
+        assert!(grants("/**/a/**/b", "/a/a/b") && grants("/**/a/**/c", "/a/a/b/c"));
     }
 
     #[test]

@@ -266,8 +266,8 @@ impl Scope {
             (Kind::File | Kind::Other, _) if types.iter().any(|pattern| pattern.matches(name)) => Ok(()),
             (Kind::File | Kind::Other, _) => {
                 let grant = match name.rsplit_once('.') {
-                    Some((_, ending)) if !ending.is_empty() => format!("*.{ending}"),
-                    Some(_) | None => name.to_owned(),
+                    Some((_, ending)) => format!("*.{ending}"),
+                    None => name.to_owned(),
                 };
                 let reason = format!("{path} is not of a file type the agent is granted");
                 Err(Denied::grantable("P15", "file_type", reason, format!("scope.file_types: \"{grant}\"")))

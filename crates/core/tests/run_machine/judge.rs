@@ -269,7 +269,10 @@ fn a_question_names_the_smallest_grant_that_would_answer_it() {
         assert_eq!(grant(at(Autonomy::None, ask)).as_deref(), Some(expected));
     }
     let kept_short = Ask { autonomy: Some(Autonomy::Low), ..Ask::write() };
-    assert_eq!(grant(kept_short).as_deref(), Some("start the run without an autonomy of its own"));
+    assert_eq!(grant(kept_short.clone()).as_deref(), Some("start the run without an autonomy of its own"));
+    let just_enough = at(Autonomy::Medium, kept_short.clone());
+    assert_eq!(grant(just_enough).as_deref(), Some("start the run without an autonomy of its own"));
+    assert_eq!(grant(at(Autonomy::Low, kept_short)).as_deref(), Some("autonomy: medium"));
     let listed = Ask::write().policy(|agent| agent.requires_approval = ["write_file".to_owned()].into());
     assert_eq!(grant(listed).as_deref(), Some("take `write_file` off requires_approval"));
     for decision in [Decision::Ask, Decision::Deny] {
@@ -293,6 +296,9 @@ fn what_an_untrusted_run_wants_to_remember_asks() {
     let full = |labels| Ask { labels, ..Ask::new(remember()) }.policy(|agent| agent.autonomy = Autonomy::Full);
     assert_eq!(full(Labels::PRIVATE).verdict().decision, Decision::Allow);
     full(Labels::UNTRUSTED).is(Decision::Ask, "flow");
+    let recall = ToolSpec { effect: Effect::Read, ..remember() };
+    Ask { labels: Labels::UNTRUSTED, ..Ask::new(recall) }.is(Decision::Allow, "autonomy");
+    Ask { labels: Labels::UNTRUSTED, ..Ask::write() }.is(Decision::Allow, "autonomy");
 }
 
 #[test]
@@ -730,6 +736,24 @@ fn a_lasting_yes_without_a_path_covers_the_very_same_arguments_only() {
     let mut stated = low(json!({"key": "y", "value": 1}));
     stated.seen = Some(vec![("kv:y", true)]);
     stated.is(Decision::Ask, "autonomy");
+}
+
+#[test]
+fn a_rule_about_folders_is_not_asked_about_what_is_no_path() {
+    let mut spec = tool("kv_set", Category::Memory, Effect::Write, Action::Read);
+    spec.paths.clear();
+    let everywhere = vec![rule(Decision::Deny, "kv_set", "/")];
+    let ask = Ask { arguments: Ok(json!({"key": "y"})), rules: everywhere, ..Ask::new(spec) };
+    Ask { seen: Some(vec![("kv:y", true)]), ..ask.clone() }.is(Decision::Allow, "autonomy");
+    let path = Ask { seen: Some(vec![("/notes/a.md", true)]), ..ask };
+    assert_eq!(path.verdict().decision, Decision::Deny, "what the tool found at a path is asked about");
+}
+
+#[test]
+fn creating_may_be_looked_at_before_anybody_knows_what_is_there() {
+    let create = Ask::new(tool("create_file", Category::FileWrite, Effect::Create, Action::Create));
+    create.is(Decision::Allow, "autonomy");
+    Ask { seen: Some(vec![("/notes/a.md", true)]), ..create }.is(Decision::Deny, "P16");
 }
 
 #[test]

@@ -55,11 +55,8 @@ impl Scope {
     }
 
     fn creates_in(&self, folder: &NotePath) -> bool {
-        let held = Operations::of(Operation::Create);
         let some_type = self.file_types.as_ref().is_none_or(|types| !types.is_empty());
         some_type
-            && self.caps.contains_all(held)
-            && self.operations.contains_all(held)
             && NEW_NAMES
                 .iter()
                 .filter_map(|name| folder.child(name).ok())
@@ -87,6 +84,23 @@ mod tests {
         assert_eq!(scope.reach(&path("/notes/a.txt"), Kind::File), Caps::NONE);
         assert!(scope.reach(&path("/notes/a.md"), Kind::File).write);
         assert_eq!(scope.reach(&path("/other"), Kind::Dir), Caps::NONE);
+    }
+
+    #[test]
+    fn p15_where_no_file_type_is_granted_a_folder_is_listed_and_nothing_is_made_in_it() {
+        let scope = scope(json!({"folders": ["/notes"], "file_types": []}), Caps::ALL);
+        let listed = scope.reach(&NotePath::parse("/notes").unwrap(), Kind::Dir);
+        assert_eq!(listed, Caps { read: true, ..Caps::NONE });
+    }
+
+    #[test]
+    fn p8_p14_links_and_sealed_names_are_not_reached_and_what_other_programs_trust_is_only_read() {
+        let scope = scope(json!({"folders": ["/notes", "/notes/.envrc", "/notes/.git"]}), Caps::ALL);
+        let reach = |text, kind| scope.reach(&NotePath::parse(text).unwrap(), kind);
+        assert_eq!(reach("/notes/link", Kind::Other), Caps::NONE);
+        assert_eq!(reach("/notes/.git", Kind::Dir), Caps::NONE);
+        assert_eq!(reach("/notes/.envrc", Kind::File), Caps { read: true, ..Caps::NONE });
+        assert_eq!(reach("/notes/a", Kind::File), Caps { create: false, ..Caps::ALL });
     }
 
     #[test]
@@ -153,6 +167,8 @@ mod tests {
             if kind == Kind::Dir {
                 prop_assert_eq!(reach.read, may(Action::List));
                 prop_assert!(!reach.write && !reach.delete && !reach.execute);
+                let new = |name: &&str| path.child(name).is_ok_and(|new| scope.check(Action::Create, &new, Kind::Dir, false).is_ok());
+                prop_assert_eq!(reach.create, NEW_NAMES.iter().any(new));
             } else {
                 let expected = Caps {
                     read: may(Action::Read), write: may(Action::Write), create: false,
