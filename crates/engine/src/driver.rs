@@ -170,21 +170,17 @@ impl Driver {
 
     /// A run whose agent or notebook cannot be used ends with that error; a store or log that fails is not the run's fault.
     fn give_up(&mut self, error: EngineError) -> Result<Next, EngineError> {
-        match error {
-            EngineError::NotFound { .. }
-            | EngineError::Invalid(_)
-            | EngineError::InvalidAgent(_)
-            | EngineError::InvalidRule(_)
-            | EngineError::AgentInactive(_)
-            | EngineError::Notebook { .. }
-                if self.state().error.is_none() && self.state().cancel.is_none() =>
-            {
-                let message = format!("The run cannot go on: {error}. What was done so far stays.");
-                self.log.push(Errored { code: "not_runnable".to_owned(), message, retryable: false })?;
-                Ok(Next::On(Flushed::Written))
-            }
-            other => Err(other),
+        if !error.ends_a_run() || self.is_ending() {
+            return Err(error);
         }
+        let message = format!("The run cannot go on: {error}. What was done so far stays.");
+        self.log.push(Errored { code: "not_runnable".to_owned(), message, retryable: false })?;
+        Ok(Next::On(Flushed::Written))
+    }
+
+    /// Whether the run is on its way to its end, and only calls are left to be given their results.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.state().error.is_some() || self.state().cancel.is_some()
     }
 
     /// Writes what is pending. While the store does not answer it is tried again: what happened must not be lost.

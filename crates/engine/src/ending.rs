@@ -1,5 +1,6 @@
 //! Ending a run: with its answer, with an error, or because it was cancelled. Every call gets its result first.
 
+use std::fmt;
 use std::time::Duration;
 
 use adjutant_core::content::Content;
@@ -58,7 +59,7 @@ impl Driver {
                 if self.state().error.is_none() {
                     self.log.push(Errored { code: code.to_owned(), message, retryable: false })?;
                 }
-                self.close_calls("failed").await?;
+                self.close_calls(Ending::Failed).await?;
                 EndStatus::Failed
             }
         };
@@ -80,14 +81,14 @@ impl Driver {
                 cost: asking.reserved,
             })?;
         }
-        self.close_calls("cancelled").await?;
+        self.close_calls(Ending::Cancelled).await?;
         let reason = self.state().cancel.as_ref().map(|cancel| cancel.reason.clone()).unwrap_or_default();
         self.log.push(Cancelled { reason })?;
         self.end(EndStatus::Cancelled)
     }
 
     /// Gives every open call its result, because the run ends: what changes something is waited for, so that its end is known.
-    async fn close_calls(&mut self, how: &str) -> Result<(), EngineError> {
+    async fn close_calls(&mut self, how: Ending) -> Result<(), EngineError> {
         let open: Vec<_> = self.state().calls().filter(|call| call.ended.is_none()).cloned().collect();
         let until = tokio::time::Instant::now() + CANCEL_GRACE;
         for call in open {
@@ -96,13 +97,24 @@ impl Driver {
         Ok(())
     }
 
+    /// Gives calls that nobody runs any more their result, because the run has failed: nothing is run again for it, and
+    /// nobody is asked about it.
+    pub(crate) async fn close_lost(&mut self, calls: &[CallId]) -> Result<Flushed, EngineError> {
+        for id in calls {
+            if let Some(call) = self.state().call(id).cloned() {
+                self.stop_call(call, Ending::Failed, tokio::time::Instant::now()).await?;
+            }
+        }
+        Ok(Flushed::Written)
+    }
+
     /// Gives a call its result because the run ends: what it answers in time, what is known of it, or that nothing is known.
-    async fn stop_call(&mut self, call: Call, how: &str, until: tokio::time::Instant) -> Result<(), EngineError> {
+    async fn stop_call(&mut self, call: Call, how: Ending, until: tokio::time::Instant) -> Result<(), EngineError> {
         let work = self.running.remove(&call.id);
         let said = call.doubt.as_ref().and_then(|doubt| doubt.resolved.as_ref());
         let (output, is_error) = match (work, call.recovery()) {
-            (_, None) => (format!("Not run: the run was {how}.").into(), true),
-            (_, Some(Recovery::Pure)) => (format!("Given up: the run was {how}.").into(), true),
+            (_, None) => (format!("Not run: the run {how}.").into(), true),
+            (_, Some(Recovery::Pure)) => (format!("Given up: the run {how}.").into(), true),
             (None, Some(_)) if said.is_some_and(|said| said.outcome == DoubtOutcome::Happened) => {
                 let confirmed = || "A person confirmed that it happened.".into();
                 (said.and_then(|said| said.result.clone()).unwrap_or_else(confirmed), false)
@@ -120,23 +132,49 @@ impl Driver {
             },
         };
         let allowed = call.started.is_some();
-        let rule = Some(how.to_owned());
+        let rule = Some(how.rule().to_owned());
         self.settle(vec![Settlement { call: call.id, output, is_error, allowed, rule }]).map(drop)
     }
 
     /// What a look at the world says of a call that was stopped.
-    async fn found_out(&mut self, id: &CallId, recovery: Recovery, how: &str) -> Result<Found, EngineError> {
+    async fn found_out(&mut self, id: &CallId, recovery: Recovery, how: Ending) -> Result<Found, EngineError> {
         let probe = if recovery == Recovery::Reconcile { self.probe(id).await? } else { Probe::Unknown };
         Ok(match probe {
             Probe::Happened(outcome) => {
                 self.record_final(id.clone(), WorkEnded::seen(outcome, recovery)).await?;
                 Found::Recorded
             }
-            Probe::NotHappened => Found::Said(format!("The run was {how} before this had any effect.").into()),
+            Probe::NotHappened => Found::Said(format!("The run {how} before this had any effect.").into()),
             Probe::Unknown => {
-                let unknown = format!("The run was {how} while this ran: it is not known whether it happened.");
+                let unknown = format!("The run {how} while this ran: it is not known whether it happened.");
                 Found::Said(unknown.into())
             }
+        })
+    }
+}
+
+/// Why a run ends before its calls do.
+#[derive(Debug, Clone, Copy)]
+enum Ending {
+    Failed,
+    Cancelled,
+}
+
+impl Ending {
+    /// The rule that results of such calls name.
+    const fn rule(self) -> &'static str {
+        match self {
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl fmt::Display for Ending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Failed => "failed",
+            Self::Cancelled => "was cancelled",
         })
     }
 }

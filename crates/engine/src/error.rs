@@ -158,6 +158,34 @@ impl EngineError {
         Self::NotFound { what, name: name.to_string() }
     }
 
+    /// Whether a run that meets this cannot go on, because of its agent or its notebook. A store or a log that fails is not
+    /// the run's fault.
+    pub(crate) const fn ends_a_run(&self) -> bool {
+        match self {
+            Self::NotFound { .. }
+            | Self::Invalid(_)
+            | Self::InvalidAgent(_)
+            | Self::InvalidRule(_)
+            | Self::AgentInactive(_)
+            | Self::Notebook { .. } => true,
+            Self::Refused(_)
+            | Self::Busy(_)
+            | Self::Unauthenticated
+            | Self::TooMany { .. }
+            | Self::Taken { .. }
+            | Self::ContentBlocked { .. }
+            | Self::RateLimited { .. }
+            | Self::Halted { .. }
+            | Self::BudgetExhausted { .. }
+            | Self::PriceUnknown { .. }
+            | Self::Model(_)
+            | Self::BadLog { .. }
+            | Self::Erased { .. }
+            | Self::File { .. }
+            | Self::Store(_) => false,
+        }
+    }
+
     pub(crate) fn bad_event(run: RunId, bad: &BadEvent) -> Self {
         Self::BadLog { run, why: bad.to_string() }
     }

@@ -19,6 +19,8 @@ use crate::work::{WorkEnded, said};
 
 /// What is known of a call whose end is not in the log.
 pub(crate) const LOST: &str = "The process ended before its result was recorded: it may or may not have happened.";
+/// What stands for the output of a call whose agent is gone.
+const UNFILTERED: &str = "What it said is left out: the agent, whose content filter it has to pass, cannot be read.";
 /// How often a call whose process died is taken up again before it counts as what kills the process.
 const RESTARTS: u32 = 5;
 
@@ -89,11 +91,15 @@ impl Driver {
         let declared = self.engine.tools().get(&name).map_or(Labels::NONE, |tool| tool.spec().labels);
         let WorkEnded { outcome, ms, .. } = ended;
         let is_error = !matches!(outcome, ToolOutcome::Done(_));
-        let filter = self.known_agent().await?.filter;
         let text = said(&outcome);
         // What went wrong may quote what was sent; the model and the log get it without (rule R1).
         let text = if is_error { redact(&text, Mode::Standard).into_owned() } else { text };
-        let text = self.filter_output(&filter, Some(&call), text)?;
+        let text = match self.known_agent().await {
+            Ok(agent) => self.filter_output(&agent.filter, Some(&call), text)?,
+            // That it ended is a fact. What it said went through no filter, so nobody is told.
+            Err(error) if error.ends_a_run() => UNFILTERED.to_owned(),
+            Err(other) => return Err(other),
+        };
         // What went wrong is told in words of whatever the tool met, too.
         let declared = declared.join(self.read_labels(&call).await);
         let (labels, resources) = match outcome {
@@ -124,6 +130,9 @@ impl Driver {
     /// Takes up calls that were started and whose end is not in the log: by their recovery class, never by a guess. What is
     /// known of them goes to the person who is asked.
     pub(crate) async fn recover(&mut self, calls: &[CallId], known: &str) -> Result<Flushed, EngineError> {
+        if self.state().error.is_some() {
+            return self.close_lost(calls).await;
+        }
         let mut again = Vec::new();
         for id in calls {
             let Some(started) = self.state().call(id).and_then(|call| call.started.clone()) else { continue };
@@ -178,10 +187,14 @@ impl Driver {
         Ok(Some(self.verdict(&agent, &world, &call).await.0))
     }
 
+    /// Looks whether a call happened. A run that is ending and whose agent or notebook is gone has nothing to look with: that
+    /// must not keep it from its end.
     pub(crate) async fn probe(&mut self, id: &CallId) -> Result<Probe, EngineError> {
         self.log.load_texts().await?;
-        let agent = self.agent().await?;
-        let world = self.world(&agent).await?;
+        let world = match self.current_world().await {
+            Err(error) if error.ends_a_run() && self.is_ending() => return Ok(Probe::Unknown),
+            other => other?,
+        };
         let Some(started) = self.state().call(id).and_then(|call| call.started.clone()) else {
             return Ok(Probe::Unknown);
         };

@@ -147,6 +147,12 @@ impl Driver {
         })
     }
 
+    /// What a tool sees now.
+    pub(crate) async fn current_world(&mut self) -> Result<World, EngineError> {
+        let agent = self.agent().await?;
+        self.world(&agent).await
+    }
+
     /// The agent as it was when calls were last judged.
     pub(crate) async fn known_agent(&mut self) -> Result<CurrentAgent, EngineError> {
         match self.toolbox.agent.clone() {

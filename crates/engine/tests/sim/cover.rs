@@ -59,6 +59,8 @@ pub(crate) const REQUIRED: &[&str] = &[
     "end: completed",
     "end: failed",
     "end: cancelled",
+    "people: removed the agent",
+    "people: told that the agent is gone",
     "waits: for an approval",
     "waits: in doubt",
     "waits: paused",

@@ -28,6 +28,7 @@ pub(crate) enum Deed {
     Message,
     Edit,
     Policy,
+    Remove,
 }
 
 /// How many runs a schedule has at the most: a person who only starts runs would keep it going for ever.
@@ -77,6 +78,7 @@ impl Person {
             Deed::Message if runs.len() < RUNS => self.say(row).await,
             Deed::Edit if runs.len() < RUNS => self.edit(row.id).await,
             Deed::Policy => self.change_policy().await,
+            Deed::Remove => self.remove_agent().await,
             Deed::Message | Deed::Edit => Ok(()),
         };
         self.judge_answer(&format!("{deed:?} of {}", row.id), done);
@@ -89,7 +91,7 @@ impl Person {
             (Deed::Resume, status) => status == "PAUSED",
             (Deed::Decide, status) => matches!(status, "WAITING_APPROVAL" | "IN_DOUBT"),
             (Deed::Cancel | Deed::Pause, _) => row.state.ended_at.is_none(),
-            (Deed::Message | Deed::Edit | Deed::Policy, _) => true,
+            (Deed::Message | Deed::Edit | Deed::Policy | Deed::Remove, _) => true,
         };
         runs.iter().filter(|row| anything || fits(row)).collect()
     }
@@ -118,6 +120,7 @@ impl Person {
             Err(EngineError::Busy(_)) => self.scene.hit("people: told that the chat is busy"),
             Err(EngineError::Store(StoreError::Unavailable(_))) => self.scene.hit("people: not answered"),
             Err(EngineError::Store(StoreError::Full(_))) => self.scene.hit("people: told that the disk is full"),
+            Err(EngineError::NotFound { what: "agent", .. }) => self.scene.hit("people: told that the agent is gone"),
             Err(EngineError::Store(StoreError::Stale { .. })) => self.scene.hit("people: lost every race"),
             // Two people saved the agent at the same time.
             Err(EngineError::Invalid(why)) if why.contains("was changed meanwhile") => {}
@@ -224,6 +227,14 @@ impl Person {
         let spec = agent(&self.scene.plan.agent, strict);
         self.engine.save_agent(tenant.workspace, self.me(), spec, current.version).await?;
         self.scene.hit("people: changed the policy");
+        Ok(())
+    }
+
+    async fn remove_agent(&self) -> Result<(), EngineError> {
+        let tenant = self.scene.tenant();
+        let Some(row) = self.scene.store.agent(tenant.workspace, tenant.agent).await? else { return Ok(()) };
+        self.engine.delete_agent(self.me(), &row).await?;
+        self.scene.hit("people: removed the agent");
         Ok(())
     }
 }

@@ -86,6 +86,7 @@ pub(crate) struct PeoplePlan {
     pub(crate) edit: u64,
     pub(crate) policy: u64,
     pub(crate) outside_edit: u64,
+    pub(crate) remove: u64,
 }
 
 impl Plan {
@@ -146,6 +147,8 @@ impl Plan {
                 edit: rate(15),
                 policy: rate(30),
                 outside_edit: rate(60),
+                // Rarely: after it nothing more can be started.
+                remove: if dice.one_in(6) { dice.between(1, 60) } else { 0 },
             },
         }
     }

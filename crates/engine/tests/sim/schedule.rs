@@ -154,6 +154,7 @@ impl Play {
             (plan.message, Deed::Message),
             (plan.edit, Deed::Edit),
             (plan.policy, Deed::Policy),
+            (plan.remove, Deed::Remove),
         ];
         for (rate, deed) in deeds {
             if dice.per_mille(rate) {
