@@ -19,10 +19,11 @@ use adjutant_models::chain::Next;
 use adjutant_models::{Allowed, Detail, ModelError, tokens};
 use futures::FutureExt;
 
-use crate::driver::{Driver, Hold};
+use crate::driver::Driver;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::log::{Flushed, RunLog, texts};
+use crate::patience::Hold;
 use crate::rates;
 use crate::spending::{self, Reserved};
 

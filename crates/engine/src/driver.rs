@@ -20,6 +20,7 @@ use crate::engine::{Driving, Engine};
 use crate::error::EngineError;
 use crate::lease::Life;
 use crate::log::{Caught, Flushed, RunLog};
+use crate::patience::Hold;
 use crate::recovery::LOST;
 use crate::toolbox::Toolbox;
 use crate::trace::RunTrace;
@@ -27,8 +28,6 @@ use crate::work::Work;
 
 /// A wait shorter than this is sat out; a longer one gives the run back.
 const SIT_OUT: Duration = Duration::from_secs(15);
-/// How long an append is tried again while the store does not answer: as long as the lease could live.
-const STORE_PATIENCE: Duration = Duration::from_secs(30);
 /// Wait after the store did not answer while something else goes on.
 const STORE_PAUSE: Duration = Duration::from_secs(1);
 
@@ -54,7 +53,7 @@ pub(crate) struct Driver {
     /// The run as others watch it.
     pub(crate) trace: Option<RunTrace>,
     notify: Arc<Notify>,
-    writer: Writer,
+    pub(crate) writer: Writer,
     _driving: Driving,
 }
 
@@ -181,34 +180,6 @@ impl Driver {
     /// Whether the run is on its way to its end, and only calls are left to be given their results.
     pub(crate) fn is_ending(&self) -> bool {
         self.state().error.is_some() || self.state().cancel.is_some()
-    }
-
-    /// Writes what is pending. While the store does not answer it is tried again: what happened must not be lost.
-    pub(crate) async fn flush(&mut self, hold: Hold) -> Result<Flushed, EngineError> {
-        let release = match hold {
-            Hold::Keep => false,
-            Hold::Release => true,
-        };
-        let (tally, watched, begun) = (self.log.tally(), self.watched(), tokio::time::Instant::now());
-        let mut waited = Duration::ZERO;
-        let mut attempt = 1;
-        loop {
-            match self.log.flush(self.writer, release).await {
-                Ok(flushed @ (Flushed::Written | Flushed::Overtaken)) => {
-                    self.engine.meter().committed(&tally, begun.elapsed());
-                    self.show(&watched);
-                    return Ok(flushed);
-                }
-                Err(EngineError::Store(StoreError::Unavailable(why))) if waited < STORE_PATIENCE => {
-                    let pause = adjutant_models::retry::backoff(attempt, None, self.engine.env().fraction());
-                    tracing::warn!(run = %self.log.run, error = %why, "the store does not answer; trying again");
-                    tokio::time::sleep(pause).await;
-                    waited += pause;
-                    attempt += 1;
-                }
-                other => return other,
-            }
-        }
     }
 
     pub(crate) fn settle(&mut self, settlements: Vec<Settlement>) -> Result<Flushed, EngineError> {
@@ -377,13 +348,6 @@ enum Went {
     Out(Exit),
     /// The log has to be read afresh.
     Overtaken,
-}
-
-/// Whether a flush keeps the run or gives it back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Hold {
-    Keep,
-    Release,
 }
 
 /// Whether driving goes on.

@@ -25,6 +25,7 @@ mod log;
 mod marker;
 mod marks;
 mod meter;
+mod patience;
 mod projection;
 mod prompt;
 mod rates;

@@ -14,7 +14,7 @@ use adjutant_core::run::chain::{Entry, Head, StreamId};
 use adjutant_core::run::event::{Class, Event};
 use adjutant_core::run::state::State;
 use adjutant_core::time::Time;
-use adjutant_store::row::{Append, Block, MarkRow, ModelCallRow, RuleRow, RunChange, Under, Writer};
+use adjutant_store::row::{Append, MarkRow, ModelCallRow, RuleRow, RunChange, Under, Writer};
 use adjutant_store::{Store, StoreError};
 
 use self::contents::in_use;
@@ -381,14 +381,6 @@ impl RunLog {
             _ => None,
         });
         decided.map(|rule| rules::row(self.workspace, rule)).collect()
-    }
-
-    fn blocks_to_write(&self) -> Vec<Block> {
-        let mut blocks = blocks_of(self.pending.iter().flat_map(|pending| pending.event.contents()));
-        let known: HashSet<_> = blocks.iter().map(|block| block.hash).collect();
-        let kept = self.blocks.iter().filter(|(hash, _)| !known.contains(*hash));
-        blocks.extend(kept.map(|(hash, bytes)| Block { hash: *hash, bytes: bytes.clone() }));
-        blocks
     }
 }
 

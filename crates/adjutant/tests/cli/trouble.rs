@@ -201,7 +201,7 @@ fn a_disk_that_fills_while_a_run_goes_on_holds_it_up_and_nothing_is_lost() {
     let filler = data.join("filler");
     let all = fill(&filler);
     // With ever more room it gets ever further: to its next record, to the file, to the record of that.
-    for room in [0, 16, 48, 96, 160] {
+    for room in [0, 48, 160] {
         std::fs::File::options().write(true).open(&filler).unwrap().set_len(all - room * 1024).unwrap();
         let held = house.adjutant(&["runs", "watch", &run]);
         assert!(held.code == Some(0) || (held.code == Some(1) && held.err.contains("hint: make room")), "{held}");

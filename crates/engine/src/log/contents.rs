@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use adjutant_core::content::{Content, Hash};
 use adjutant_core::id::WorkspaceId;
+use adjutant_core::run::event::Class;
 use adjutant_core::run::state::State;
 use adjutant_store::Store;
 use adjutant_store::row::Block;
 
+use super::RunLog;
 use crate::error::EngineError;
 
 /// The texts of a run that are acted on or shown in lists.
@@ -52,4 +54,20 @@ pub(crate) async fn texts(
     }
     let blocks = store.blocks(workspace, hashes).await?;
     Ok(blocks.into_iter().filter_map(|(hash, bytes)| Some((hash, Arc::from(String::from_utf8(bytes).ok()?)))).collect())
+}
+
+impl RunLog {
+    /// Whether something that has happened is not durable yet.
+    pub(crate) fn holds_facts(&self) -> bool {
+        self.pending.iter().any(|pending| pending.event.class() == Class::Fact)
+    }
+
+    /// The texts and contents that have to be written with what is pending.
+    pub(super) fn blocks_to_write(&self) -> Vec<Block> {
+        let mut blocks = blocks_of(self.pending.iter().flat_map(|pending| pending.event.contents()));
+        let known: HashSet<_> = blocks.iter().map(|block| block.hash).collect();
+        let kept = self.blocks.iter().filter(|(hash, _)| !known.contains(*hash));
+        blocks.extend(kept.map(|(hash, bytes)| Block { hash: *hash, bytes: bytes.clone() }));
+        blocks
+    }
 }

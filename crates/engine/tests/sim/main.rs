@@ -17,6 +17,7 @@ mod chance;
 mod check;
 mod cluster;
 mod cover;
+mod full;
 mod model;
 mod people;
 mod plan;

@@ -1,0 +1,67 @@
+//! Making what happened durable, with patience: a store that cannot be written for a moment must not cost a result.
+
+use std::time::Duration;
+
+use adjutant_store::StoreError;
+
+use crate::driver::Driver;
+use crate::error::EngineError;
+use crate::log::Flushed;
+
+/// How long an append is tried again while the store cannot be written: as long as the lease could live.
+const STORE_PATIENCE: Duration = Duration::from_secs(30);
+
+/// Whether a flush keeps the run or gives it back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hold {
+    Keep,
+    Release,
+}
+
+impl Driver {
+    /// Writes what is pending. While the store cannot take it, it is tried again: what happened must not be lost.
+    pub(crate) async fn flush(&mut self, hold: Hold) -> Result<Flushed, EngineError> {
+        let release = match hold {
+            Hold::Keep => false,
+            Hold::Release => true,
+        };
+        let (tally, watched, begun) = (self.log.tally(), self.watched(), tokio::time::Instant::now());
+        let mut waited = Duration::ZERO;
+        let mut attempt = 1;
+        loop {
+            match self.log.flush(self.writer, release).await {
+                Ok(flushed @ (Flushed::Written | Flushed::Overtaken)) => {
+                    self.engine.meter().committed(&tally, begun.elapsed());
+                    self.show(&watched);
+                    return Ok(flushed);
+                }
+                Err(EngineError::Store(why)) if waited < STORE_PATIENCE && self.is_worth_a_wait(&why) => {
+                    let pause = adjutant_models::retry::backoff(attempt, None, self.engine.env().fraction());
+                    tracing::warn!(run = %self.log.run, error = %why, "the store cannot be written; trying again");
+                    tokio::time::sleep(pause).await;
+                    waited += pause;
+                    attempt += 1;
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// Whether what keeps the store from being written may pass in time. A disk without room is waited for only where something
+    /// that has happened would be forgotten; whatever else is pending can be concluded again.
+    fn is_worth_a_wait(&self, error: &StoreError) -> bool {
+        match error {
+            StoreError::Unavailable(_) => true,
+            StoreError::Full(_) | StoreError::ReadOnly(_) => self.log.holds_facts(),
+            StoreError::Stale { .. }
+            | StoreError::Conflict(_)
+            | StoreError::UsedUp(_)
+            | StoreError::Overspent(_)
+            | StoreError::NotFound
+            | StoreError::Corrupt(_)
+            | StoreError::NewerSchema { .. }
+            | StoreError::WrongKey
+            | StoreError::Other(_) => false,
+        }
+    }
+}
