@@ -103,7 +103,7 @@ impl Driver {
         let key = match self.key_for(&agent, &request.model).await {
             Err(EngineError::Model(error)) => {
                 let message = format!("The model cannot be asked: {error}. Nothing was sent.");
-                self.log.push(Errored { code: error.class().to_owned(), message, retryable: false })?;
+                self.log.push(Errored { code: error.run_code().to_owned(), message, retryable: false })?;
                 return Ok(None);
             }
             other => other?,
@@ -238,7 +238,6 @@ impl Driver {
         let follows = self.after_failure(allowed, &asking.model, error, partial);
         let message = error.to_string();
         tracing::warn!(run = %self.log.run, turn, attempt, class = error.class(), %message, "a model call failed");
-        let class = error.class().to_owned();
         let (retry_at, next) = match follows {
             Next::End => (None, None),
             Next::Again(pause) => (Some(self.now().after(pause)), None),
@@ -247,7 +246,7 @@ impl Driver {
         self.log.push(ModelFailed {
             turn,
             attempt,
-            class: class.clone(),
+            class: error.class().to_owned(),
             message: message.clone(),
             retry_at,
             model: asking.model,
@@ -259,7 +258,7 @@ impl Driver {
             let message = format!(
                 "The model did not answer: {message}. What was done so far stays. Try again, or choose another model."
             );
-            self.log.push(Errored { code: class, message, retryable: error.retryable() })?;
+            self.log.push(Errored { code: error.run_code().to_owned(), message, retryable: error.retryable() })?;
         }
         Ok(cost)
     }

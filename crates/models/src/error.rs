@@ -214,6 +214,12 @@ impl ModelError {
         }
     }
 
+    /// The code of a run that ends with this failure. A run has a limit of time of its own, so a provider's says whose it is.
+    #[must_use]
+    pub const fn run_code(&self) -> &'static str {
+        if matches!(self, Self::Timeout { .. }) { "provider_timeout" } else { self.class() }
+    }
+
     /// How long the provider wants us to wait, if it said so.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {

@@ -393,7 +393,7 @@ impl Decided {
 /// The number for a run that failed.
 pub(crate) fn failed(code: Option<&str>) -> Exit {
     match code {
-        Some("network" | "timeout" | "overloaded" | "truncated") => Exit::Unreachable,
+        Some("network" | "provider_timeout" | "overloaded" | "truncated") => Exit::Unreachable,
         Some("rate_limited" | "no_credit" | "budget_exhausted") => Exit::Spent,
         Some(_) | None => Exit::RunFailed,
     }

@@ -86,6 +86,8 @@ pub(crate) fn found(tool: &str, output: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::session::failed;
+    use crate::failure::Exit;
 
     #[test]
     fn an_id_keeps_its_prefix_and_its_moment() {
@@ -96,6 +98,14 @@ mod tests {
     fn a_span_is_said_in_the_unit_a_person_would_use() {
         let said = [40, 4_000, 150_000, 7_200_000, 200_000_000].map(|millis| span(Duration::from_millis(millis)));
         assert_eq!(said, ["40 ms", "4 s", "2 min", "2 h", "2 days"]);
+    }
+
+    #[test]
+    fn a_run_that_reached_its_own_time_is_told_from_one_whose_provider_took_too_long() {
+        let (own, providers) = (Some("timeout"), Some("provider_timeout"));
+        assert_eq!((failed(own), failed(providers)), (Exit::RunFailed, Exit::Unreachable));
+        assert!(after_failure("run_x", own).contains("--extra-turns"));
+        assert!(after_failure("run_x", providers).contains("runs fork"));
     }
 
     #[test]

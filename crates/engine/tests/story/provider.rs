@@ -229,6 +229,11 @@ async fn a_server_that_hangs_before_its_headers_or_in_the_middle_is_left_and_ask
 }
 
 #[tokio::test]
+async fn a_run_whose_provider_never_answers_does_not_say_that_its_own_time_is_up() {
+    gives_up(Reply::new("").hanging(), "provider_timeout", 4).await;
+}
+
+#[tokio::test]
 async fn an_answer_that_breaks_off_is_no_answer() {
     let text = piece(&json!({"content": "half a thought"}));
     recovers(Reply::stream(&text[..text.len() - 9]), "truncated").await;
