@@ -107,6 +107,11 @@ async fn look(config: &Config, instance: &Instance, args: &Args, checks: &mut Ve
             said += &format!("; {} erased and left as they are", count(made.erased, "run is", "runs are"));
         }
         checks.push(row("rebuild", State::Ok, said));
+        if let Some((run, why)) = made.broken.first_key_value() {
+            let many = count(made.broken.len(), "log cannot be", "logs cannot be");
+            let said = format!("{many} followed, their rows stay as they were; {run}: {why}");
+            checks.push(row("rebuild", State::Problem, said));
+        }
     }
     let checked = audit::check(instance, args.runs).await?;
     let whole = format!("{} verified, {} events", count(checked.runs, "newest run", "newest runs"), checked.events);

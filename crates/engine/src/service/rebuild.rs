@@ -1,11 +1,14 @@
 //! Making the tables about runs again from the logs. What people set up (agents, chats, rules, budgets) is no such table:
 //! it is not told in the logs of runs, and stays as it is.
 
+use std::collections::BTreeMap;
+
 use adjutant_core::audit::{Act, Deed};
 use adjutant_core::id::{RunId, UserId, WorkspaceId};
 use adjutant_core::run::chain::StreamId;
 use adjutant_core::run::event::Actor;
 use adjutant_core::run::state::State;
+use adjutant_store::StoreError;
 use adjutant_store::row::{RunFilter, RunRow};
 
 use crate::audit::{AuditLog, run_rows};
@@ -19,7 +22,7 @@ use crate::{projection, spending};
 const PAGE: u32 = 256;
 
 /// What was made again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Rebuilt {
     /// Runs whose rows were made again.
     pub runs: usize,
@@ -27,13 +30,24 @@ pub struct Rebuilt {
     pub found: usize,
     /// Runs whose logs were erased: their rows, if they have any, are all that is left.
     pub erased: usize,
+    /// Runs whose logs cannot be followed, and why: their rows, if they have any, stay as they are.
+    pub broken: BTreeMap<RunId, String>,
+}
+
+/// What became of the rows of one run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Made {
+    Again,
+    Erased,
+    Broken,
 }
 
 impl Engine {
-    /// Makes the rows of every run and of every audit log again, in all workspaces. It is recorded who asked for it.
+    /// Makes the rows of every run and of every audit log again, in all workspaces. It is recorded who asked for it. A run whose
+    /// log cannot be followed does not keep the others from it: who asks for this may well have a damaged database.
     ///
     /// # Errors
-    /// When a log cannot be followed, or the store cannot be written.
+    /// When an audit log cannot be followed, or the store cannot be written.
     pub async fn rebuild(&self, by: UserId) -> Result<Rebuilt, EngineError> {
         let what = "the tables beside the logs are made again from the logs";
         self.audit(AuditLog::Instance, Act::new(Deed::TablesRebuilt, Some(Actor::User(by)), what)).await?;
@@ -45,7 +59,7 @@ impl Engine {
             if let StreamId::Run(run) = stream
                 && workspaces.iter().any(|row| row.id == workspace)
             {
-                rebuilt.found += usize::from(self.is_rebuilt(workspace, run).await?);
+                rebuilt.found += usize::from(self.made(workspace, run, &mut rebuilt.broken).await? == Made::Again);
             }
         }
         for workspace in workspaces {
@@ -55,10 +69,10 @@ impl Engine {
                 let rows = self.store().runs(workspace.id, &filter, PAGE).await?;
                 for row in &rows {
                     filter.before = Some(row.id);
-                    if self.is_rebuilt(workspace.id, row.id).await? {
-                        rebuilt.runs += 1;
-                    } else {
-                        rebuilt.erased += 1;
+                    match self.made(workspace.id, row.id, &mut rebuilt.broken).await? {
+                        Made::Again => rebuilt.runs += 1,
+                        Made::Erased => rebuilt.erased += 1,
+                        Made::Broken => {}
                     }
                 }
                 if rows.len() < PAGE as usize {
@@ -69,11 +83,21 @@ impl Engine {
         Ok(rebuilt)
     }
 
-    /// Makes the rows of a run again, unless its log was erased.
-    async fn is_rebuilt(&self, workspace: WorkspaceId, run: RunId) -> Result<bool, EngineError> {
+    /// Makes the rows of a run again, unless its log was erased or cannot be followed.
+    async fn made(
+        &self,
+        workspace: WorkspaceId,
+        run: RunId,
+        broken: &mut BTreeMap<RunId, String>,
+    ) -> Result<Made, EngineError> {
         match self.rebuild_run(workspace, run).await {
-            Err(EngineError::Erased { .. }) => Ok(false),
-            made => made.map(|()| true),
+            Ok(()) => Ok(Made::Again),
+            Err(EngineError::Erased { .. }) => Ok(Made::Erased),
+            Err(EngineError::BadLog { why, .. } | EngineError::Store(StoreError::Corrupt(why))) => {
+                broken.insert(run, why);
+                Ok(Made::Broken)
+            }
+            Err(other) => Err(other),
         }
     }
 

@@ -33,7 +33,7 @@ async fn runs_that_are_gone_from_the_tables_are_missed_and_made_again_as_they_we
         missed.len() == 5 && missed.iter().all(|problem| problem.reason.starts_with("no row knows it")),
         "{missed:#?}"
     );
-    assert_eq!(engine.rebuild(agent.user()).await.unwrap(), Rebuilt { runs: 5, found: 5, erased: 0 });
+    assert_eq!(engine.rebuild(agent.user()).await.unwrap(), Rebuilt { runs: 5, found: 5, ..Rebuilt::default() });
     assert_eq!(rows(&agent).await, before);
     assert!(engine.verify_all().await.unwrap().problems.is_empty());
     let next = agent.run_in(Some(first.chat_id), "and so on").await.unwrap();
@@ -48,7 +48,29 @@ async fn a_run_that_was_erased_is_left_as_it_is() {
     let store = agent.engine().store();
     store.erase_bodies(agent.workspace(), StreamId::Run(erased.id)).await.unwrap();
     let before = rows(&agent).await;
-    assert_eq!(agent.engine().rebuild(agent.user()).await.unwrap(), Rebuilt { runs: 1, found: 0, erased: 1 });
+    assert_eq!(
+        agent.engine().rebuild(agent.user()).await.unwrap(),
+        Rebuilt { runs: 1, erased: 1, ..Rebuilt::default() }
+    );
     assert_eq!(rows(&agent).await, before);
     assert_eq!(before[0].id, kept.id);
+}
+
+#[tokio::test]
+async fn a_log_that_cannot_be_followed_is_named_and_the_others_are_made_again() {
+    let stage = Stage::new(&[]);
+    let agent = stage.agent("- text: yes").build().await.unwrap();
+    let (engine, user) = (agent.engine(), agent.user());
+    let (first, spoilt, last) =
+        (agent.run("one").await.unwrap(), agent.run("two").await.unwrap(), agent.run("three").await.unwrap());
+    let before = rows(&agent).await;
+    stage.tamper(&format!(
+        "UPDATE events SET hash = zeroblob(32) WHERE stream = '{}' AND seq = 2; UPDATE runs SET status = 'RUNNING'",
+        spoilt.id
+    ));
+    let rebuilt = engine.rebuild(user).await.unwrap();
+    assert_eq!((rebuilt.runs, rebuilt.broken.keys().copied().collect::<Vec<_>>()), (2, vec![spoilt.id]));
+    let after = rows(&agent).await;
+    let same = |id| before.iter().find(|row| row.id == id) == after.iter().find(|row| row.id == id);
+    assert_eq!([first.id, spoilt.id, last.id].map(same), [true, false, true], "what is broken stays as it was found");
 }
