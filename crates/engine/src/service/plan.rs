@@ -25,6 +25,9 @@ use crate::log::blocks_of;
 use crate::projection;
 use crate::{prompt, trace};
 
+/// What starts a run when somebody says something.
+pub(super) const MESSAGE: &str = "message";
+
 /// What the first event is made from.
 pub(super) struct Plan<'a> {
     pub(super) run: RunId,
@@ -73,7 +76,41 @@ pub(super) fn checked_schema(schema: Option<&Value>) -> Result<Option<String>, E
     schema.map(output::check).transpose().map_err(invalid)
 }
 
-impl Plan<'_> {
+impl<'a> Plan<'a> {
+    /// A run that follows another, whatever it is built on: it is asked for in the same way, and nothing is said in it.
+    pub(super) fn after(
+        run: RunId,
+        user: UserId,
+        agent: &'a CurrentAgent,
+        chat: ChatRow,
+        other: &RunStarted,
+        (base, labels): (Option<Base>, Labels),
+    ) -> Self {
+        Self {
+            run,
+            waited: false,
+            trigger: MESSAGE,
+            workspace: other.workspace,
+            user,
+            agent,
+            chat,
+            message: None,
+            attachments: Vec::new(),
+            filtered: Vec::new(),
+            base,
+            labels,
+            supersedes: None,
+            model: Some(other.model.clone()),
+            max_cost: None,
+            turns: None,
+            key: other.key,
+            autonomy: other.autonomy,
+            effects: other.effects,
+            output_schema: other.output_schema.clone(),
+            metadata: other.metadata.clone(),
+        }
+    }
+
     /// The first event.
     pub(super) fn started(&self, asked: Asked, now: Time, time_zone: String) -> RunStarted {
         let (agent, chat) = (self.agent, &self.chat);

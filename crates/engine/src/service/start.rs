@@ -19,7 +19,7 @@ use adjutant_store::row::ChatRow;
 use serde_json::Value;
 
 use super::chats::check_message;
-use super::plan::{Asked, Plan, checked_schema};
+use super::plan::{Asked, MESSAGE, Plan, checked_schema};
 
 use crate::base::state_at;
 use crate::current::CurrentAgent;
@@ -28,8 +28,6 @@ use crate::error::EngineError;
 use crate::projection::preview;
 use crate::spending;
 
-/// What starts a run when somebody says something.
-const MESSAGE: &str = "message";
 /// How often a start that lost a race is tried again.
 const RACES: usize = 8;
 
@@ -194,27 +192,12 @@ impl Engine {
             self.store().chat(workspace, row.chat).await?.ok_or_else(|| EngineError::not_found("chat", row.chat))?;
         let (attachments, noted) = self.attached_again(workspace, user, &agent, &start.attachments).await?;
         let plan = Plan {
-            run: self.env().id(),
-            waited: false,
-            trigger: MESSAGE,
-            workspace,
-            user,
-            agent: &agent,
-            chat,
             message: Some(&message),
             attachments,
             filtered: filtered.into_iter().chain(noted).collect(),
-            base: start.base,
-            labels: start.labels,
             supersedes: Some(run),
             model: None,
-            max_cost: None,
-            turns: None,
-            key: start.key,
-            autonomy: start.autonomy,
-            effects: start.effects,
-            output_schema: start.output_schema.clone(),
-            metadata: start.metadata.clone(),
+            ..Plan::after(self.env().id(), user, &agent, chat, start, (start.base, start.labels))
         };
         self.begin(plan).await
     }
@@ -243,29 +226,10 @@ impl Engine {
             preview(&start.user_message.as_ref().map(|text| text.text().into_owned()).unwrap_or_default())
         );
         let chat = self.new_chat(workspace, user, &agent, row.notebook, title, Some(run)).await?;
-        let plan = Plan {
-            run: self.env().id(),
-            waited: false,
-            trigger: MESSAGE,
-            workspace,
-            user,
-            agent: &agent,
-            chat,
-            message: None,
-            attachments: Vec::new(),
-            filtered: Vec::new(),
-            base: Some(Base { run, seq: at }),
-            labels: state.labels,
-            supersedes: None,
-            model: Some(fork.model.unwrap_or_else(|| start.model.clone())),
-            max_cost: None,
-            turns: None,
-            key: start.key,
-            autonomy: start.autonomy,
-            effects: fork.effects,
-            output_schema: start.output_schema.clone(),
-            metadata: start.metadata.clone(),
-        };
+        let base = (Some(Base { run, seq: at }), state.labels);
+        let mut plan = Plan::after(self.env().id(), user, &agent, chat, start, base);
+        plan.model = fork.model.or(plan.model);
+        plan.effects = fork.effects;
         self.begin(plan).await
     }
 
@@ -298,28 +262,11 @@ impl Engine {
             return Err(EngineError::Invalid(format!("the chat of {run} has gone on since; say there what to do")));
         }
         let agent = self.active_agent(workspace, row.agent).await?;
+        let base = (Some(Base { run, seq: at }), state.labels);
         let plan = Plan {
-            run: self.env().id(),
-            waited: false,
-            trigger: MESSAGE,
-            workspace,
-            user,
-            agent: &agent,
-            chat,
-            message: None,
-            attachments: Vec::new(),
-            filtered: Vec::new(),
-            base: Some(Base { run, seq: at }),
-            labels: state.labels,
-            supersedes: None,
-            model: Some(start.model.clone()),
             max_cost: start.budget,
             turns: Some(extra_turns),
-            key: start.key,
-            autonomy: start.autonomy,
-            effects: start.effects,
-            output_schema: start.output_schema.clone(),
-            metadata: start.metadata.clone(),
+            ..Plan::after(self.env().id(), user, &agent, chat, start, base)
         };
         self.begin(plan).await
     }
