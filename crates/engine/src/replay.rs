@@ -1,5 +1,5 @@
-//! Strict replay: the recorded log is walked again with the present code and no effects. Requests, verdicts and results must
-//! come out as they were recorded; anything else is a divergence, named by its event.
+//! Strict replay: the recorded log is walked again with the present code and no effects. What comes next, requests, verdicts
+//! and results must come out as they were recorded; anything else is a divergence, named by its event.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use adjutant_core::guard::rule::{Rule, Rules};
 use adjutant_core::guard::scope::Scope;
 use adjutant_core::id::{RuleId, RunId, WorkspaceId};
 use adjutant_core::message::Message;
+use adjutant_core::run::course;
 use adjutant_core::run::event::{CallJudged, Event, Standing};
 use adjutant_core::run::state::State;
 use adjutant_core::run::status::Status;
@@ -195,6 +196,9 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn step(&mut self, item: &Recorded) -> Result<(), adjutant_core::run::state::Impossible> {
+        if let Some(course::Departure { recorded, found }) = course::departure(&self.state, &item.event, item.at) {
+            self.compare(item, recorded, found);
+        }
         match &item.event {
             Event::ModelRequested(body) => {
                 let found = match transcript::request(&self.state, &self.material.base, &self.material.tools) {
@@ -215,6 +219,7 @@ impl Walk<'_> {
             Event::RunEnded(body) => {
                 self.compare(item, body.result.hash().to_string(), self.state.last_text().hash().to_string());
                 self.compare(item, format!("{:?}", body.usage), format!("{:?}", self.state.usage));
+                self.compare(item, body.cost.to_string(), self.state.cost.to_string());
             }
             _ => {}
         }

@@ -1,9 +1,8 @@
 //! A run: commands are asked, events are recorded, the state is their fold, the step is what comes next.
 
-#![warn(clippy::wildcard_enum_match_arm)]
-
 pub mod chain;
 pub mod command;
+pub mod course;
 pub mod event;
 pub mod output;
 mod settle;

@@ -1,13 +1,15 @@
 //! Runs as earlier builds recorded and exported them (`crates/engine/tests/recorded`). Every build reads them as they were meant:
-//! the chain holds, each event folds, each request to the model comes out the same to its hash, and a recording answers it.
+//! the chain holds, each event folds and is what comes next, each request to the model comes out the same to its hash, and a
+//! recording answers it.
 //! Files are added there, and never changed.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use adjutant_core::content::Hash;
 use adjutant_core::message::{FinishReason, ModelAnswer, ModelRequest, RawCall};
-use adjutant_core::run::event::Event;
+use adjutant_core::run::course;
+use adjutant_core::run::event::{CallEnded, EndStatus, Errored, Event, ModelRequested, RunEnded};
 use adjutant_core::run::state::{State, Turn};
 use adjutant_core::run::transcript;
 use adjutant_core::time::Time;
@@ -30,10 +32,42 @@ struct Walk {
     state: State,
     tools: Arc<ToolDefinitions>,
     requests: Vec<ModelRequest>,
+    /// The kinds of events that were put differently, to see whether it is noticed.
+    twisted: BTreeSet<&'static str>,
+}
+
+/// What an event would be if another program had decided: none for what no program decides.
+fn otherwise(event: &Event) -> Vec<Event> {
+    match event.clone() {
+        Event::ModelRequested(body) => {
+            let (turn, attempt) = (body.turn + 1, body.attempt + 1);
+            vec![ModelRequested { turn, ..body.clone() }.into(), ModelRequested { attempt, ..body }.into()]
+        }
+        Event::Errored(body) => {
+            let message = "Something else.".to_owned();
+            let code = if body.code == "stuck" { "max_turns" } else { "stuck" }.to_owned();
+            vec![Errored { code, ..body.clone() }.into(), Errored { message, ..body }.into()]
+        }
+        Event::CallEnded(body) if !body.allowed => {
+            let output = "Something else.".into();
+            vec![CallEnded { output, ..body.clone() }.into(), CallEnded { is_error: !body.is_error, ..body }.into()]
+        }
+        Event::RunEnded(body) => {
+            let others = [EndStatus::Completed, EndStatus::Failed, EndStatus::Cancelled];
+            let others = others.into_iter().filter(|status| *status != body.status);
+            others.map(|status| RunEnded { status, ..body.clone() }.into()).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 impl Walk {
     fn step(&mut self, event: &Event, seq: u64, at: Time) {
+        assert_eq!(course::departure(&self.state, event, at), None, "event {seq}");
+        for other in otherwise(event) {
+            self.twisted.insert(event.kind());
+            assert!(course::departure(&self.state, &other, at).is_some(), "event {seq} could as well be {other:?}");
+        }
         match event {
             Event::RunStarted(start) => self.tools = serde_json::from_str(&start.tools.text()).unwrap(),
             Event::ModelRequested(asked) => {
@@ -85,10 +119,12 @@ fn answer(turn: &Turn) -> ModelAnswer {
 
 #[tokio::test]
 async fn runs_of_earlier_builds_are_read_as_they_were_meant_and_answered_from_their_recording() {
+    let mut twisted = BTreeSet::new();
     for (name, status, file) in RUNS {
         let verified = verify_export(file.as_bytes()).unwrap_or_else(|bad| panic!("{name}: {bad}"));
         let lines: Vec<Value> = file.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        let Walk { state, requests, .. } = walk(&lines);
+        let Walk { state, requests, twisted: kinds, .. } = walk(&lines);
+        twisted.extend(kinds);
         assert_eq!((state.status().word(), state.seq), (status, verified.events), "{name}");
         assert!(state.turns.len() == requests.len() && !requests.is_empty(), "{name}: nothing failed in it");
         let asked = requests.iter().zip(&state.turns);
@@ -100,4 +136,5 @@ async fn runs_of_earlier_builds_are_read_as_they_were_meant_and_answered_from_th
         }
         assert_eq!(model.left(), 0, "{name}");
     }
+    assert_eq!(twisted.into_iter().collect::<Vec<_>>(), ["call_ended", "errored", "model_requested", "run_ended"]);
 }

@@ -7,7 +7,7 @@ use regex::{NoExpand, Regex, RegexBuilder};
 use serde_json::Value;
 
 /// What stands where a credential was.
-const MARK: &str = "[REDACTED:credential]";
+pub(crate) const MARK: &str = "[REDACTED:credential]";
 /// Shorter values are left alone: they would be found in words.
 const SHORTEST: usize = 8;
 /// Room for the automaton of as many and as long keys as a workspace may keep.

@@ -18,6 +18,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
+pub(crate) use held::MARK as CREDENTIAL;
 pub use held::{Held, TooMuch};
 use view::View;
 
