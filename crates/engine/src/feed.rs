@@ -1,17 +1,18 @@
 //! Following runs: durable events come from the log, live pieces go from the driver to whoever listens, and are never stored.
 
-use std::collections::{HashMap, VecDeque};
+mod line;
+
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 
 use adjutant_core::id::{RunId, WorkspaceId};
-use adjutant_core::limits::FEED_BACKLOG;
 use adjutant_core::message::Delta;
 use adjutant_core::run::chain::StreamId;
 use adjutant_core::run::event::Event;
 use adjutant_models::DeltaSink;
-use tokio::sync::Notify;
 use tokio::sync::broadcast::error::RecvError;
 
+use self::line::{Line, Signal};
 use crate::engine::{Engine, lock};
 use crate::error::EngineError;
 use crate::live::Relay;
@@ -38,44 +39,6 @@ pub(crate) struct Feed {
     spoken: Mutex<HashMap<RunId, Spoken>>,
     /// Pieces that go to other nodes, and who wants those of others.
     pub(crate) relay: Relay,
-}
-
-/// What waits for one reader, in order. Grows only while somebody is behind.
-#[derive(Default)]
-struct Line {
-    waiting: Mutex<VecDeque<Signal>>,
-    news: Notify,
-}
-
-#[derive(Debug)]
-enum Signal {
-    Grew,
-    Piece(Piece),
-}
-
-impl Line {
-    fn send(&self, signal: Signal) {
-        let mut waiting = lock(&self.waiting);
-        match (&signal, waiting.back()) {
-            // It will be read as far as it reaches then.
-            (Signal::Grew, Some(Signal::Grew)) => {}
-            // Whoever is so far behind loses pieces and reads the log, which has the whole.
-            _ if waiting.len() >= FEED_BACKLOG => *waiting = [Signal::Grew].into(),
-            _ => waiting.push_back(signal),
-        }
-        drop(waiting);
-        self.news.notify_one();
-    }
-
-    async fn next(&self) -> Signal {
-        loop {
-            let next = lock(&self.waiting).pop_front();
-            match next {
-                Some(signal) => return signal,
-                None => self.news.notified().await,
-            }
-        }
-    }
 }
 
 impl Feed {
@@ -106,14 +69,14 @@ impl Feed {
         let mut spoken = lock(&self.spoken);
         let entry = spoken.entry(run).or_insert_with(Spoken::here);
         let piece = entry.place(turn, delta);
-        self.tell(run, || Signal::Piece(piece.clone()));
+        self.tell(run, || Signal::piece(&piece));
         piece
     }
 
     /// Another node says what its model said, for whoever listens here.
     pub(crate) fn hear(&self, run: RunId, piece: &Piece) {
         if lock(&self.spoken).entry(run).or_default().take_in(piece) {
-            self.tell(run, || Signal::Piece(piece.clone()));
+            self.tell(run, || Signal::piece(piece));
         } else {
             // A piece without what comes before it says nothing: all of it is asked for again.
             self.relay.want(run);
@@ -276,8 +239,8 @@ impl Follower {
             match line.next().await {
                 Signal::Grew => self.stale = true,
                 // The log may have been read beyond a piece that was still on its way: what replaces it was seen.
-                Signal::Piece(piece) if piece.turn <= self.answered => {}
-                Signal::Piece(piece) => return Ok(Some(FeedItem::Piece(piece))),
+                Signal::Piece(piece, _) if piece.turn <= self.answered => {}
+                Signal::Piece(piece, _) => return Ok(Some(FeedItem::Piece(piece))),
             }
         }
     }

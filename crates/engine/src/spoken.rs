@@ -14,6 +14,28 @@ pub struct Piece {
     pub delta: Delta,
 }
 
+impl Piece {
+    /// Where what is said next begins.
+    pub(crate) fn end(&self) -> usize {
+        let (Delta::Text(text) | Delta::Thinking(text)) = &self.delta;
+        self.at + units(text)
+    }
+
+    /// Takes in a piece that goes on where this one ends. False when it does not.
+    pub(crate) fn join(&mut self, next: &Self) -> bool {
+        if self.turn != next.turn || self.end() != next.at {
+            return false;
+        }
+        match (&mut self.delta, &next.delta) {
+            (Delta::Text(text), Delta::Text(more)) | (Delta::Thinking(text), Delta::Thinking(more)) => {
+                text.push_str(more)
+            }
+            (Delta::Text(_), Delta::Thinking(_)) | (Delta::Thinking(_), Delta::Text(_)) => return false,
+        }
+        true
+    }
+}
+
 /// How long a text is where pages count.
 pub(crate) fn units(text: &str) -> usize {
     text.chars().map(char::len_utf16).sum()
