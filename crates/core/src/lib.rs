@@ -1,5 +1,7 @@
 //! The meaning of Adjutant: ids, messages, tools, runs, the guard. Pure: no clock, no chance, no input or output.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 pub mod audit;
 pub mod budget;
 pub mod canonical;

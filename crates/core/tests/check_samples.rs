@@ -9,6 +9,7 @@ use adjutant_core::guard::check::world::World;
 use adjutant_core::guard::check::{BadCase, CaseKind, check, read_line, read_turn};
 use serde_json::{Value, json};
 
+#[expect(clippy::disallowed_methods, reason = "the cases are files, so that other programs can read them")]
 fn sample(name: &str) -> String {
     let folder: PathBuf = [env!("CARGO_MANIFEST_DIR"), "..", "..", "tests", "check"].iter().collect();
     std::fs::read_to_string(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))

@@ -1,7 +1,5 @@
 //! A right to run one call, once. There is no other way to a tool: runners take a [`Permit`] by value.
 
-#![warn(clippy::wildcard_enum_match_arm)]
-
 use serde_json::Value;
 
 use crate::content::Hash;

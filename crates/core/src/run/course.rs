@@ -2,6 +2,7 @@
 
 use super::settle::Settlement;
 use super::step::{AT_A_LIMIT, Finish, Step, step};
+use crate::id::CallId;
 use crate::run::event::{CallEnded, CallStarted, EndStatus, Errored, Event, ModelRequested};
 use crate::run::state::State;
 use crate::time::Time;
@@ -54,15 +55,24 @@ pub fn departure(state: &State, event: &Event, at: Time) -> Option<Departure> {
 /// What came next at this moment, or as soon as the waiting was over: a clock may have been set back between the decision and
 /// its record.
 fn due(state: &State, mut at: Time) -> Step {
-    let mut next = step(state, at);
     for _ in 0..WAITS {
+        let next = step(state, at);
         match next {
             Step::Wait(Some(until)) if until > at => at = until,
-            decided => return decided,
+            Step::CallModel { .. }
+            | Step::AwaitModel
+            | Step::Judge(_)
+            | Step::Expire(_)
+            | Step::Settle(_)
+            | Step::Start(_)
+            | Step::Await(_)
+            | Step::Cancel
+            | Step::Finish(_)
+            | Step::Wait(_)
+            | Step::Done => return next,
         }
-        next = step(state, at);
     }
-    next
+    step(state, at)
 }
 
 fn differs(recorded: impl Into<String>, found: &Step) -> Option<Departure> {
@@ -79,12 +89,21 @@ fn of_start(state: &State, body: &CallStarted, at: Time) -> Option<Departure> {
     if state.call(&body.call).is_none_or(|call| call.is_running()) {
         return None;
     }
-    match due(state, at) {
-        Step::Start(calls) if calls.contains(&body.call) => None,
-        // A question ran out while the start was written down.
-        Step::Expire(_) => None,
-        found => differs(format!("start {}", body.call), &found),
+    let found = due(state, at);
+    if may_start(&found, &body.call) || ran_out(&found) {
+        None
+    } else {
+        differs(format!("start {}", body.call), &found)
     }
+}
+
+fn may_start(found: &Step, call: &CallId) -> bool {
+    matches!(found, Step::Start(calls) if calls.contains(call))
+}
+
+/// Whether a question ran out while something else was written down.
+const fn ran_out(found: &Step) -> bool {
+    matches!(found, Step::Expire(_))
 }
 
 fn of_result(state: &State, body: &CallEnded, at: Time) -> Option<Departure> {
@@ -93,24 +112,23 @@ fn of_result(state: &State, body: &CallEnded, at: Time) -> Option<Departure> {
         return None;
     }
     let recorded = || format!("{} of {}: {}", result(body.allowed, body.is_error), body.call, body.output.text());
-    match step(state, at) {
-        Step::Settle(settlements) => match settlements.iter().find(|settled| settled.call == body.call) {
-            Some(settled) if is_same(settled, body) => None,
-            Some(settled) => Some(Departure {
-                recorded: recorded(),
-                found: format!(
-                    "{} of {}: {}",
-                    result(settled.allowed, settled.is_error),
-                    settled.call,
-                    settled.output.text()
-                ),
-            }),
-            None => differs(recorded(), &Step::Settle(settlements)),
-        },
-        // The node that was to start it has no such tool.
-        Step::Start(calls) if calls.contains(&body.call) && body.rule.as_deref() == Some("tool") => None,
-        Step::Expire(_) => None,
-        found => differs(recorded(), &found),
+    let found = step(state, at);
+    let settled = if let Step::Settle(settlements) = &found {
+        settlements.iter().find(|settled| settled.call == body.call)
+    } else {
+        None
+    };
+    // The node that was to start it may have had no such tool.
+    let lacked = body.rule.as_deref() == Some("tool") && may_start(&found, &body.call);
+    match settled {
+        Some(settled) if is_same(settled, body) => None,
+        Some(settled) => {
+            let how = result(settled.allowed, settled.is_error);
+            let found = format!("{how} of {}: {}", settled.call, settled.output.text());
+            Some(Departure { recorded: recorded(), found })
+        }
+        None if lacked || ran_out(&found) => None,
+        None => differs(recorded(), &found),
     }
 }
 
@@ -132,14 +150,14 @@ fn of_error(state: &State, body: &Errored, at: Time) -> Option<Departure> {
     if !concluded {
         return None;
     }
-    match due(state, at) {
-        Step::Finish(Finish::Failed { code: found, message })
-            if found == code && (message == body.message || is_cleaned(&body.message)) =>
-        {
-            None
-        }
-        found => differs(format!("fail with {code}: {}", body.message), &found),
+    let found = due(state, at);
+    if let Step::Finish(Finish::Failed { code: known, message }) = &found
+        && *known == code
+        && (*message == body.message || is_cleaned(&body.message))
+    {
+        return None;
     }
+    differs(format!("fail with {code}: {}", body.message), &found)
 }
 
 fn of_end(state: &State, status: EndStatus, at: Time) -> Option<Departure> {
@@ -169,7 +187,7 @@ const fn result(allowed: bool, is_error: bool) -> &'static str {
 
 /// A step as a person would say it.
 fn words(step: &Step) -> String {
-    let list = |ids: &[crate::id::CallId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let list = |ids: &[CallId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     match step {
         Step::CallModel { turn, attempt } => format!("ask the model for turn {turn}, attempt {attempt}"),
         Step::AwaitModel => "wait for the model".to_owned(),

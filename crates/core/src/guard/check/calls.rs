@@ -261,10 +261,8 @@ impl Stage {
             }
         }
         let urls = spec.checks.urls.iter().filter_map(|name| arguments.get(&**name));
-        let texts = urls.flat_map(|value| match value {
-            Value::Array(items) => items.iter().collect(),
-            other => vec![other],
-        });
+        let texts =
+            urls.flat_map(|value| if let Value::Array(items) = value { items.iter().collect() } else { vec![value] });
         texts.filter_map(Value::as_str).find_map(|text| {
             let checked = Url::parse(text).and_then(|url| {
                 let answers: Vec<IpAddr> = self.addresses(url.host());

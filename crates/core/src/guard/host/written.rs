@@ -88,12 +88,12 @@ impl HostSpec {
 pub(in crate::guard) fn hosts_or_policy<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<HostSpec>, D::Error> {
-    let read = |value: Value| match value {
-        Value::Null => Ok(None),
-        list @ Value::Array(_) => serde_json::from_value(serde_json::json!({"hosts": list})).map(Some),
-        policy => serde_json::from_value(policy).map(Some),
-    };
-    read(Value::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    let value = Value::deserialize(deserializer)?;
+    if value.is_null() {
+        return Ok(None);
+    }
+    let policy = if value.is_array() { serde_json::json!({"hosts": value}) } else { value };
+    serde_json::from_value(policy).map(Some).map_err(serde::de::Error::custom)
 }
 
 /// No host, scheme or network begins with a blank.

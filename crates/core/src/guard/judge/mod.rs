@@ -1,7 +1,5 @@
 //! The verdict on one call: a pure function of what is recorded. It takes nothing, reads nothing and remembers nothing.
 
-#![warn(clippy::wildcard_enum_match_arm)]
-
 mod asks;
 mod checks;
 mod limit;

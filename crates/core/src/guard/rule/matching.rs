@@ -147,10 +147,11 @@ impl Match {
             (Reach::Part, hosts) => hosts.iter().any(|host| self.hosts.contains(host)),
         };
         let named = |(name, pattern): (&String, &String)| {
-            call.arguments.get(name).is_some_and(|value| match value {
-                Value::String(text) => is_like(pattern, text),
-                other => is_like(pattern, &canonical::text(other)),
-            })
+            let is_like = |value: &Value| match value.as_str() {
+                Some(text) => is_like(pattern, text),
+                None => is_like(pattern, &canonical::text(value)),
+            };
+            call.arguments.get(name).is_some_and(is_like)
         };
         (self.folders.is_empty() || placed(&below))
             && (self.directly_in.is_empty() || placed(&beside))
@@ -184,10 +185,8 @@ impl Match {
 /// The hosts of the web addresses in an argument.
 fn hosts_in(value: &Value) -> Vec<String> {
     let host = |value: &Value| Url::parse(value.as_str()?).ok().map(|url| url.host().to_owned());
-    match value {
-        Value::Array(items) => items.iter().filter_map(host).collect(),
-        other => host(other).into_iter().collect(),
-    }
+    let several = if let Value::Array(items) = value { items.as_slice() } else { std::slice::from_ref(value) };
+    several.iter().filter_map(host).collect()
 }
 
 /// The folder that a path lies in; none for a hidden name, which no folder speaks for (P12).
