@@ -1,10 +1,14 @@
 //! A node that dies or leaves: what it drove goes on at another, nothing is done twice, and nothing is lost without a word.
 
 use std::io::Read;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
 use crate::nodes::{Cluster, up_to};
+
+/// What a machine that is busy with other tests may take beyond what is promised.
+const BUSY: Duration = Duration::from_secs(10);
 
 const SLOW: &str = "- { delay_ms: 600000, text: Too late. }\n";
 const QUICK: &str = "- text: Good day.\n";
@@ -30,6 +34,39 @@ fn what_a_node_drove_that_died_goes_on_at_another() {
     let epoch = cluster.house.sql(&format!("SELECT epoch FROM runs WHERE id = '{run}'"));
     assert_eq!(epoch, "2", "it was taken over once");
     assert_eq!(cluster.house.document(&["audit", "verify"])["valid"], true);
+}
+
+#[test]
+fn what_a_node_drove_that_died_goes_on_at_another_within_fifteen_seconds() {
+    let Some(cluster) = Cluster::new() else { return };
+    let one = cluster.node(SLOW);
+    let run = cluster.start(&one, "hello");
+    cluster.until(&format!("SELECT count(*) FROM events WHERE stream = '{run}' AND kind = 'model_requested'"), "1");
+    let two = cluster.node(QUICK);
+    let mut watching = two.follow(&run);
+    one.kill();
+    let died = Instant::now();
+    up_to(&mut watching, "interaction_complete");
+    let took = died.elapsed();
+    assert!(took < Duration::from_secs(15) + BUSY, "it stood still for {took:?}");
+    assert_eq!(two.run(&run)["result"], "Good day.");
+}
+
+#[test]
+fn what_a_node_drove_whose_clock_was_ahead_goes_on_at_another_at_once() {
+    let Some(cluster) = Cluster::new() else { return };
+    let one = cluster.node(SLOW);
+    one.set_clock(3600);
+    let run = cluster.start(&one, "hello");
+    cluster.until(&format!("SELECT count(*) FROM events WHERE stream = '{run}' AND kind = 'model_requested'"), "1");
+    let ahead = "SELECT count(*) FROM runs WHERE updated_at > 1000 * extract(epoch FROM now() + interval '30 minutes')";
+    assert_eq!(cluster.house.sql(ahead), "1", "it was written down an hour ahead of everybody else");
+    let two = cluster.node(QUICK);
+    let mut watching = two.follow(&run);
+    one.kill();
+    cluster.leases_run_out();
+    up_to(&mut watching, "interaction_complete");
+    assert_eq!(two.run(&run)["result"], "Good day.");
 }
 
 #[test]

@@ -7,6 +7,10 @@ use crate::run::state::{Approval, Call, State};
 use crate::run::step::{Step, step};
 use crate::time::Time;
 
+/// When a run is due that can go on at once: before every moment. A moment of the node that wrote last would be one of *its*
+/// clock, and no other node could take the run up until its own has come that far.
+pub const AT_ONCE: Time = Time::from_millis(0);
+
 /// Where a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
@@ -107,7 +111,7 @@ impl Status {
 }
 
 impl State {
-    /// When somebody should drive the run next: at once, at a moment, or only after a command.
+    /// When somebody should drive the run next: [`AT_ONCE`], at a moment, or only after a command.
     #[must_use]
     pub fn due(&self) -> Option<Time> {
         match step(self, self.updated_at) {
@@ -121,7 +125,7 @@ impl State {
             | Step::Start(_)
             | Step::Await(_)
             | Step::Cancel
-            | Step::Finish(_) => Some(self.updated_at),
+            | Step::Finish(_) => Some(AT_ONCE),
         }
     }
 }

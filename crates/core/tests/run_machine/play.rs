@@ -459,7 +459,7 @@ impl Player {
 /// What must hold after every event.
 fn check(story: &Story) {
     use adjutant_core::run::state::Call;
-    use adjutant_core::run::status::Status;
+    use adjutant_core::run::status::{AT_ONCE, Status};
     let state = &story.state;
     let (status, due) = (state.status(), state.due());
     assert_eq!(status.is_end(), state.end.is_some());
@@ -469,12 +469,12 @@ fn check(story: &Story) {
             assert_eq!((due, story.step()), (None, Step::Done));
             assert!(pending.is_empty() && state.calls().all(|call| call.ended.is_some()));
         }
-        Status::Cancelling => assert_eq!((due, story.step()), (Some(state.updated_at), Step::Cancel)),
-        Status::Queued => assert!(due == Some(state.updated_at) && state.turns.is_empty()),
+        Status::Cancelling => assert_eq!((due, story.step()), (Some(AT_ONCE), Step::Cancel)),
+        Status::Queued => assert!(due == Some(AT_ONCE) && state.turns.is_empty()),
         Status::Running => assert!(due.is_some(), "a run that goes on is looked after: {:?}", story.step()),
         Status::WaitingApproval => {
             let expiry = pending.iter().filter_map(|item| item.expires_at()).min().unwrap();
-            let expected = if expiry <= state.updated_at { state.updated_at } else { expiry };
+            let expected = if expiry <= state.updated_at { AT_ONCE } else { expiry };
             assert_eq!(due, Some(expected));
         }
         Status::InDoubt => assert!(state.calls().any(Call::is_in_doubt)),

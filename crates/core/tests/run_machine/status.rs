@@ -3,7 +3,7 @@
 use adjutant_core::run::event::{
     CancelAsked, Cancelled, Decision, DoubtOutcome, EndStatus, PauseReason, Paused, Resumed,
 };
-use adjutant_core::run::status::Status;
+use adjutant_core::run::status::{AT_ONCE, Status};
 use adjutant_core::time::Time;
 
 use crate::given::{PATIENCE, Story, at, person};
@@ -27,9 +27,9 @@ fn every_word_reads_back_and_only_three_are_an_end() {
 #[test]
 fn a_run_is_queued_until_the_model_is_asked() {
     let mut story = Story::new();
-    is(&story, Status::Queued, Some(story.now));
+    is(&story, Status::Queued, Some(AT_ONCE));
     story.at(5).asks();
-    is(&story, Status::Running, Some(at(5)));
+    is(&story, Status::Running, Some(AT_ONCE));
 }
 
 #[test]
@@ -43,17 +43,17 @@ fn a_run_that_waits_to_try_again_is_running_and_due_then() {
 fn a_run_is_running_while_anything_of_the_turn_runs_then_waits_for_approval() {
     let mut story = Story::new();
     story.writes(&[("a", "/a.md"), ("b", "/b.md"), ("c", "/c.md")]);
-    is(&story, Status::Running, Some(story.now));
+    is(&story, Status::Running, Some(AT_ONCE));
     story.holds("a", 1).at(10).holds("b", 2).allows("c").starts("c");
-    is(&story, Status::Running, Some(story.now));
+    is(&story, Status::Running, Some(AT_ONCE));
     story.ends("c", "done");
     is(&story, Status::WaitingApproval, Some(at(PATIENCE)));
     story.decides(1, Decision::Reject);
-    is(&story, Status::Running, Some(story.now));
+    is(&story, Status::Running, Some(AT_ONCE));
     story.settles();
     is(&story, Status::WaitingApproval, Some(at(10 + PATIENCE)));
     story.decides(2, Decision::Approve);
-    is(&story, Status::Running, Some(story.now));
+    is(&story, Status::Running, Some(AT_ONCE));
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn a_call_in_doubt_outranks_an_approval_and_is_due_only_for_the_approval() {
     story.decides(2, Decision::Reject).settles();
     is(&story, Status::InDoubt, None);
     story.resolves("a", 1, DoubtOutcome::Run);
-    is(&story, Status::Running, Some(story.now));
+    is(&story, Status::Running, Some(AT_ONCE));
     story.judged("a", crate::given::verdict(adjutant_core::guard::judge::Decision::Ask, "target_changed"));
     let question = story.question("a", 3);
     story.add(question);
@@ -86,7 +86,7 @@ fn a_paused_run_is_due_only_if_its_pause_has_an_end() {
         story.add(Paused { reason, until, by: None, ask: None });
         is(&story, Status::Paused, until);
         story.add(Resumed { by: person(), raised: None, unpriced: None });
-        is(&story, Status::Queued, Some(story.now));
+        is(&story, Status::Queued, Some(AT_ONCE));
     }
 }
 
@@ -95,7 +95,7 @@ fn a_run_that_is_being_cancelled_says_so_until_it_has_ended() {
     let mut story = Story::new();
     story.add(Paused { reason: PauseReason::Person, until: None, by: None, ask: None });
     story.add(CancelAsked { by: person(), reason: "enough".to_owned() });
-    is(&story, Status::Cancelling, Some(story.now));
+    is(&story, Status::Cancelling, Some(AT_ONCE));
     story.add(Cancelled { reason: "enough".to_owned() }).finishes(EndStatus::Cancelled);
     is(&story, Status::Cancelled, None);
 }
@@ -105,7 +105,7 @@ fn a_run_that_ended_is_never_due() {
     for (end, status) in [(EndStatus::Completed, Status::Completed), (EndStatus::Failed, Status::Failed)] {
         let mut story = Story::new();
         story.says("Done.");
-        is(&story, Status::Running, Some(story.now));
+        is(&story, Status::Running, Some(AT_ONCE));
         story.finishes(end);
         is(&story, status, None);
     }
