@@ -240,7 +240,7 @@ async fn renew(engine: Engine) {
 }
 
 /// Drives a claimed run. When the store fails for long, the claim is kept and taken up again; a log that cannot be followed
-/// is left alone, so that nothing is done on a guess.
+/// is left to a newer program, so that nothing is done on a guess.
 fn take_up(engine: Engine, claim: Claim) -> impl Future<Output = ()> + Send {
     let holding = engine.hold(claim);
     async move {
@@ -255,6 +255,13 @@ fn take_up(engine: Engine, claim: Claim) -> impl Future<Output = ()> + Send {
                 Ok(Ok(Exit::Ended | Exit::Parked | Exit::Fenced)) => return,
                 Ok(Err(EngineError::Store(error))) => {
                     tracing::warn!(run = %claim.run, %error, "a run is held up by the store");
+                }
+                Ok(Err(error @ EngineError::BadLog { .. })) => {
+                    tracing::error!(run = %claim.run, %error, "a run cannot go on with this version of the program");
+                    match engine.store().leave_to_newer(engine.node(), claim.run, claim.epoch).await {
+                        Ok(()) => return,
+                        Err(error) => tracing::warn!(run = %claim.run, %error, "a run cannot be given back"),
+                    }
                 }
                 Ok(Err(error)) => {
                     tracing::error!(run = %claim.run, %error, "a run cannot go on");

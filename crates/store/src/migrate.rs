@@ -1,9 +1,12 @@
 //! Brings the schema forward, one transaction per step, and refuses what it must not touch. Never goes back.
 
+use adjutant_core::id::NodeId;
+
 use crate::StoreError;
 use crate::copy::MARK;
 use crate::db::{Db, Dialect, Tx};
 use crate::keys;
+use crate::queue::reap;
 use crate::seal::Sealing;
 use crate::value::args;
 
@@ -52,6 +55,10 @@ async fn go_through(db: &Db, sealing: &Sealing, steps: &[Migration]) -> Result<(
             kept = true;
             continue;
         }
+        // On SQLite there is no other node: whoever opens it has its lock.
+        if schema > 0 && tx.dialect() == Dialect::Postgres {
+            assert_none_older(&mut tx, next.min_binary).await?;
+        }
         tx.script(match tx.dialect() {
             Dialect::Sqlite => next.sqlite,
             Dialect::Postgres => next.postgres,
@@ -88,11 +95,27 @@ async fn schema(tx: &mut Tx, known: u64) -> Result<u64, StoreError> {
         let why = "a copy into this database did not come to its end; let it go on, or empty the database";
         return Err(StoreError::Conflict(why.to_owned()));
     }
-    let min_binary = number(tx, "min_binary").await?;
-    if min_binary > known {
-        return Err(StoreError::NewerSchema { found: min_binary, known });
-    }
+    assert_known(tx, known).await?;
     number(tx, "schema").await
+}
+
+/// Refuses a database that a program which knows this schema may not use any more.
+pub(crate) async fn assert_known(tx: &mut Tx, known: u64) -> Result<(), StoreError> {
+    let min_binary = number(tx, "min_binary").await?;
+    if min_binary > known { Err(StoreError::NewerSchema { found: min_binary, known }) } else { Ok(()) }
+}
+
+/// Refuses a step that would pull the ground from under a node that runs. Those that are dead are buried, so that one that
+/// only slept has to join again, and is told.
+async fn assert_none_older(tx: &mut Tx, min_binary: u64) -> Result<(), StoreError> {
+    tx.run("LOCK TABLE nodes IN SHARE ROW EXCLUSIVE MODE", vec![]).await?;
+    reap(tx).await?;
+    let text = "SELECT id FROM nodes WHERE schema < $1 ORDER BY id LIMIT 1";
+    let Some(mut row) = tx.row(text, args![min_binary]).await? else { return Ok(()) };
+    let node: NodeId = row.take()?;
+    let why =
+        format!("the node {node} runs an older program, which could not use the database afterwards; stop it first");
+    Err(StoreError::Conflict(why))
 }
 
 async fn count(tx: &mut Tx, sql: &'static str) -> Result<u64, StoreError> {
@@ -159,6 +182,35 @@ mod tests {
             go_through(&db, &Sealing::Off, &[&steps()[..], &[step("ALTER TABLE nothing ADD COLUMN x")]].concat()).await;
         assert!(broken.is_err());
         assert_eq!(schema_of(&file), "3", "a step that fails changes nothing");
+        db.close().await;
+    }
+
+    #[tokio::test]
+    async fn a_step_that_a_running_node_could_not_live_with_waits_until_it_has_gone() {
+        let Some(db) = crate::postgres::tests::fresh().await else { return };
+        let step = |postgres, min_binary| Migration { sqlite: "", postgres, min_binary };
+        let steps = [
+            MIGRATIONS[0],
+            step("ALTER TABLE chats ADD COLUMN later TEXT", 1),
+            step("ALTER TABLE chats DROP COLUMN later", 3),
+        ];
+        go_through(&db, &Sealing::Off, &steps[..1]).await.unwrap();
+        let node = NodeId::new(adjutant_core::time::Time::from_millis(1), [7; 10]);
+        let far = i64::MAX;
+        db.write("INSERT INTO nodes (id, expires, schema) VALUES ($1, $2, 1)", args![node, far]).await.unwrap();
+        let refused = go_through(&db, &Sealing::Off, &steps).await;
+        let Err(StoreError::Conflict(why)) = refused else { panic!("{refused:?}") };
+        assert!(why.contains(&node.to_string()), "{why}");
+        let schema = async || {
+            let row = db.read_one("SELECT value FROM meta WHERE key = 'schema'", vec![]).await.unwrap();
+            row.unwrap().take::<String>().unwrap()
+        };
+        assert_eq!(schema().await, "2", "what it can live with is done, the rest is not");
+        db.write("UPDATE nodes SET expires = 1", vec![]).await.unwrap();
+        go_through(&db, &Sealing::Off, &steps).await.unwrap();
+        assert_eq!(schema().await, "3", "it is dead");
+        let nodes = db.read_one("SELECT count(*) FROM nodes", vec![]).await.unwrap();
+        assert_eq!(nodes.unwrap().take::<i64>().unwrap(), 0, "should it only have slept, it has to ask again");
         db.close().await;
     }
 }

@@ -172,11 +172,36 @@ fn hand_on(payload: &str, me: &str, changes: &broadcast::Sender<Change>) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
     use adjutant_core::id::RunId;
     use adjutant_core::time::Time;
 
     use super::*;
+
+    /// The server of the tests; none, with a word about it, where there is none.
+    pub(crate) fn server() -> Option<String> {
+        let server = std::env::var("ADJUTANT_TEST_POSTGRES").ok();
+        if server.is_none() {
+            eprintln!("skipped: what takes PostgreSQL, because ADJUTANT_TEST_POSTGRES is not set");
+        }
+        server
+    }
+
+    /// An empty database there. It goes with the server, which is there for tests.
+    pub(crate) async fn fresh() -> Option<Db> {
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let server = server()?;
+        let name = format!("adjutant_unit_{}_{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
+        let options = PgConnectOptions::from_str(&server).unwrap();
+        let mut connection = options.connect().await.unwrap();
+        let make = format!("CREATE DATABASE {name}");
+        sqlx::raw_sql(sqlx::AssertSqlSafe(make)).execute(&mut connection).await.unwrap();
+        let mut url: url::Url = server.parse().unwrap();
+        url.set_path(&name);
+        Some(open(url.as_str()).await.unwrap())
+    }
 
     #[test]
     fn a_large_commit_is_told_whole_in_payloads_that_fit() {

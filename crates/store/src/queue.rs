@@ -10,7 +10,7 @@ use adjutant_core::time::Time;
 use crate::db::{Dialect, Tx};
 use crate::row::{Change, Claim};
 use crate::value::{Row, args};
-use crate::{Store, StoreError};
+use crate::{Store, StoreError, migrate};
 
 /// Milliseconds by the database's own clock.
 pub(crate) const fn now(dialect: Dialect) -> &'static str {
@@ -20,16 +20,31 @@ pub(crate) const fn now(dialect: Dialect) -> &'static str {
     }
 }
 
+/// This program among those that share a database: a newer version is a greater number. One may meet what a newer one wrote.
+pub(crate) const PROGRAM: u64 = 1_000_000 * number(env!("CARGO_PKG_VERSION_MAJOR"))
+    + 1_000 * number(env!("CARGO_PKG_VERSION_MINOR"))
+    + number(env!("CARGO_PKG_VERSION_PATCH"));
+
+const fn number(digits: &str) -> u64 {
+    let (bytes, mut number, mut at) = (digits.as_bytes(), 0, 0);
+    while at < bytes.len() {
+        number = 10 * number + (bytes[at] - b'0') as u64;
+        at += 1;
+    }
+    number
+}
+
 fn lease() -> u64 {
     u64::try_from(LEASE.as_millis()).unwrap_or(u64::MAX)
 }
 
 const CLAIM_SQLITE: &str = "UPDATE runs SET owner = $1, epoch = epoch + 1 WHERE id IN (\
-     SELECT id FROM runs WHERE workspace = $4 AND owner IS NULL AND due <= $2 ORDER BY due, id LIMIT $3) \
+     SELECT id FROM runs WHERE workspace = $4 AND owner IS NULL AND due <= $2 AND beyond < $5 \
+     ORDER BY due, id LIMIT $3) \
      RETURNING id, workspace, epoch, due";
 /// Picked first and once: inside a condition the planner could pick, and lock, more than the limit.
 const CLAIM_POSTGRES: &str = "WITH picked AS MATERIALIZED (SELECT id FROM runs WHERE workspace = $4 AND owner IS NULL \
-     AND due <= $2 ORDER BY due, id LIMIT $3 FOR UPDATE SKIP LOCKED) \
+     AND due <= $2 AND beyond < $5 ORDER BY due, id LIMIT $3 FOR UPDATE SKIP LOCKED) \
      UPDATE runs SET owner = $1, epoch = epoch + 1 FROM picked WHERE runs.id = picked.id \
      RETURNING runs.id, runs.workspace, runs.epoch, runs.due";
 /// Goes from one workspace to the next by the index, past all the runs between: one that has a hundred thousand parked ones
@@ -91,13 +106,14 @@ impl Store {
         assert_alive(&mut tx, node).await?;
         reap(&mut tx).await?;
         let text = "UPDATE runs SET owner = $1, epoch = epoch + 1 \
-                    WHERE id = $3 AND owner IS NULL AND due <= $2 RETURNING id, workspace, epoch";
-        let claim = tx.row(text, args![node, now, run]).await?.map(|mut row| read_claim(&mut row)).transpose()?;
+                    WHERE id = $3 AND owner IS NULL AND due <= $2 AND beyond < $4 RETURNING id, workspace, epoch";
+        let claim =
+            tx.row(text, args![node, now, run, PROGRAM]).await?.map(|mut row| read_claim(&mut row)).transpose()?;
         tx.commit().await?;
         Ok(claim)
     }
 
-    /// When the next run is due among those that nobody alive owns.
+    /// When the next run is due among those that nobody alive owns and that this program may take up.
     ///
     /// # Errors
     /// Those of the database.
@@ -105,12 +121,12 @@ impl Store {
         let sql = sql!(self, memory => memory.next_due());
         let text = format!(
             "SELECT min(due) FROM (\
-             SELECT min(due) AS due FROM runs WHERE owner IS NULL AND due IS NOT NULL \
+             SELECT min(due) AS due FROM runs WHERE owner IS NULL AND due IS NOT NULL AND beyond < $1 \
              UNION ALL SELECT min(runs.due) AS due FROM nodes JOIN runs ON runs.owner = nodes.id \
-             WHERE nodes.expires <= {now} AND runs.owner IS NOT NULL) AS dues",
+             WHERE nodes.expires <= {now} AND runs.owner IS NOT NULL AND beyond < $1) AS dues",
             now = now(sql.db.dialect())
         );
-        let row = sql.db.read_one(text, vec![]).await?;
+        let row = sql.db.read_one(text, args![PROGRAM]).await?;
         row.map_or(Ok(None), |mut row| row.take())
     }
 
@@ -166,7 +182,8 @@ impl Store {
         Ok(())
     }
 
-    /// Begins a node's life. It starts with nothing: what it owned under this id before is given back.
+    /// Gives back a run whose log this program cannot follow. Neither it nor an older one takes it up again; a newer one, which
+    /// may have written what is not understood here, does.
     ///
     /// # Errors
     /// Those of the database.
@@ -174,11 +191,26 @@ impl Store {
         let sql = sql!(self, memory => memory.join(node));
         let mut tx = sql.db.begin().await?;
         let text = format!(
-            "INSERT INTO nodes (id, expires) VALUES ($1, {now} + $2) \
+    pub async fn leave_to_newer(&self, node: NodeId, run: RunId, epoch: u64) -> Result<(), StoreError> {
+        let sql = sql!(self, memory => memory.leave_to_newer(node, run, epoch));
+        let text = "UPDATE runs SET owner = NULL, beyond = $4 WHERE id = $1 AND owner = $2 AND epoch = $3";
+        if sql.db.write(text, args![run, node, epoch, PROGRAM]).await? > 0 {
+            self.announce(sql, Change::Due);
+        }
+        Ok(())
+    }
+
+    /// Begins a node's life. It starts with nothing: what it owned under this id before is given back.
+    ///
+    /// # Errors
+    /// [`StoreError::NewerSchema`] when the database has moved on since it was opened, and this program may not use it now.
+            "INSERT INTO nodes (id, expires, schema) VALUES ($1, {now} + $2, $3) \
              ON CONFLICT (id) DO UPDATE SET expires = excluded.expires",
             now = now(tx.dialect())
         );
-        tx.run(text, args![node, lease()]).await?;
+        tx.run(text, args![node, lease(), migrate::KNOWN]).await?;
+        // After its row is there: whoever raises this looks at the rows first, and lets nobody in meanwhile.
+        migrate::assert_known(&mut tx, migrate::KNOWN).await?;
         tx.run(GIVE_BACK, args![node]).await?;
         tx.commit().await
     }
@@ -246,7 +278,7 @@ async fn claim_in(
         Dialect::Sqlite => CLAIM_SQLITE,
         Dialect::Postgres => CLAIM_POSTGRES,
     };
-    let rows = tx.rows(text, args![node, now, share, workspace]).await?;
+    let rows = tx.rows(text, args![node, now, share, workspace, PROGRAM]).await?;
     let read = |mut row: Row| {
         let claim = read_claim(&mut row)?;
         Ok((row.take()?, claim))
@@ -282,8 +314,14 @@ async fn assert_alive(tx: &mut Tx, node: NodeId) -> Result<(), StoreError> {
 }
 
 /// Buries nodes whose lease has run out and gives back what they owned.
-async fn reap(tx: &mut Tx) -> Result<(), StoreError> {
-    let text = format!("DELETE FROM nodes WHERE expires <= {} RETURNING id", now(tx.dialect()));
+pub(crate) async fn reap(tx: &mut Tx) -> Result<(), StoreError> {
+    // Whoever is just being buried, or just claims, is left to whoever is at it: nobody queues up behind that.
+    let pass = match tx.dialect() {
+        Dialect::Sqlite => "",
+        Dialect::Postgres => "FOR UPDATE SKIP LOCKED",
+    };
+    let dead = format!("SELECT id FROM nodes WHERE expires <= {} {pass}", now(tx.dialect()));
+    let text = format!("DELETE FROM nodes WHERE id IN ({dead}) RETURNING id");
     for mut row in tx.rows(text, vec![]).await? {
         let node: NodeId = row.take()?;
         tracing::warn!(%node, "a node was taken for dead; its runs are given to others");

@@ -19,6 +19,7 @@ mod money;
 mod nodes;
 mod share;
 mod takeover;
+mod upgrade;
 
 /// What every house here stands on.
 const BASE: Base = Base::Postgres;

@@ -13,6 +13,7 @@ mod labels;
 mod limits;
 mod meta;
 mod money;
+mod newer;
 mod provider;
 mod races;
 mod rates;

@@ -249,6 +249,8 @@ CREATE TABLE runs (
     head_hash BYTEA NOT NULL,
     owner TEXT COLLATE "C",
     epoch BIGINT NOT NULL,
+    -- The newest program that could not follow its log; only a newer one takes it up.
+    beyond BIGINT NOT NULL DEFAULT 0,
     status TEXT COLLATE "C" NOT NULL,
     due BIGINT,
     updated_at BIGINT NOT NULL,
@@ -356,7 +358,9 @@ CREATE INDEX audit_run ON audit (workspace, run, time);
 -- Processes that drive runs; a lease by the database's clock.
 CREATE TABLE nodes (
     id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
-    expires BIGINT NOT NULL
+    expires BIGINT NOT NULL,
+    -- The schema that its program knows.
+    schema BIGINT NOT NULL
 );
 
 -- Work that one node at a time has charge of, for as long as it is alive.

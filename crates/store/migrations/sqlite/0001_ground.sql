@@ -249,6 +249,8 @@ CREATE TABLE runs (
     head_hash BLOB NOT NULL,
     owner TEXT,
     epoch INTEGER NOT NULL,
+    -- The newest program that could not follow its log; only a newer one takes it up.
+    beyond INTEGER NOT NULL DEFAULT 0,
     status TEXT NOT NULL,
     due INTEGER,
     updated_at INTEGER NOT NULL,
@@ -356,7 +358,9 @@ CREATE INDEX audit_run ON audit (workspace, run, time);
 -- Processes that drive runs; a lease by the database's clock.
 CREATE TABLE nodes (
     id TEXT NOT NULL PRIMARY KEY,
-    expires INTEGER NOT NULL
+    expires INTEGER NOT NULL,
+    -- The schema that its program knows.
+    schema INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- Work that one node at a time has charge of, for as long as it is alive.

@@ -68,6 +68,8 @@ struct State {
     blocks: BTreeMap<(Scope, Hash), Vec<u8>>,
     refs: BTreeSet<(Scope, Hash, StreamId)>,
     runs: BTreeMap<RunId, RunRow>,
+    /// Those whose logs could not be followed.
+    beyond: BTreeSet<RunId>,
     approvals: BTreeMap<(WorkspaceId, ApprovalId), ApprovalRow>,
     calls: BTreeMap<(RunId, CallId), CallRow>,
     results: BTreeMap<(RunId, CallId), CallEnd>,

@@ -50,7 +50,8 @@ impl Memory {
         state.assert_alive(node, self.now())?;
         state.reap(self.now());
         let row = state.runs.get_mut(&run);
-        let row = row.filter(|row| row.owner.is_none() && row.state.due.is_some_and(|due| due <= now));
+        let beyond = state.beyond.contains(&run);
+        let row = row.filter(|row| !beyond && row.owner.is_none() && row.state.due.is_some_and(|due| due <= now));
         Ok(row.map(|row| take(row, node)))
     }
 
@@ -58,6 +59,7 @@ impl Memory {
         let (state, now) = (self.state(), self.now());
         let free = state.runs.values().filter(|row| row.owner.is_none_or(|node| !state.alive(node, now)));
         Ok(free.filter_map(|row| row.state.due).min())
+        let free = free.filter(|row| !state.beyond.contains(&row.id));
     }
 
     pub(crate) fn owned(&self, node: NodeId) -> Result<Vec<Claim>, StoreError> {
@@ -77,6 +79,15 @@ impl Memory {
     }
 
     pub(crate) fn join(&self, node: NodeId) -> Result<(), StoreError> {
+    pub(crate) fn leave_to_newer(&self, node: NodeId, run: RunId, epoch: u64) -> Result<(), StoreError> {
+        let mut state = self.state();
+        if state.runs.get(&run).is_some_and(|row| row.owner == Some(node) && row.epoch == epoch) {
+            state.beyond.insert(run);
+        }
+        drop(state);
+        self.release(node, run, epoch)
+    }
+
         let expires = self.now().after(LEASE);
         let mut state = self.state();
         state.nodes.insert(node, expires);
@@ -119,7 +130,7 @@ impl State {
     /// What may be claimed, by workspace, the oldest due first.
     fn waiting(&self, now: Time) -> BTreeMap<WorkspaceId, Vec<(Time, RunId)>> {
         let mut waiting: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        for row in self.runs.values().filter(|row| row.owner.is_none()) {
+        for row in self.runs.values().filter(|row| row.owner.is_none() && !self.beyond.contains(&row.id)) {
             if let Some(due) = row.state.due.filter(|due| *due <= now) {
                 waiting.entry(row.workspace).or_default().push((due, row.id));
             }

@@ -67,4 +67,15 @@ database_stories! {
         assert_eq!(store.claim(alive, at(10), 9).await.unwrap()[0].epoch, 2);
         store.close().await;
     }
+
+    async fn a_node_whose_program_the_database_has_left_behind_cannot_join(world: &World) {
+        let node = node_id();
+        world.execute("UPDATE meta SET value = '9' WHERE key IN ('schema', 'min_binary')").await;
+        let joined = world.store.join(node).await;
+        assert!(matches!(joined, Err(StoreError::NewerSchema { found: 9, .. })), "{joined:?}");
+        assert!(!world.store.renew(node).await.unwrap(), "nothing was written");
+        world.execute("UPDATE meta SET value = '1' WHERE key = 'min_binary'").await;
+        world.store.join(node).await.unwrap();
+        assert_eq!(world.number("SELECT count(*) FROM nodes WHERE schema = 1").await, 1, "it says what it knows");
+    }
 }

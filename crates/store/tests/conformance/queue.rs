@@ -149,4 +149,35 @@ stories! {
         assert!(matches!(world.store.claim_run(stranger, at(10), run.id).await, Err(StoreError::Stale { fenced: true })));
         assert_eq!(run.row(&world.store).await.epoch, 0);
     }
+
+    async fn a_run_whose_log_cannot_be_followed_is_given_back_and_not_taken_up_again(world: &World) {
+        let home = Home::new(&world.store).await;
+        let (one, two) = (joined(&world.store).await, joined(&world.store).await);
+        let (strange, other) = (home.started(&world.store).await, home.started(&world.store).await);
+        let claim = world.store.claim_run(one, at(10), strange.id).await.unwrap().unwrap();
+        world.store.leave_to_newer(two, strange.id, claim.epoch).await.unwrap();
+        world.store.leave_to_newer(one, strange.id, claim.epoch + 1).await.unwrap();
+        assert_eq!(strange.row(&world.store).await.owner, Some(one), "only its owner gives it back");
+        let mut changes = world.store.changes();
+        world.store.leave_to_newer(one, strange.id, claim.epoch).await.unwrap();
+        assert_eq!(changes.recv().await.unwrap(), adjutant_store::row::Change::Due, "a newer node hears of it");
+        assert_eq!(strange.row(&world.store).await.owner, None);
+        let claims = world.store.claim(two, at(10), 9).await.unwrap();
+        assert_eq!(claims.iter().map(|claim| claim.run).collect::<Vec<_>>(), [other.id]);
+        assert!(world.store.claim_run(two, at(10), strange.id).await.unwrap().is_none());
+        assert_eq!(world.store.next_due().await.unwrap(), None, "nobody waits for it, either");
+    }
+}
+
+database_stories! {
+    async fn a_newer_program_takes_up_what_an_older_one_could_not_follow(world: &World) {
+        let home = Home::new(&world.store).await;
+        let node = joined(&world.store).await;
+        let run = home.started(&world.store).await;
+        let claim = world.store.claim_run(node, at(10), run.id).await.unwrap().unwrap();
+        world.store.leave_to_newer(node, run.id, claim.epoch).await.unwrap();
+        world.execute("UPDATE runs SET beyond = beyond - 1").await;
+        assert_eq!(world.store.next_due().await.unwrap(), Some(at(0)));
+        assert_eq!(world.store.claim(node, at(10), 9).await.unwrap()[0].epoch, 2);
+    }
 }
