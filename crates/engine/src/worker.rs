@@ -22,8 +22,10 @@ use crate::{feed, live};
 const POLL: Duration = Duration::from_secs(5);
 /// Wait when what is due is not for this node to take now.
 const CROWDED: Duration = Duration::from_millis(50);
-/// Wait after the store did not answer.
+/// About how long to wait after the store did not answer.
 const STORE_PAUSE: Duration = Duration::from_secs(1);
+/// Nodes look for the runs of a dead one at different moments within this span, not all at once.
+const APART: Duration = Duration::from_millis(250);
 
 /// How long tools may take to end after the node was told to stop.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -132,7 +134,7 @@ async fn work(engine: Engine, mut shift: watch::Receiver<Shift>) {
             Err(error) => {
                 tracing::warn!(%error, "no runs can be claimed at the moment");
                 engine.claims().doubt();
-                STORE_PAUSE
+                STORE_PAUSE.mul_f64(0.5 + engine.env().fraction())
             }
         };
         tokio::select! {
@@ -215,7 +217,7 @@ async fn idle_for(engine: &Engine) -> Duration {
 async fn until_one_may_be_dead(engine: &Engine) -> Duration {
     match engine.store().next_expiry(engine.node()).await {
         // A moment later, so that it has run out by then.
-        Ok(Some(rest)) => (rest + Duration::from_millis(10)).min(POLL),
+        Ok(Some(rest)) => (rest + Duration::from_millis(10) + APART.mul_f64(engine.env().fraction())).min(POLL),
         Ok(None) | Err(_) => POLL,
     }
 }

@@ -2,15 +2,16 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use adjutant_core::limits::LEASE_RENEWAL;
 use sqlx::pool::PoolConnection;
 use sqlx::{Column as _, Postgres, Row as _, TypeInfo as _, ValueRef as _};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::StoreError;
 use crate::lite::{self, Writing};
+use crate::reads::{Counter, Reads};
 use crate::set::{SetSql, transpose};
 use crate::sqlite::Readers;
 use crate::value::{Arg, Args, Row, Value};
@@ -32,31 +33,8 @@ pub(crate) enum Dialect {
 pub(crate) enum Db {
     /// One connection writes, the others only read.
     Sqlite { writer: Arc<Mutex<Writing>>, readers: Arc<Readers> },
-    /// One connection appends, one tells other nodes of it, the others serve everything else.
-    Postgres { writer: sqlx::PgPool, teller: sqlx::PgPool, pool: sqlx::PgPool, reads: Counter },
-}
-
-/// How much was read since the database was opened, outside transactions that write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Reads {
-    /// Statements.
-    pub statements: u64,
-    /// The rows that they gave.
-    pub rows: u64,
-}
-
-/// The same, counted.
-#[derive(Debug, Default)]
-pub(crate) struct Counter {
-    statements: AtomicU64,
-    rows: AtomicU64,
-}
-
-impl Counter {
-    fn count(&self, rows: &[Row]) {
-        self.statements.fetch_add(1, Ordering::Relaxed);
-        self.rows.fetch_add(rows.len() as u64, Ordering::Relaxed);
-    }
+    /// One connection appends, one tells other nodes of it, one keeps this node alive, the others serve everything else.
+    Postgres { writer: sqlx::PgPool, teller: sqlx::PgPool, lease: sqlx::PgPool, pool: sqlx::PgPool, reads: Counter },
 }
 
 /// A transaction; dropped without [`Tx::commit`] it never happened.
@@ -167,8 +145,7 @@ impl Db {
 
     /// How much was read so far.
     pub(crate) fn reads(&self) -> Reads {
-        let Counter { statements, rows } = self.counter();
-        Reads { statements: statements.load(Ordering::Relaxed), rows: rows.load(Ordering::Relaxed) }
+        self.counter().read()
     }
 
     fn counter(&self) -> &Counter {
@@ -235,6 +212,14 @@ impl Db {
         })
     }
 
+    /// As [`Db::write`], for what keeps this node alive: however busy the others are, it waits for none of them, and for the
+    /// server no longer than it would be of use.
+    pub(crate) async fn write_lease(&self, sql: impl Into<Text>, args: Args) -> Result<u64, StoreError> {
+        let Self::Postgres { lease, .. } = self else { return self.write(sql, args).await };
+        let sql = sql.into();
+        within(LEASE_RENEWAL, async { Lent::from(lease).await?.execute(query!(sql, args)).await }).await
+    }
+
     /// Begins a transaction that will write.
     pub(crate) async fn begin(&self) -> Result<Tx, StoreError> {
         match self {
@@ -281,9 +266,10 @@ impl Db {
                     tracing::warn!(%error, "the database was not closed cleanly");
                 }
             }
-            Self::Postgres { writer, teller, pool, .. } => {
+            Self::Postgres { writer, teller, lease, pool, .. } => {
                 writer.close().await;
                 teller.close().await;
+                lease.close().await;
                 pool.close().await;
             }
         }

@@ -2,9 +2,10 @@
 
 use adjutant_core::time::Time;
 
-use crate::db::{Dialect, Reads};
+use crate::db::Dialect;
 use crate::migrate::KNOWN;
 use crate::queue::now;
+use crate::reads::Reads;
 use crate::value::{Column, args};
 use crate::{Backend, Sql, Store, StoreError};
 

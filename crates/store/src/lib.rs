@@ -59,6 +59,7 @@ mod provider_keys;
 mod purses;
 mod queue;
 mod rates;
+mod reads;
 mod replies;
 mod retention;
 pub mod row;
@@ -78,12 +79,12 @@ mod writer;
 
 pub use branch::Link;
 pub use copy::{Batch, Copied, CopyFor, Snapshot, Target, copy};
-pub use db::Reads;
 pub use error::{Source, StoreError};
 pub use health::{Health, Tallies};
 pub use live::{Listen, Live};
 #[cfg(feature = "sim")]
 pub use memory::{Fault, FaultPoint, Gate, Hears, MemoryConfig, Witness};
+pub use reads::Reads;
 pub use seal::{MasterKey, Sealing};
 
 use db::Db;

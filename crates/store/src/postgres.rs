@@ -10,9 +10,11 @@ use sqlx::{ConnectOptions as _, Executor as _};
 use tokio::sync::broadcast;
 
 use crate::StoreError;
-use crate::db::{Counter, Db};
+use crate::db::Db;
 use crate::live::{self, Live};
+use crate::reads::Counter;
 use crate::row::Change;
+use crate::seal::fill_random;
 
 /// The channel all nodes of an instance listen on.
 pub(crate) const CHANNEL: &str = "adjutant";
@@ -30,7 +32,7 @@ const SESSION: [(&str, &str); 4] = [
 ];
 /// How long nothing may be heard before the connection is asked whether it is still one, and everybody looks for themselves.
 const SILENCE: Duration = Duration::from_secs(15);
-/// How long to wait before listening again when the server is gone.
+/// About how long to wait before listening again when the server is gone.
 const LISTEN_AGAIN: Duration = Duration::from_secs(1);
 /// A notification holds fewer than 8,000 bytes.
 const PAYLOAD: usize = 7_900;
@@ -56,10 +58,12 @@ pub(crate) async fn open(url: &str) -> Result<Db, StoreError> {
         .test_before_acquire(false)
         .connect_with(options.clone())
         .await?;
+    // A node that is busy must not lose its runs over that.
+    let lease = PgPoolOptions::new().max_connections(1).acquire_timeout(PATIENCE).connect_lazy_with(options.clone());
     // A notice that is lost with the power is of no use to anybody: it waits for no disk.
     let telling = options.options([("synchronous_commit", "off")]);
     let teller = PgPoolOptions::new().max_connections(1).acquire_timeout(PATIENCE).connect_lazy_with(telling);
-    Ok(Db::Postgres { writer, teller, pool, reads: Counter::default() })
+    Ok(Db::Postgres { writer, teller, lease, pool, reads: Counter::default() })
 }
 
 /// Where what other nodes tell goes.
@@ -95,8 +99,16 @@ pub(crate) async fn listen(pool: sqlx::PgPool, hearing: Hearing, first: Option<P
             },
             Err(error) => tracing::warn!(%error, "not listening for other nodes; trying again"),
         }
-        tokio::time::sleep(LISTEN_AGAIN).await;
+        tokio::time::sleep(at_some_time(LISTEN_AGAIN)).await;
     }
+}
+
+/// Between half of a span and one and a half: nodes that lost the server together do not all come back together.
+fn at_some_time(span: Duration) -> Duration {
+    let mut byte = [128];
+    // Without chance there is still the middle.
+    let _ = fill_random(&mut byte);
+    span.mul_f64(0.5 + f64::from(byte[0]) / 256.0)
 }
 
 async fn listen_on(mut listener: PgListener, hearing: &Hearing) -> Result<(), sqlx::Error> {

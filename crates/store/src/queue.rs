@@ -56,11 +56,14 @@ const WAITING: &str = "WITH RECURSIVE tenants (workspace) AS (\
      SELECT workspace, (SELECT count(*) FROM runs WHERE runs.owner = $1 AND runs.workspace = tenants.workspace) \
      FROM tenants WHERE workspace IS NOT NULL AND (SELECT min(runs.due) FROM runs \
      WHERE runs.workspace = tenants.workspace AND runs.owner IS NULL AND runs.due IS NOT NULL) <= $2";
+/// Runs that are claimed at a time, at the most: of many that are due at once, other nodes find some, too.
+pub(crate) const AT_A_TIME: usize = 64;
 const GIVE_BACK: &str = "UPDATE runs SET owner = NULL WHERE owner = $1";
 
 impl Store {
     /// Fills up to `free` places with runs that are due and that nobody alive owns: the workspaces share the places, and of
-    /// each the oldest due comes first. Some places stay free for those that have none yet. The node must have joined.
+    /// each the oldest due comes first. Some places stay free for those that have none yet. Of very many only some are taken
+    /// at a time: whoever has places left asks again. The node must have joined.
     ///
     /// # Errors
     /// [`StoreError::Stale`] (fenced) when the node itself is not alive: renew, or join again.
@@ -76,7 +79,8 @@ impl Store {
         let mut waiting = waiting(&mut tx, node, now).await?;
         let (mut claims, mut left) = (Vec::new(), free);
         while !waiting.is_empty() {
-            let shares = shares(left, &waiting.iter().map(|tenant| tenant.driven).collect::<Vec<_>>());
+            let driven: Vec<_> = waiting.iter().map(|tenant| tenant.driven).collect();
+            let shares = shares(left, AT_A_TIME.saturating_sub(claims.len()), &driven);
             for (tenant, share) in waiting.iter_mut().zip(shares).filter(|(_, share)| *share > 0) {
                 let taken = claim_in(&mut tx, node, now, tenant.workspace, share).await?;
                 let count = u32::try_from(taken.len()).unwrap_or(share);
@@ -187,10 +191,6 @@ impl Store {
     ///
     /// # Errors
     /// Those of the database.
-    pub async fn join(&self, node: NodeId) -> Result<(), StoreError> {
-        let sql = sql!(self, memory => memory.join(node));
-        let mut tx = sql.db.begin().await?;
-        let text = format!(
     pub async fn leave_to_newer(&self, node: NodeId, run: RunId, epoch: u64) -> Result<(), StoreError> {
         let sql = sql!(self, memory => memory.leave_to_newer(node, run, epoch));
         let text = "UPDATE runs SET owner = NULL, beyond = $4 WHERE id = $1 AND owner = $2 AND epoch = $3";
@@ -204,6 +204,10 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::NewerSchema`] when the database has moved on since it was opened, and this program may not use it now.
+    pub async fn join(&self, node: NodeId) -> Result<(), StoreError> {
+        let sql = sql!(self, memory => memory.join(node));
+        let mut tx = sql.db.begin().await?;
+        let text = format!(
             "INSERT INTO nodes (id, expires, schema) VALUES ($1, {now} + $2, $3) \
              ON CONFLICT (id) DO UPDATE SET expires = excluded.expires",
             now = now(tx.dialect())
@@ -223,7 +227,7 @@ impl Store {
         let sql = sql!(self, memory => memory.renew(node));
         // A row that is still here was not reaped, so none of its runs was given away: late is not too late.
         let text = format!("UPDATE nodes SET expires = {now} + $2 WHERE id = $1", now = now(sql.db.dialect()));
-        Ok(sql.db.write(text, args![node, lease()]).await? > 0)
+        Ok(sql.db.write_lease(text, args![node, lease()]).await? > 0)
     }
 
     /// Ends a node's life and gives back what it owned.
@@ -286,11 +290,11 @@ async fn claim_in(
     rows.into_iter().map(read).collect()
 }
 
-/// How many of the free places each workspace gets: one after the other goes to whoever drives least. Nobody gets one who
-/// drives [`PLACES_PER_FREE`] times as many as would stay free, so that however much others have, a newcomer finds room.
-pub(crate) fn shares(free: u32, driven: &[u32]) -> Vec<u32> {
+/// How many of the free places each workspace gets: one after the other goes to whoever drives least, `most` in all. Nobody gets
+/// one who drives [`PLACES_PER_FREE`] times as many as would stay free, so that however much others have, a newcomer finds room.
+pub(crate) fn shares(free: u32, most: usize, driven: &[u32]) -> Vec<u32> {
     let mut shares = vec![0_u32; driven.len()];
-    for left in (1..=free).rev() {
+    for left in (1..=free).rev().take(most) {
         let least = (0..driven.len()).min_by_key(|tenant| driven[*tenant] + shares[*tenant]);
         match least {
             Some(least) if driven[least] + shares[least] < PLACES_PER_FREE.saturating_mul(left) => shares[least] += 1,
@@ -340,14 +344,24 @@ mod tests {
 
     #[test]
     fn places_go_to_whoever_drives_least_and_some_stay_free() {
-        assert_eq!(shares(0, &[0]), [0]);
-        assert_eq!(shares(9, &[]), [0; 0]);
-        assert_eq!(shares(256, &[0]), [224], "an eighth stays free for others");
-        assert_eq!(shares(32, &[224, 0]), [0, 28], "somebody new comes in at once");
-        assert_eq!(shares(4, &[224, 28]), [0, 0], "and both leave room for a third");
-        assert_eq!(shares(4, &[224, 28, 0]), [0, 0, 4]);
-        assert_eq!(shares(6, &[1, 3]), [4, 2]);
-        assert_eq!(shares(1, &[6]), [1]);
-        assert_eq!(shares(1, &[7]), [0]);
+        let all = usize::MAX;
+        assert_eq!(shares(0, all, &[0]), [0]);
+        assert_eq!(shares(9, all, &[]), [0; 0]);
+        assert_eq!(shares(256, all, &[0]), [224], "an eighth stays free for others");
+        assert_eq!(shares(32, all, &[224, 0]), [0, 28], "somebody new comes in at once");
+        assert_eq!(shares(4, all, &[224, 28]), [0, 0], "and both leave room for a third");
+        assert_eq!(shares(4, all, &[224, 28, 0]), [0, 0, 4]);
+        assert_eq!(shares(6, all, &[1, 3]), [4, 2]);
+        assert_eq!(shares(1, all, &[6]), [1]);
+        assert_eq!(shares(1, all, &[7]), [0]);
+    }
+
+    #[test]
+    fn of_very_many_only_some_are_taken_at_a_time_and_the_places_are_counted_all_the_same() {
+        assert_eq!(shares(1024, 64, &[0]), [64]);
+        assert_eq!(shares(1024, 64, &[0, 0]), [32, 32]);
+        assert_eq!(shares(512, 64, &[512]), [64], "half of all places is not too much");
+        assert_eq!(shares(128, 64, &[896]), [0], "seven eighths are");
+        assert_eq!(shares(1024, 0, &[0]), [0]);
     }
 }

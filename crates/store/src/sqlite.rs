@@ -7,9 +7,10 @@ use std::time::Duration;
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
-use crate::db::{Counter, Db};
+use crate::db::Db;
 use crate::error::cannot_open;
 use crate::lite::Writing;
+use crate::reads::Counter;
 use crate::{Durability, StoreError};
 
 /// Older libraries have a race that silently damages a database with several connections.

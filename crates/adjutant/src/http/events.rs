@@ -27,7 +27,7 @@ use super::news::{About, Inbox, Notice, Whose, event};
 use super::problem::Problem;
 use super::runs::find_run;
 use super::server::Server;
-use super::stream::{CLOSING, FIRST, Manner, RECHECK, Reader, every, respond, seat};
+use super::stream::{FIRST, Manner, RECHECK, Reader, closing_words, every, respond, seat};
 
 /// Runs that one stream follows event by event.
 const RUNS: usize = 16;
@@ -169,7 +169,7 @@ impl Watcher {
                 return None;
             }
             if *self.closing.borrow_and_update() {
-                self.ready.push_back(Bytes::from_static(CLOSING.as_bytes()));
+                self.ready.push_back(closing_words(&self.server));
                 self.over = true;
                 continue;
             }

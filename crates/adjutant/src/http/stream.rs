@@ -38,8 +38,14 @@ const TOGETHER: usize = 64;
 
 pub(super) const FIRST: &str = "retry: 2000\n\n";
 const BEAT: &str = ": still here\n\n";
-pub(super) const CLOSING: &str = "retry: 1000\n: the server stops; come back with Last-Event-ID\n\n";
 const TOO_SLOW: &str = ": you are too slow; come back with Last-Event-ID\n\n";
+
+/// What a reader hears when the server stops: when to come back, which is another moment for each, so that they do not all come
+/// to the next server together.
+pub(super) fn closing_words(server: &Server) -> Bytes {
+    let wait = Duration::from_millis(500) + Duration::from_millis(2500).mul_f64(server.engine.env().fraction());
+    Bytes::from(format!("retry: {}\n: the server stops; come back with Last-Event-ID\n\n", wait.as_millis()))
+}
 
 /// What a reader is told beside the events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -217,7 +223,7 @@ impl Reader {
             let closing = *self.closing.borrow_and_update();
             if closing {
                 self.end(match self.manner {
-                    Manner::Alone => Bytes::from_static(CLOSING.as_bytes()),
+                    Manner::Alone => closing_words(&self.server),
                     Manner::Among => return None,
                 });
                 continue;

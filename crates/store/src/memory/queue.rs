@@ -8,7 +8,7 @@ use adjutant_core::time::Time;
 
 use super::{Memory, State};
 use crate::StoreError;
-use crate::queue::shares;
+use crate::queue::{AT_A_TIME, shares};
 use crate::row::{Change, Claim, RunRow};
 
 impl Memory {
@@ -27,7 +27,8 @@ impl Memory {
                 let owned = state.runs.values().filter(|row| row.owner == Some(node) && row.workspace == *tenant);
                 u32::try_from(owned.count() + taken).unwrap_or(u32::MAX)
             };
-            let shares = shares(left, &waiting.keys().map(driven).collect::<Vec<_>>());
+            let most = AT_A_TIME.saturating_sub(picked.len());
+            let shares = shares(left, most, &waiting.keys().map(driven).collect::<Vec<_>>());
             let before = waiting.len();
             for ((workspace, due), share) in waiting.iter_mut().zip(shares) {
                 let take = due.len().min(share as usize);
@@ -49,8 +50,8 @@ impl Memory {
         let mut state = self.state();
         state.assert_alive(node, self.now())?;
         state.reap(self.now());
-        let row = state.runs.get_mut(&run);
         let beyond = state.beyond.contains(&run);
+        let row = state.runs.get_mut(&run);
         let row = row.filter(|row| !beyond && row.owner.is_none() && row.state.due.is_some_and(|due| due <= now));
         Ok(row.map(|row| take(row, node)))
     }
@@ -58,8 +59,8 @@ impl Memory {
     pub(crate) fn next_due(&self) -> Result<Option<Time>, StoreError> {
         let (state, now) = (self.state(), self.now());
         let free = state.runs.values().filter(|row| row.owner.is_none_or(|node| !state.alive(node, now)));
-        Ok(free.filter_map(|row| row.state.due).min())
         let free = free.filter(|row| !state.beyond.contains(&row.id));
+        Ok(free.filter_map(|row| row.state.due).min())
     }
 
     pub(crate) fn owned(&self, node: NodeId) -> Result<Vec<Claim>, StoreError> {
@@ -78,7 +79,6 @@ impl Memory {
         Ok(())
     }
 
-    pub(crate) fn join(&self, node: NodeId) -> Result<(), StoreError> {
     pub(crate) fn leave_to_newer(&self, node: NodeId, run: RunId, epoch: u64) -> Result<(), StoreError> {
         let mut state = self.state();
         if state.runs.get(&run).is_some_and(|row| row.owner == Some(node) && row.epoch == epoch) {
@@ -88,6 +88,7 @@ impl Memory {
         self.release(node, run, epoch)
     }
 
+    pub(crate) fn join(&self, node: NodeId) -> Result<(), StoreError> {
         let expires = self.now().after(LEASE);
         let mut state = self.state();
         state.nodes.insert(node, expires);

@@ -55,6 +55,16 @@ stories! {
         assert_eq!(claims.iter().map(|claim| claim.run).collect::<Vec<_>>(), [later], "room was left for it");
     }
 
+    async fn of_many_runs_that_are_due_at_once_every_node_finds_some(world: &World) {
+        let home = Home::new(&world.store).await;
+        let (one, two) = (joined(&world.store).await, joined(&world.store).await);
+        for _ in 0..100 {
+            home.started(&world.store).await;
+        }
+        assert_eq!(world.store.claim(one, at(10), 1024).await.unwrap().len(), 64);
+        assert_eq!(world.store.claim(two, at(10), 1024).await.unwrap().len(), 36);
+    }
+
     async fn runs_are_claimed_oldest_due_first_and_never_before(world: &World) {
         let home = Home::new(&world.store).await;
         let node = joined(&world.store).await;
@@ -166,6 +176,27 @@ stories! {
         assert_eq!(claims.iter().map(|claim| claim.run).collect::<Vec<_>>(), [other.id]);
         assert!(world.store.claim_run(two, at(10), strange.id).await.unwrap().is_none());
         assert_eq!(world.store.next_due().await.unwrap(), None, "nobody waits for it, either");
+    }
+}
+
+postgres_stories! {
+    async fn a_node_whose_connections_are_all_in_use_keeps_its_lease(world: &World) {
+        let node = joined(&world.store).await;
+        let home = Home::new(&world.store).await;
+        let mut lock = world.connection().await;
+        sqlx::raw_sql("BEGIN; LOCK TABLE chats IN ACCESS EXCLUSIVE MODE").execute(&mut lock).await.unwrap();
+        // More than there are connections; all of them wait for the table.
+        let reading = (0..40).map(|_| world.store.chat(home.workspace, home.chat));
+        let renewed = async {
+            // One of the sixteen listens to other nodes.
+            while world.number("SELECT count(*) FROM pg_locks WHERE NOT granted").await < 15 {}
+            let renewed = world.store.renew(node).await;
+            sqlx::raw_sql("COMMIT").execute(&mut lock).await.unwrap();
+            renewed
+        };
+        let (read, renewed) = futures::join!(futures::future::join_all(reading), renewed);
+        assert!(renewed.unwrap(), "others that wait are not in its way");
+        assert!(read.into_iter().all(|chat| chat.unwrap().is_some()));
     }
 }
 
