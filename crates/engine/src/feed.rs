@@ -276,7 +276,7 @@ pub(crate) async fn dispatch(engine: Engine) {
                 engine.feed().grew(run);
                 engine.poke(run);
             }
-            Ok(Change::Stream(_) | Change::Command(_) | Change::Due) => {}
+            Ok(Change::Stream(_) | Change::Command(_) | Change::Chat(_) | Change::Due) => {}
             Ok(Change::Reread) | Err(RecvError::Lagged(_)) => {
                 engine.feed().grew_all();
                 engine.poke_all();

@@ -195,7 +195,7 @@ async fn due(changes: &mut tokio::sync::broadcast::Receiver<Change>) {
     loop {
         match changes.recv().await {
             Ok(Change::Due | Change::Reread) | Err(RecvError::Lagged(_)) => return,
-            Ok(Change::Stream(_) | Change::Command(_)) => {}
+            Ok(Change::Stream(_) | Change::Command(_) | Change::Chat(_)) => {}
             // The store is closing; the worker is about to be stopped.
             Err(RecvError::Closed) => return std::future::pending().await,
         }

@@ -248,6 +248,17 @@ impl Store {
         sql.db.close().await;
     }
 
+    /// Tells whoever listens, here and at other nodes, that a chat was made, changed or taken away: whoever may see it as it is
+    /// in this row.
+    pub fn announce_chat(&self, row: &row::ChatRow) {
+        let change = Change::Chat(row.into());
+        match &self.inner.backend {
+            Backend::Sql(sql) => self.announce(sql, change),
+            #[cfg(feature = "sim")]
+            Backend::Memory(memory) => memory.tell(change),
+        }
+    }
+
     /// Tells this process and other nodes about a change that was not an append.
     fn announce(&self, sql: &Sql, change: Change) {
         let _ = self.inner.changes.send(change);

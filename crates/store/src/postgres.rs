@@ -139,13 +139,14 @@ async fn alive(listener: &mut PgListener) -> Result<(), sqlx::Error> {
     asked.await.map_or_else(|_| Err(sqlx::Error::PoolTimedOut), |answered| answered.map(drop))
 }
 
-/// What a commit changed, in as few payloads as fit: the sender, then `due` and streams, separated by blanks.
+/// What a commit changed, in as few payloads as fit: the sender, then `due`, streams and chats, separated by blanks.
 pub(crate) fn payloads(me: &str, changes: &[Change]) -> Vec<String> {
     let mut payloads: Vec<String> = Vec::new();
     for change in changes {
         let word = match change {
             Change::Stream(stream) => stream.to_string(),
             Change::Command(stream) => format!("{COMMAND}{stream}"),
+            Change::Chat(chat) => chat.to_string(),
             Change::Due => "due".to_owned(),
             Change::Reread => "reread".to_owned(),
         };
@@ -169,6 +170,7 @@ fn hand_on(payload: &str, me: &str, changes: &broadcast::Sender<Change>) {
         let change = match word {
             "due" => Change::Due,
             "reread" => Change::Reread,
+            word if word.contains('/') => word.parse().map_or(Change::Reread, Change::Chat),
             word => {
                 let (stream, change): (&str, fn(StreamId) -> Change) = match word.strip_prefix(COMMAND) {
                     Some(stream) => (stream, Change::Command),
@@ -187,10 +189,11 @@ fn hand_on(payload: &str, me: &str, changes: &broadcast::Sender<Change>) {
 pub(crate) mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    use adjutant_core::id::RunId;
+    use adjutant_core::id::{ChatId, RunId, UserId, WorkspaceId};
     use adjutant_core::time::Time;
 
     use super::*;
+    use crate::row::ChangedChat;
 
     /// The server of the tests; none, with a word about it, where there is none.
     pub(crate) fn server() -> Option<String> {
@@ -219,7 +222,14 @@ pub(crate) mod tests {
     fn a_large_commit_is_told_whole_in_payloads_that_fit() {
         let run = |n| StreamId::Run(RunId::new(Time::from_millis(n), [0; 10]));
         let runs = (0..512).map(|n| if n % 2 == 0 { Change::Stream(run(n)) } else { Change::Command(run(n)) });
-        let told: Vec<Change> = runs.chain([Change::Due]).collect();
+        let chat = |shared| ChangedChat {
+            workspace: WorkspaceId::new(Time::from_millis(1), [1; 10]),
+            chat: ChatId::new(Time::from_millis(2), [2; 10]),
+            owner: UserId::new(Time::from_millis(3), [3; 10]),
+            shared,
+        };
+        let chats = [Change::Chat(chat(true)), Change::Chat(chat(false))];
+        let told: Vec<Change> = runs.chain(chats).chain([Change::Due]).collect();
         let payloads = payloads("me", &told);
         assert!(payloads.len() > 1 && payloads.iter().all(|payload| payload.len() < 8_000));
         let (sender, mut receiver) = broadcast::channel(1024);
@@ -232,5 +242,7 @@ pub(crate) mod tests {
             heard.push(change);
         }
         assert_eq!(heard, told);
+        hand_on("me chat_of/the/future", "another", &sender);
+        assert_eq!(receiver.try_recv(), Ok(Change::Reread), "what is not understood is looked for");
     }
 }

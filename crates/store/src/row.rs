@@ -28,7 +28,7 @@ pub use crate::retention::{OldPlace, OldRuns, Sizes};
 pub use crate::tenants::NewTenant;
 pub use crate::waiting::WaitingRow;
 pub use audit::{AuditFilter, AuditPlace, AuditRow};
-pub use change::Change;
+pub use change::{Change, ChangedChat};
 pub use doing::Doing;
 pub use guard::{MarkRow, RuleRow};
 pub use money::{BudgetRow, ModelCallRow, ProviderKeyRow, UsageFilter, UsageRow};

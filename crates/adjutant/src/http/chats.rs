@@ -162,9 +162,8 @@ async fn create(
     let notebook = notebook(&server, access, body.notebook_id.as_deref()).await?;
     let title = checked(body.title.as_deref().unwrap_or("New chat"))?;
     let chat = server.engine.create_chat(access.workspace, access.user, agent.id, notebook, title).await?;
-    let body = shown(&chat);
-    server.news.chat(&chat, &json!(body));
-    Ok((StatusCode::CREATED, Json(body)))
+    server.engine.store().announce_chat(&chat);
+    Ok((StatusCode::CREATED, Json(shown(&chat))))
 }
 
 pub(super) fn checked(title: &str) -> Result<String, Problem> {
@@ -234,7 +233,7 @@ async fn change(
     let (row, before) = (server.engine.change_chat(access.user, &row, &title, shared).await?, row);
     let body = shown(&row);
     // Whoever could see it until now hears of it, too.
-    server.news.chat(&ChatRow { shared: shared || before.shared, ..row }, &json!(body));
+    server.engine.store().announce_chat(&ChatRow { shared: shared || before.shared, ..row });
     Ok(Json(body))
 }
 
@@ -256,9 +255,7 @@ async fn own_chat(server: &Server, signed: &Signed, name: &str) -> Result<(Acces
 async fn delete(State(server): State<Server>, signed: Signed, Path(name): Path<String>) -> Result<StatusCode, Problem> {
     let (access, row) = own_chat(&server, &signed, &name).await?;
     server.engine.delete_chat(access.workspace, access.user, row.id).await?;
-    let mut body = json!(shown(&row));
-    body["deleted"] = json!(true);
-    server.news.chat(&row, &body);
+    server.engine.store().announce_chat(&row);
     Ok(StatusCode::NO_CONTENT)
 }
 

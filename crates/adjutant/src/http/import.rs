@@ -107,9 +107,8 @@ async fn import(
     let title = checked(&file.title)?;
     let import = ImportChat { user: access.user, agent: agent.id, notebook, title, said };
     let chat = server.engine.import_chat(access.workspace, import).await?;
-    let body = shown(&chat);
-    server.news.chat(&chat, &serde_json::json!(body));
-    Ok((StatusCode::CREATED, Json(body)))
+    server.engine.store().announce_chat(&chat);
+    Ok((StatusCode::CREATED, Json(shown(&chat))))
 }
 
 /// Something that was said elsewhere.

@@ -1,7 +1,7 @@
 //! What changed, for pages that show many things at once: one listener on the store for all of them. A change is looked up and
 //! serialised once; who may hear of it is decided by each reader. Nothing is looked up while nobody listens.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use adjutant_core::id::{ApprovalId, RunId, UserId, WorkspaceId};
 use adjutant_core::run::chain::StreamId;
 use adjutant_core::run::status::Status;
 use adjutant_engine::store::StoreError;
-use adjutant_engine::store::row::{ApprovalFilter, Change, ChatRow};
+use adjutant_engine::store::row::{ApprovalFilter, Change, ChangedChat};
 use adjutant_engine::{Engine, RunSummary};
 use axum::body::Bytes;
 use serde_json::{Value, json};
@@ -84,14 +84,6 @@ impl News {
         receiver
     }
 
-    /// Tells of a chat that was changed here.
-    pub(super) fn chat(&self, row: &ChatRow, body: &Value) {
-        if let Some(sender) = &*self.told() {
-            let whose = Whose { workspace: row.workspace, owner: row.owner, shared: row.shared };
-            let _ = sender.send(Notice { about: About::Chat(whose), bytes: event("chat", body) });
-        }
-    }
-
     fn told(&self) -> std::sync::MutexGuard<'_, Option<broadcast::Sender<Notice>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -120,7 +112,7 @@ struct Teller {
 impl Teller {
     async fn tell(mut self, mut changes: broadcast::Receiver<Change>) {
         loop {
-            let mut streams = BTreeSet::new();
+            let (mut streams, mut chats) = (BTreeSet::new(), BTreeMap::new());
             let mut missed = false;
             let first = changes.recv().await;
             let until = tokio::time::Instant::now() + TOGETHER;
@@ -128,6 +120,11 @@ impl Teller {
             while let Ok(change) = next {
                 match change {
                     Ok(Change::Stream(stream) | Change::Command(stream)) => drop(streams.insert(stream)),
+                    Ok(Change::Chat(changed)) => {
+                        // Whoever could see it before any of these changes hears of it.
+                        let known: &mut ChangedChat = chats.entry(changed.chat).or_insert(changed);
+                        known.shared |= changed.shared;
+                    }
                     Ok(Change::Due) => {}
                     Ok(Change::Reread) | Err(RecvError::Lagged(_)) => missed = true,
                     Err(RecvError::Closed) => return self.leave(),
@@ -139,6 +136,12 @@ impl Teller {
             }
             if missed {
                 self.send(About::Missed, Bytes::new());
+            }
+            for chat in chats.into_values() {
+                if let Err(error) = self.chat(chat).await {
+                    tracing::warn!(chat = %chat.chat, %error, "a change could not be looked up; readers read again");
+                    self.send(About::Missed, Bytes::new());
+                }
             }
             for stream in streams {
                 if let Err(error) = self.look(stream).await {
@@ -167,6 +170,19 @@ impl Teller {
                 Ok(())
             }
         }
+    }
+
+    /// Tells of a chat as it is now, or that it is gone.
+    async fn chat(&self, changed: ChangedChat) -> Result<(), StoreError> {
+        let ChangedChat { workspace, chat, owner, shared } = changed;
+        let body = match self.engine.store().chat(workspace, chat).await? {
+            Some(row) => json!(super::chats::shown(&row)),
+            None => json!({
+                "id": chat, "workspace_id": workspace, "owner_id": owner, "is_shared": shared, "deleted": true,
+            }),
+        };
+        self.send(About::Chat(Whose { workspace, owner, shared }), event("chat", &body));
+        Ok(())
     }
 
     async fn run(&mut self, run: RunId) -> Result<(), StoreError> {

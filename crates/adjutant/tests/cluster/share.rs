@@ -184,3 +184,20 @@ fn a_node_whose_notifications_were_cut_reads_again_what_it_missed() {
     one.owner().post(&format!("/api/v1/approvals/{approval}/decision"), json!({"decision": "approve"})).expect(200);
     up_to(&mut watching, "interaction_complete");
 }
+
+#[test]
+fn a_page_at_one_node_hears_of_chats_that_are_changed_at_another() {
+    let Some(cluster) = Cluster::new() else { return };
+    let (one, two) = (cluster.node(ASKS), cluster.node(ASKS));
+    let mut page = two.owner().follow("GET", "/api/v1/events?topics=chats", None);
+    up_to(&mut page, "reread");
+    let made = one.owner().post("/api/v1/chats", json!({"agent_id": "guide", "title": "First"})).expect(201);
+    let told = up_to(&mut page, "chat").pop().unwrap();
+    assert_eq!((&told.data["id"], &told.data["title"]), (&made["id"], &json!("First")));
+    let chat = format!("/api/v1/chats/{}", text(&made["id"]));
+    one.owner().patch(&chat, json!({"title": "Second"})).expect(200);
+    assert_eq!(up_to(&mut page, "chat").pop().unwrap().data["title"], "Second");
+    one.owner().delete(&chat).expect(204);
+    let told = up_to(&mut page, "chat").pop().unwrap();
+    assert_eq!((&told.data["id"], &told.data["deleted"]), (&made["id"], &json!(true)));
+}

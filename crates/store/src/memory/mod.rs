@@ -113,7 +113,7 @@ impl Memory {
         (self.config.clock)()
     }
 
-    fn tell(&self, change: Change) {
+    pub(crate) fn tell(&self, change: Change) {
         self.shared.tell(change);
     }
 }
