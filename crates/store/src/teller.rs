@@ -98,3 +98,38 @@ async fn tell(pool: sqlx::PgPool, me: String, mut queue: mpsc::Receiver<Notice>,
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_found_no_room_is_told_as_a_word_to_read_everything_again() {
+        let Some(server) = postgres::tests::server() else { return };
+        let pool = sqlx::PgPool::connect(&server).await.unwrap();
+        let mut listener = postgres::connect(&pool).await.unwrap();
+        let teller = Teller::start(pool, "crowded".to_owned());
+        // All at once: whoever takes them from the queue has no turn before.
+        teller.tell(&vec![Change::Due; QUEUE + 1]);
+        let mut due = 0;
+        loop {
+            let heard = listener.recv().await.unwrap();
+            let Some(words) = heard.payload().strip_prefix("crowded ") else { continue };
+            due += words.split(' ').filter(|word| *word == "due").count();
+            if words.ends_with("reread") {
+                break;
+            }
+        }
+        assert!(due > 0, "what found room is told as well");
+        teller.tell(&[Change::Due]);
+        teller.close().await;
+        loop {
+            let heard = listener.recv().await.unwrap();
+            match heard.payload().strip_prefix("crowded ") {
+                Some(words) if words.contains("reread") => panic!("it is said once: {words}"),
+                Some(words) if !words.contains(' ') => break,
+                Some(_) | None => {}
+            }
+        }
+    }
+}
