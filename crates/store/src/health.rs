@@ -99,7 +99,9 @@ impl Store {
         for mut row in sql.db.scan(text, vec![]).await? {
             runs.push((row.take()?, row.take()?));
         }
-        let approvals = value(sql, "SELECT COUNT(*) FROM approvals WHERE status = 'pending'").await?;
+        let text = "SELECT COUNT(*) FROM workspaces JOIN approvals ON approvals.workspace = workspaces.id \
+                    AND approvals.status = 'pending'";
+        let approvals = value(sql, text).await?;
         let waiting = value(sql, "SELECT COUNT(*) FROM waiting_messages").await?;
         let text = "SELECT COUNT(*) FROM runs WHERE owner IS NULL AND due IS NOT NULL AND due <= $1";
         let row = sql.db.scan(text, args![now]).await?.pop();
