@@ -54,8 +54,28 @@ pub(crate) fn row(name: &str, state: State, detail: impl Into<String>) -> Check 
 pub(crate) fn outside(config: &Config) -> Vec<Check> {
     let mut checks = vec![row("data directory", State::Ok, config.data.value.display().to_string())];
     checks.push(master_key(config));
+    checks.push(open_files(config));
     checks.extend(providers(config));
     checks
+}
+
+/// What a process needs beside streams, runs and requests: the database, the page, its own logs.
+const OTHER_FILES: u64 = 256;
+
+/// Whether this process may have as many files as it takes on: a stream is one, and so is what a run or a request talks to.
+pub(crate) fn open_files(config: &Config) -> Check {
+    let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let at_once = config.most.streams.value + config.most.runs.value + config.most.requests.value;
+    let needed = u64::try_from(at_once).unwrap_or(u64::MAX).saturating_add(OTHER_FILES);
+    match most {
+        Some(most) if most < needed => {
+            let why = "max_streams, max_runs and max_requests together need";
+            let what = format!("{most} at the most; {why} {needed}: raise the limit (LimitNOFILE, ulimit -n)");
+            row("open files", State::Degraded, what)
+        }
+        Some(most) => row("open files", State::Ok, format!("{most} at the most")),
+        None => row("open files", State::Ok, "no limit"),
+    }
 }
 
 /// What an open instance shows at a glance.

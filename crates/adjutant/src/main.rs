@@ -23,6 +23,7 @@ use failure::Failure;
 
 fn main() -> ExitCode {
     forbid_core_dumps();
+    raise_file_limit();
     // One provider of cryptography for every connection; a second call would only say that it is there.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let cli = cli::Cli::parse();
@@ -50,4 +51,12 @@ fn main() -> ExitCode {
 fn forbid_core_dumps() {
     let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
     let _ = rustix::process::setrlimit(rustix::process::Resource::Core, none);
+}
+
+/// Takes as many files as this process may have: every stream and every connection is one, and shells and service managers hand
+/// out far fewer until they are asked. Where it may have no more, `doctor` says whether that is enough.
+fn raise_file_limit() {
+    let files = rustix::process::Resource::Nofile;
+    let limit = rustix::process::getrlimit(files);
+    let _ = rustix::process::setrlimit(files, rustix::process::Rlimit { current: limit.maximum, ..limit });
 }

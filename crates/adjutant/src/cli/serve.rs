@@ -13,6 +13,7 @@ use super::Context;
 use super::output::{say, tell};
 use super::version::VERSION;
 use crate::config::{Config, Environment};
+use crate::diagnosis;
 use crate::failure::{Exit, Failure};
 use crate::http::{self, About, Patient, Place, Server};
 use crate::instance::{Beacon, Instance};
@@ -55,6 +56,10 @@ async fn serve(context: &Context, config: &Config, instance: &Instance, open: bo
     // Nobody should be able to connect before a signal can end it in order.
     let stop = stop_signal()?;
     record_start(config, instance, &url).await?;
+    let files = diagnosis::open_files(config);
+    if files.state != diagnosis::State::Ok {
+        tracing::warn!("{}: {}", files.name, files.detail);
+    }
     let worker = instance.engine.start_worker().await?;
     let token = Secret::new(instance.engine.env(), "adj_");
     let beacon = Beacon::light(&config.data.value, &url, &token)?;

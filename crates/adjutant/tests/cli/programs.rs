@@ -1,7 +1,7 @@
 //! What other programs rely on: documents, completions, settings, the version.
 
 use crate::api::client::Server;
-use crate::house::{Done, House, text};
+use crate::house::{BINARY, Done, House, text};
 
 #[test]
 fn the_version_is_one_line_or_one_document() {
@@ -61,6 +61,20 @@ fn doctor_says_how_everything_is() {
     let recorded = house.document(&["audit", "search", "kind:tables_rebuilt"]);
     assert_eq!(recorded["data"].as_array().map(Vec::len), Some(1), "{recorded:#}");
     assert_eq!(house.document(&["runs", "ls"])["data"][0]["status"], "WAITING_APPROVAL");
+}
+
+#[test]
+fn a_process_takes_all_the_files_it_may_have_and_doctor_says_when_they_are_too_few() {
+    let house = House::new();
+    let mut shell = std::process::Command::new("sh");
+    house.prepare(&mut shell);
+    shell.args(["-c", "ulimit -S -n 256 && ulimit -H -n 4096 && exec \"$0\" --data \"$1\" doctor --json", BINARY]);
+    let done = Done::of(shell.arg(house.data()).env("ADJUTANT_MAX_STREAMS", "3000"));
+    let report: serde_json::Value = serde_json::from_str(&done.out).unwrap_or_else(|error| panic!("{error}: {done}"));
+    let rows = report["checks"].as_array().unwrap();
+    let files = rows.iter().find(|row| row["name"] == "open files").unwrap();
+    assert_eq!(files["state"], "degraded", "{files}");
+    assert!(text(&files["detail"]).starts_with("4096 at the most; "), "it asked for what it may have: {files}");
 }
 
 #[test]
