@@ -180,7 +180,7 @@ impl Config {
         let mut reader = Reader { env, file: &file, problems: Vec::new() };
         let data = data_directory(&mut reader, flags, env)?;
         let (flag, wanted) = (flags.listen.clone(), "an address such as 127.0.0.1:7878");
-        let listen = reader.parsed("listen", flag, DEFAULT_LISTEN, wanted, |text| text.parse().ok());
+        let listen = reader.parsed("listen", flag, DEFAULT_LISTEN, wanted, |text| text.parse::<SocketAddr>().ok());
         let database = reader.parsed(
             "database_url",
             flags.database_url.clone(),
@@ -198,7 +198,8 @@ impl Config {
             reader.optional("public_url", "http://NAME or https://NAME, with a port if need be", PublicUrl::parse);
         let allow_private = reader.optional("allow_private", "networks such as 10.1.0.0/16, 127.0.0.1/32", networks);
         let log = reader.pick("log", flags.log.clone());
-        let most = Most::read(&mut reader);
+        let loopback = listen.as_ref().is_none_or(|listen| listen.value.ip().is_loopback());
+        let most = Most::read(&mut reader, loopback);
         let traces = reader.traces();
         let key = Tools::read(&mut reader).zip(reader.key());
         let providers = reader.providers();

@@ -77,7 +77,7 @@ async fn serve(context: &Context, config: &Config, instance: &Instance, open: bo
         stop.await;
         leave();
     };
-    listen(listener, server, stop, close).await;
+    listen(listener, server, stop, close, config.most.drain.value).await;
     drop(beacon);
     stop_worker(worker).await;
     Ok(())
@@ -140,18 +140,21 @@ fn bootstrap_token(env: &Environment) -> Result<Option<Secret>, Failure> {
     Ok(Some(Secret::shown(token)))
 }
 
-/// Serves until the signal comes, then lets open requests end, but not for ever.
+/// Serves until the signal comes, and a little longer, so that whoever sends requests here hears from `/readyz` that it should
+/// not any more; then lets open requests end, but not for ever.
 pub(super) async fn listen(
     listener: Patient,
     server: Server,
     stop: impl Future<Output = ()> + Send + 'static,
     close: watch::Sender<bool>,
+    drain: Duration,
 ) {
     let (stopped, told) = tokio::sync::oneshot::channel();
     let serving = http::serve(listener, server, async move {
         stop.await;
         // Streams end with a hint when to come back.
         let _ = close.send(true);
+        tokio::time::sleep(drain).await;
         let _ = stopped.send(());
     });
     let patience = async {

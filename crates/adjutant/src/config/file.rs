@@ -10,7 +10,7 @@ use toml::de::{DeArray, DeTable, DeValue};
 use crate::suggest;
 
 /// The keys that stand at the top.
-pub(crate) const KEYS: [&str; 16] = [
+pub(crate) const KEYS: [&str; 17] = [
     "listen",
     "public_url",
     "data",
@@ -24,6 +24,7 @@ pub(crate) const KEYS: [&str; 16] = [
     "max_requests",
     "max_streams",
     "stream_patience",
+    "drain",
     "allow_private",
     "allow_unpriced",
     "otlp_endpoint",

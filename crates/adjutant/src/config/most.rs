@@ -10,6 +10,9 @@ const RUNS: &str = "1024";
 const REQUESTS: &str = "512";
 const STREAMS: &str = "8192";
 const PATIENCE: &str = "20s";
+/// How long a node that was told to stop still lets new requests in: on this machine nobody has to be told first, elsewhere a
+/// load balancer has to ask once more.
+const DRAIN: (&str, &str) = ("0s", "5s");
 
 /// The most that there may be at once.
 #[derive(Debug, Clone)]
@@ -24,10 +27,12 @@ pub(crate) struct Most {
     pub(crate) streams: Setting<usize>,
     /// How long somebody may take nothing of what is sent before the connection is given up.
     pub(crate) stream_patience: Setting<Duration>,
+    /// How long new connections are taken after the node was told to stop.
+    pub(crate) drain: Setting<Duration>,
 }
 
 impl Most {
-    pub(super) fn read(reader: &mut Reader<'_>) -> Option<Self> {
+    pub(super) fn read(reader: &mut Reader<'_>, loopback: bool) -> Option<Self> {
         let calls = number(reader, "user_calls_per_minute", CALLS);
         let runs = number(reader, "max_runs", RUNS);
         let requests = number(reader, "max_requests", REQUESTS);
@@ -35,12 +40,17 @@ impl Most {
         let patience = reader.parsed("stream_patience", None, PATIENCE, "a span such as 20s or 2m", |text| {
             parse_seconds(text).filter(|seconds| *seconds > 0).map(Duration::from_secs)
         });
+        let usual = if loopback { DRAIN.0 } else { DRAIN.1 };
+        let drain = reader.parsed("drain", None, usual, "a span such as 0s or 5s", |text| {
+            parse_seconds(text).map(Duration::from_secs)
+        });
         Some(Self {
             user_calls_per_minute: calls?,
             runs: runs?,
             requests: requests?,
             streams: streams?,
             stream_patience: patience?,
+            drain: drain?,
         })
     }
 
@@ -53,6 +63,7 @@ impl Most {
         let most = [("max_runs", &self.runs), ("max_requests", &self.requests), ("max_streams", &self.streams)];
         lines.extend(most.map(|(name, most)| line(name, most.value.to_string(), &most.origin)));
         lines.push(line("stream_patience", format!("{}s", patience.value.as_secs()), &patience.origin));
+        lines.push(line("drain", format!("{}s", self.drain.value.as_secs()), &self.drain.origin));
         lines
     }
 }

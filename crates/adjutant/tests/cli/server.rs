@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use crate::house::{Done, House, signal};
 
@@ -13,7 +13,10 @@ struct Server {
 
 impl Server {
     fn start(house: &House) -> Self {
-        let mut command = house.command(&["serve", "--listen", "127.0.0.1:0", "--no-open"]);
+        Self::spawn(&mut house.command(&["serve", "--listen", "127.0.0.1:0", "--no-open"]))
+    }
+
+    fn spawn(command: &mut Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -174,4 +177,25 @@ fn a_server_that_nobody_owns_stays_on_loopback() {
     let refused = house.adjutant(&["serve", "--listen", "0.0.0.0:0"]);
     assert_eq!(refused.code, Some(2), "{refused}");
     assert!(refused.err.contains("loopback only") && refused.err.contains("ADJUTANT_BOOTSTRAP_TOKEN"), "{refused}");
+}
+
+#[test]
+fn a_server_that_was_told_to_stop_says_so_to_whoever_comes_before_it_closes_its_door() {
+    let house = House::new();
+    let mut command = house.command(&["serve", "--listen", "127.0.0.1:0", "--no-open"]);
+    let mut server = Server::spawn(command.env("ADJUTANT_DRAIN", "600s"));
+    assert!(server.get("/readyz", "localhost").starts_with("HTTP/1.1 200 "));
+    signal("TERM", server.child.id());
+    let begun = std::time::Instant::now();
+    // Each of them is a connection of its own.
+    let told = loop {
+        let answer = server.get("/readyz", "localhost");
+        if answer.starts_with("HTTP/1.1 503 ") {
+            break answer;
+        }
+        assert!(begun.elapsed().as_secs() < 60, "{answer}");
+    };
+    assert!(told.contains(r#""status":"stopping""#), "{told}");
+    assert!(server.get("/healthz", "localhost").starts_with("HTTP/1.1 200 "), "what is asked is still answered");
+    assert!(server.child.try_wait().unwrap().is_none(), "it waits for whoever sends requests here");
 }

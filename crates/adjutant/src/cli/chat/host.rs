@@ -2,6 +2,7 @@
 //! only this data directory's holder can read. Other commands find it as they find any server.
 
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
 use adjutant_engine::{Secret, Worker};
 use secrecy::SecretString;
@@ -59,7 +60,7 @@ impl Host {
             // Whoever holds the other end says so by word or by going away.
             let _ = stopped.await;
         };
-        let serving = tokio::spawn(serve::listen(listener, server, until, close));
+        let serving = tokio::spawn(serve::listen(listener, server, until, close, Duration::ZERO));
         Ok(((worker, beacon, stop, serving), remote))
     }
 
