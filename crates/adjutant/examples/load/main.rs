@@ -1,6 +1,6 @@
 //! What a server does with many runs, beside a bare loop that does the same with one call and one commit a step: throughput,
-//! processor time, the gap between two steps, many streams, and two nodes against one. Prints tables; asserts nothing. Run it
-//! with `make bench`, in release; `quick` measures a tenth.
+//! processor time, the gap between two steps, many streams, two nodes against one, and a server that has much behind it. Prints
+//! tables; asserts nothing. Run it with `make bench`, in release; `quick` measures a tenth.
 //!
 //! The first argument is the server's binary. With `mock` in its place this program is the model provider of the others: in a
 //! process of its own, so that what it costs is nobody else's.
@@ -8,6 +8,7 @@
 mod bare;
 mod machine;
 mod mock;
+mod much;
 mod nodes;
 mod server;
 
@@ -23,6 +24,10 @@ type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 const TOOLS: usize = 4;
 /// Streams at the same time, in full.
 const STREAMS: usize = 2000;
+/// Runs that wait, and runs that have ended, of a server that has much behind it, in full.
+const MUCH: (usize, usize) = (100_000, 1_000_000);
+/// The parts that can be asked for by name; all of them when none is named.
+const PARTS: [&str; 4] = ["throughput", "streams", "nodes", "much"];
 /// Pieces a second of a slow answer, as models give them.
 const PACE: u32 = 20;
 
@@ -37,9 +42,21 @@ async fn main() -> Outcome {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let binary = Path::new(binary);
     let scale = if arguments.iter().any(|word| word == "quick") { 10 } else { 1 };
-    throughput(binary, 2000 / scale).await?;
-    streams(binary, STREAMS / scale).await?;
-    nodes::compare(binary, 1000 / scale).await
+    let named = |name: &str| arguments.iter().any(|word| word == name);
+    let wanted = |name: &str| named(name) || !PARTS.iter().any(|part| named(part));
+    if wanted("throughput") {
+        throughput(binary, 2000 / scale).await?;
+    }
+    if wanted("streams") {
+        streams(binary, STREAMS / scale).await?;
+    }
+    if wanted("nodes") {
+        nodes::compare(binary, 1000 / scale).await?;
+    }
+    if wanted("much") {
+        much::compare(binary, MUCH.0 / scale, MUCH.1 / scale).await?;
+    }
+    Ok(())
 }
 
 #[allow(clippy::print_stdout, reason = "a table for a person is what a bench is for")]

@@ -1,5 +1,5 @@
 //! A provider that speaks chat completions and thinks about nothing: a tool call until there were four, then an answer of 64
-//! pieces; for a message that begins with `say` only that. It knows when it answered whom, and so how long the next step took.
+//! pieces; for a message that begins with `say` only that, and for one that begins with `ask` one call of which a person is asked. It knows when it answered whom, and so how long the next step took.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -54,17 +54,17 @@ async fn answer(State(provider): State<Provider>, body: Bytes) -> Response {
     let text = String::from_utf8_lossy(&body);
     let tools = text.matches("\"role\":\"tool\"").count();
     let run = run_of(&text);
-    let says = run.starts_with("say");
+    let steps = steps_of(&run);
     {
         let mut seen = provider.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(before) = seen.answered.remove(&run) {
             seen.gaps.push(before.elapsed().as_secs_f64() * 1e3);
         }
-        if !says && tools < TOOLS {
+        if tools < steps {
             seen.answered.insert(run.clone(), Instant::now());
         }
     }
-    let chunks = if !says && tools < TOOLS { call(tools) } else { words() };
+    let chunks = if tools < steps { call(&run, tools) } else { words() };
     let done = String::from("data: [DONE]\n\n");
     let body = match provider.pace {
         0 => Body::from(chunks.concat() + &done),
@@ -78,6 +78,15 @@ async fn answer(State(provider): State<Provider>, body: Bytes) -> Response {
         }
     };
     ([(CONTENT_TYPE, "text/event-stream")], body).into_response()
+}
+
+/// The tool calls of a run, by its name.
+fn steps_of(run: &str) -> usize {
+    match run.split('-').next() {
+        Some("say") => 0,
+        Some("ask") => 1,
+        _ => TOOLS,
+    }
 }
 
 /// The word that names a run: the first of what the person said.
@@ -107,8 +116,9 @@ fn usage() -> String {
     )
 }
 
-fn call(number: usize) -> Vec<String> {
+fn call(run: &str, number: usize) -> Vec<String> {
     let (name, arguments) = match number {
+        0 if run.starts_with("ask") => ("create_file", json!({"path": format!("/{run}.md"), "content": "something"})),
         0 => ("read_file", json!({"path": "/todo.md"})),
         1 => ("kv_set", json!({"key": "note", "value": "a value of some length"})),
         2 => ("kv_get", json!({"key": "note"})),

@@ -15,6 +15,8 @@ struct Work {
     commits: f64,
     rows: f64,
     wal: f64,
+    /// Statements; none where the server does not count them.
+    statements: Option<f64>,
 }
 
 /// A database of its own on the server that tests use.
@@ -28,7 +30,10 @@ impl Fresh {
     fn make(admin: &str, name: &str) -> Outcome<Self> {
         psql(admin, &format!("CREATE DATABASE {name}"))?;
         let (way, _) = admin.rsplit_once('/').ok_or("no database is named")?;
-        Ok(Self { admin: admin.to_owned(), url: format!("{way}/{name}"), name: name.to_owned() })
+        let url = format!("{way}/{name}");
+        // Where it is not there, or not loaded, statements are not known.
+        let _ = psql(&url, "CREATE EXTENSION IF NOT EXISTS pg_stat_statements");
+        Ok(Self { admin: admin.to_owned(), url, name: name.to_owned() })
     }
 
     fn work(&self) -> Outcome<Work> {
@@ -39,6 +44,12 @@ impl Fresh {
             commits: number("SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()")?,
             rows: number("SELECT tup_inserted + tup_updated FROM pg_stat_database WHERE datname = current_database()")?,
             wal: number("SELECT pg_current_wal_lsn() - '0/0'::pg_lsn")?,
+            // What is asked here and by the samples says so.
+            statements: number(
+                "SELECT sum(calls) FROM pg_stat_statements JOIN pg_database ON oid = dbid \
+                 WHERE datname = current_database() AND query NOT LIKE '%pg_stat_%'",
+            )
+            .ok(),
         })
     }
 }
@@ -67,9 +78,9 @@ pub(crate) async fn compare(binary: &Path, runs: usize) -> Outcome {
     };
     println("What a run costs on PostgreSQL (64 at once; samples of sessions that wait for a lock)");
     println(
-        "| nodes | runs/s | CPU ms/run of all nodes | commits/run | rows written/run | log bytes/run | samples with a lock wait |",
+        "| nodes | runs/s | CPU ms/run of all nodes | statements/run | commits/run | rows written/run | log bytes/run | samples with a lock wait |",
     );
-    println("|---:|---:|---:|---:|---:|---:|---:|");
+    println("|---:|---:|---:|---:|---:|---:|---:|---:|");
     for count in [1, 2] {
         let mock = Mock::start(0)?;
         let fresh = Fresh::make(&admin, &format!("adjutant_bench_{count}"))?;
@@ -87,10 +98,13 @@ pub(crate) async fn compare(binary: &Path, runs: usize) -> Outcome {
         let cpu = nodes.iter().map(Server::cpu).sum::<f64>() - cpu;
         let after = fresh.work()?;
         let each = |more: f64, less: f64| (more - less) / runs as f64;
+        let statements = after.statements.zip(before.statements);
         println(&format!(
-            "| {count} | {rate:.0} | {:.2} | {:.1} | {:.1} | {:.0} | {locked} of {samples} |",
+            "| {count} | {rate:.0} | {:.2} | {} | {:.1} | {:.1} | {:.0} | {locked} of {samples} |",
             cpu / runs as f64,
-            each(after.commits, before.commits),
+            statements.map_or("not known".to_owned(), |(after, before)| format!("{:.1}", each(after, before))),
+            // Each sample is a transaction of its own, and none of a run.
+            each(after.commits - samples as f64, before.commits),
             each(after.rows, before.rows),
             each(after.wal, before.wal),
         ));

@@ -1,8 +1,9 @@
 //! The server that is measured: the real binary, in a process of its own, whose model is the mock.
 
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use reqwest::Client;
 use serde_json::{Value, json};
@@ -25,7 +26,9 @@ pub(crate) struct Server {
     child: Child,
     client: Client,
     url: String,
-    _home: TempDir,
+    /// How long it took until it said that it was ready.
+    pub(crate) ready: Duration,
+    home: TempDir,
 }
 
 impl Server {
@@ -37,7 +40,7 @@ impl Server {
 
     /// A further node on the data directory of the first.
     pub(crate) async fn beside(&self, binary: &Path, mock: &str, database: &Database) -> Outcome<Self> {
-        Self::at(binary, mock, database, &self._home.path().join("data"), TempDir::new()?).await
+        Self::at(binary, mock, database, &self.data(), TempDir::new()?).await
     }
 
     async fn at(binary: &Path, mock: &str, database: &Database, data: &Path, home: TempDir) -> Outcome<Self> {
@@ -55,24 +58,60 @@ impl Server {
         if let Database::Postgres(url) = database {
             command.env("ADJUTANT_DATABASE_URL", url);
         }
+        let from = Instant::now();
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         let mut line = String::new();
         BufReader::new(child.stdout.take().ok_or("the server says nothing")?).read_line(&mut line)?;
         let url = line.trim().strip_prefix("adjutant ready on ").ok_or("the server did not start")?.to_owned();
-        let client = Client::builder().no_proxy().build()?;
-        let server = Self { child, client, url, _home: home };
+        let (ready, client) = (from.elapsed(), Client::builder().no_proxy().build()?);
+        let server = Self { child, client, url, ready, home };
         let agent = json!({
             "workspace_id": "home", "name": "Bench", "slug": "bench", "scope": {"notebooks": ["*"], "folders": ["/"]},
             "toolsets": ["files", "kv"], "autonomy": "full", "max_requests_per_hour": MANY,
             "budget": {"run_usd": null, "month_usd": null},
         });
-        // A second node finds it there.
+        server.make(&agent).await?;
+        Ok(server)
+    }
+
+    /// Makes an agent. A second node, and a second start, find it there.
+    pub(crate) async fn make(&self, agent: &Value) -> Outcome {
         let made =
-            server.client.post(format!("{}/api/v1/agents", server.url)).bearer_auth(TOKEN).json(&agent).send().await?;
+            self.client.post(format!("{}/api/v1/agents", self.url)).bearer_auth(TOKEN).json(agent).send().await?;
         match made.status().as_u16() {
-            201 | 409 | 422 => Ok(server),
+            201 | 409 | 422 => Ok(()),
             _ => Err(made.text().await?.into()),
         }
+    }
+
+    /// Its data directory.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.home.path().join("data")
+    }
+
+    /// Ends the server; what it has stays until it is opened again.
+    pub(crate) fn stop(mut self) -> Outcome<TempDir> {
+        signal_end(&mut self.child)?;
+        Ok(std::mem::replace(&mut self.home, TempDir::new()?))
+    }
+
+    /// A server on what another one left.
+    pub(crate) async fn reopen(binary: &Path, mock: &str, home: TempDir) -> Outcome<Self> {
+        let data = home.path().join("data");
+        Self::at(binary, mock, &Database::Sqlite, &data, home).await
+    }
+
+    /// What it answers to a question.
+    pub(crate) async fn get(&self, path: &str) -> Outcome<Value> {
+        let answer = self.client.get(format!("{}/api/v1{path}", self.url)).bearer_auth(TOKEN).send().await?;
+        Ok(answer.error_for_status()?.json().await?)
+    }
+
+    /// What it answers to an order.
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Outcome<Value> {
+        let answer =
+            self.client.post(format!("{}/api/v1{path}", self.url)).bearer_auth(TOKEN).json(body).send().await?;
+        Ok(answer.error_for_status()?.json().await?)
     }
 
     fn order(&self, message: &str) -> reqwest::RequestBuilder {
@@ -112,6 +151,12 @@ impl Server {
     pub(crate) fn rss_kib(&self) -> u64 {
         machine::rss_kib(self.pid())
     }
+}
+
+/// Asks a process to end, and waits until it has.
+fn signal_end(child: &mut Child) -> Outcome {
+    let asked = Command::new("kill").arg(child.id().to_string()).status()?;
+    if asked.success() && child.wait()?.success() { Ok(()) } else { Err("the server did not end in order".into()) }
 }
 
 impl Drop for Server {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use adjutant_core::guard::policy::{AgentSpec, Autonomy};
@@ -12,11 +12,10 @@ use adjutant_core::guard::scope::{FolderEntry, ScopeSpec};
 use adjutant_core::id::{AgentId, ChatId, RunId};
 use adjutant_core::run::event::{Actor, Event};
 use adjutant_core::run::status::Status;
-use adjutant_core::time::Time;
 use adjutant_engine::models::{Model, Scripted};
 use adjutant_engine::store::{Durability, MasterKey, Reads, Sealing, Store};
 use adjutant_engine::tools::Registry;
-use adjutant_engine::{Engine, Env, FeedItem, Home, Parts, Source, StartRun, Unpriced, Worker};
+use adjutant_engine::{Engine, Env, FeedItem, Home, Parts, StartRun, Unpriced, Worker};
 use futures::stream::{FuturesUnordered, StreamExt};
 use tempfile::TempDir;
 
@@ -64,25 +63,6 @@ pub(crate) struct Stage {
     agent: AgentId,
 }
 
-/// A clock on which a second is a day, so that no rate of the agent is what is measured.
-struct Hurried;
-
-/// Where it began: the same for all stages, because they may share a database.
-static BEGAN: LazyLock<Time> = LazyLock::new(|| Env::system().now());
-
-impl Source for Hurried {
-    fn now(&self) -> Time {
-        let real = Env::system().now().since(*BEGAN).as_millis() as i64;
-        Time::from_millis(BEGAN.millis() + real * 86_400)
-    }
-
-    fn fill(&self, bytes: &mut [u8]) {
-        for chunk in bytes.chunks_mut(16) {
-            chunk.copy_from_slice(&Env::system().random::<16>()[..chunk.len()]);
-        }
-    }
-}
-
 /// What the content is sealed with.
 const KEY: [u8; 32] = [7; 32];
 
@@ -95,12 +75,11 @@ async fn engine(data: &Path, postgres: Option<&str>) -> Outcome<Engine> {
     let model: Arc<dyn Model> = Arc::new(Scripted::parse(SCRIPT)?);
     Ok(Engine::new(Parts {
         store,
-        env: Env::new(Arc::new(Hurried)),
+        env: Env::system(),
         models: Arc::new(move |_: &str| Ok(Arc::clone(&model))),
         tools: Registry::builtin(),
         notebooks: data.join("notebooks"),
         default_model: "demo/guide".to_owned(),
-        // What is measured is the work, not the waiting.
         connector: adjutant_tools::net::Connector::default(),
         user_rate: None,
         max_runs: adjutant_core::limits::RUNS_PER_NODE,
@@ -123,6 +102,8 @@ fn agent() -> AgentSpec {
         toolsets: Some(["files", "kv"].map(str::to_owned).into()),
         autonomy: Some(Autonomy::Full),
         requires_approval: Some(["create_file".to_owned()].into()),
+        // What is measured is the work, not the waiting for room in a rate.
+        max_requests_per_hour: Some(u32::MAX),
         ..AgentSpec::default()
     }
 }
