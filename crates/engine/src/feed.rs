@@ -69,14 +69,14 @@ impl Feed {
         let mut spoken = lock(&self.spoken);
         let entry = spoken.entry(run).or_insert_with(Spoken::here);
         let piece = entry.place(turn, delta);
-        self.tell(run, || Signal::piece(&piece));
+        self.tell(run, || Signal::Piece(piece.clone()));
         piece
     }
 
     /// Another node says what its model said, for whoever listens here.
     pub(crate) fn hear(&self, run: RunId, piece: &Piece) {
         if lock(&self.spoken).entry(run).or_default().take_in(piece) {
-            self.tell(run, || Signal::piece(piece));
+            self.tell(run, || Signal::Piece(piece.clone()));
         } else {
             // A piece without what comes before it says nothing: all of it is asked for again.
             self.relay.want(run);
@@ -239,8 +239,8 @@ impl Follower {
             match line.next().await {
                 Signal::Grew => self.stale = true,
                 // The log may have been read beyond a piece that was still on its way: what replaces it was seen.
-                Signal::Piece(piece, _) if piece.turn <= self.answered => {}
-                Signal::Piece(piece, _) => return Ok(Some(FeedItem::Piece(piece))),
+                Signal::Piece(piece) if piece.turn <= self.answered => {}
+                Signal::Piece(piece) => return Ok(Some(FeedItem::Piece(piece))),
             }
         }
     }

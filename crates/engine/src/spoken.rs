@@ -14,6 +14,9 @@ pub struct Piece {
     pub delta: Delta,
 }
 
+/// Bytes from which on nothing more is joined to a piece: whoever is far behind reads the log instead.
+pub(crate) const JOINED_BYTES: usize = 1024;
+
 impl Piece {
     /// Where what is said next begins.
     pub(crate) fn end(&self) -> usize {
@@ -23,7 +26,8 @@ impl Piece {
 
     /// Takes in a piece that goes on where this one ends. False when it does not.
     pub(crate) fn join(&mut self, next: &Self) -> bool {
-        if self.turn != next.turn || self.end() != next.at {
+        let (Delta::Text(text) | Delta::Thinking(text)) = &self.delta;
+        if self.turn != next.turn || text.len() >= JOINED_BYTES || self.end() != next.at {
             return false;
         }
         match (&mut self.delta, &next.delta) {
