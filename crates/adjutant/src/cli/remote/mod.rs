@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use adjutant_core::id::{ApprovalId, ChatId, RunId};
+use adjutant_engine::Env;
 use reqwest::{Method, StatusCode, Url};
 use secrecy::{ExposeSecret, SecretString};
 use serde::de::DeserializeOwned;
@@ -205,12 +206,24 @@ impl Remote {
         query: &[(&str, &str)],
         body: Option<&Value>,
     ) -> Result<Value, Failure> {
+        let posts = method == Method::POST;
         let mut request = self.request(method, path, query)?.timeout(PATIENCE);
+        if posts {
+            request = request.header("idempotency-key", key());
+        }
         if let Some(body) = body {
             request = request.json(body);
         }
-        let answer = request.send().await.map_err(|error| self.unreachable(&error))?;
-        let answer = self.good(answer).await?;
+        let again = request.try_clone().filter(|_| posts);
+        let mut answer = request.send().await;
+        // An answer that got lost on the way is asked for again: under the same key nothing is done twice.
+        if let (Err(error), Some(again)) = (&answer, again)
+            && !error.is_connect()
+            && !error.is_timeout()
+        {
+            answer = again.send().await;
+        }
+        let answer = self.good(answer.map_err(|error| self.unreachable(&error))?).await?;
         if answer.status() == StatusCode::NO_CONTENT {
             return Ok(Value::Null);
         }
@@ -297,6 +310,11 @@ impl Remote {
             }
         }
     }
+}
+
+/// A key that no other request has.
+fn key() -> String {
+    format!("{:032x}", u128::from_ne_bytes(Env::system().random()))
 }
 
 fn address(text: &str) -> Result<Url, Failure> {

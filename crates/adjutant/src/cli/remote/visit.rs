@@ -21,8 +21,9 @@ use crate::wire::WireEvent;
 
 /// How long the server is asked to wait with its answer until a run rests.
 const REST: &str = "30";
-/// How often a stream that broke off is taken up again without anything new on it.
-const RETURNS: u32 = 10;
+/// How often a stream that broke off is taken up again without anything new on it, and a server that is away asked again: longer
+/// than one takes to start.
+const RETURNS: u32 = 30;
 /// How long to wait before that.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -128,7 +129,10 @@ impl<'a> Visit<'a> {
                             () = tokio::time::sleep(PAUSE) => {}
                             () = interrupt.heard() => return Ok(None),
                         }
-                        events = remote.follow(&run, self.follow.after).await.unwrap_or_default();
+                        // One that cannot be reached now is tried again, as often as that.
+                        if let Ok(again) = remote.follow(&run, self.follow.after).await {
+                            events = again;
+                        }
                     }
                     None => events = None,
                 },
@@ -302,13 +306,28 @@ impl Remote {
         }
     }
 
-    /// The run, once it has ended or waits for somebody.
+    /// The run, once it has ended or waits for somebody. A server that is away for a while, because it starts again, is waited for.
     async fn rested(&self, run: &str) -> Result<Value, Failure> {
+        let mut returns = 0;
         loop {
-            let report = self.get(&["runs", run], &[("wait", REST)]).await?;
+            let asked = Instant::now();
+            let report = match self.get(&["runs", run], &[("wait", REST)]).await {
+                Ok(report) => report,
+                Err(failure) if failure.exit == Exit::Unreachable && returns < RETURNS => {
+                    returns += 1;
+                    tokio::time::sleep(PAUSE).await;
+                    continue;
+                }
+                Err(failure) => return Err(failure),
+            };
+            returns = 0;
             let status = report["status"].as_str().and_then(Status::parse);
             if !matches!(status, Some(Status::Queued | Status::Running | Status::Cancelling)) {
                 return Ok(report);
+            }
+            // A server that stops answers at once, again and again until it is gone.
+            if asked.elapsed() < PAUSE {
+                tokio::time::sleep(PAUSE).await;
             }
         }
     }
