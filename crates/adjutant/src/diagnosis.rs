@@ -99,6 +99,10 @@ pub(crate) async fn inside(
         State::Ok,
         format!("{} {} · {kept} · {} KiB", health.backend, health.version, health.bytes / 1024),
     ));
+    if !health.writable {
+        let why = "cannot be written: the disk did not confirm a write (start again), or the server only reads";
+        checks.push(row("database", State::Problem, why));
+    }
     checks.push(row("schema", State::Ok, health.schema.to_string()));
     checks.push(if health.sealed {
         row("sealing at rest", State::Enforced, "XChaCha20-Poly1305, a key for each workspace")

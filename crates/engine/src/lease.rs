@@ -52,6 +52,11 @@ impl Lease {
         }
     }
 
+    /// Whether it certainly holds now.
+    fn is_held(&self) -> bool {
+        self.0.borrow().until.is_some_and(|until| Instant::now() < until)
+    }
+
     fn prolong(&self, from: Instant) {
         self.0.send_modify(|held| held.until = Some(from + limits::LEASE));
     }
@@ -62,6 +67,12 @@ impl Lease {
 }
 
 impl Engine {
+    /// Whether this node may begin effects. It may not while the store could have taken it for dead.
+    #[must_use]
+    pub fn holds_lease(&self) -> bool {
+        self.lease().is_held()
+    }
+
     /// Begins this node's life in the store. Joining gives back what it owned, so whoever drives here stops first.
     pub(crate) async fn join(&self) -> Result<(), EngineError> {
         self.lease().begin_again();

@@ -10,7 +10,7 @@ use sqlx::{Column as _, Postgres, Row as _, TypeInfo as _, ValueRef as _};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::StoreError;
-use crate::lite::{self, Writing};
+use crate::lite::{self, Broken, Writing};
 use crate::reads::{Counter, Reads};
 use crate::set::{SetSql, transpose};
 use crate::sqlite::Readers;
@@ -32,7 +32,7 @@ pub(crate) enum Dialect {
 /// The connections to a database.
 pub(crate) enum Db {
     /// One connection writes, the others only read.
-    Sqlite { writer: Arc<Mutex<Writing>>, readers: Arc<Readers> },
+    Sqlite { writer: Arc<Mutex<Writing>>, readers: Arc<Readers>, broken: Broken },
     /// One connection appends, one tells other nodes of it, one keeps this node alive, the others serve everything else.
     Postgres { writer: sqlx::PgPool, teller: sqlx::PgPool, lease: sqlx::PgPool, pool: sqlx::PgPool, reads: Counter },
 }
@@ -143,6 +143,14 @@ impl Db {
         }
     }
 
+    /// Whether this process has given up writing to a SQLite file. Of a server it says nothing.
+    pub(crate) fn is_read_only(&self) -> bool {
+        match self {
+            Self::Sqlite { broken, .. } => broken.get().is_some(),
+            Self::Postgres { .. } => false,
+        }
+    }
+
     /// How much was read so far.
     pub(crate) fn reads(&self) -> Reads {
         self.counter().read()
@@ -238,7 +246,7 @@ impl Db {
 
     /// Writes a copy of a SQLite database beside its file, in place of one of that name. PostgreSQL has its own ways.
     pub(crate) async fn keep_copy(&self, name: &str) -> Result<(), StoreError> {
-        let Self::Sqlite { writer, readers } = self else { return Ok(()) };
+        let Self::Sqlite { writer, readers, .. } = self else { return Ok(()) };
         let mut writing = Arc::clone(writer).lock_owned().await;
         let (part, copy) = (readers.beside("part"), readers.beside(name));
         apart(move || {
@@ -255,7 +263,7 @@ impl Db {
     /// Closes every connection.
     pub(crate) async fn close(&self) {
         match self {
-            Self::Sqlite { writer, readers } => {
+            Self::Sqlite { writer, readers, .. } => {
                 let (mut writing, readers) = (Arc::clone(writer).lock_owned().await, Arc::clone(readers));
                 let closed = apart(move || {
                     readers.close();

@@ -18,12 +18,25 @@ pub struct Health {
     pub version: String,
     /// The schema it holds.
     pub schema: u64,
+    /// Whether it can be written.
+    pub writable: bool,
     /// How it makes commits durable.
     pub journal: String,
     /// Its size.
     pub bytes: u64,
     /// Whether content is sealed at rest: enforced, or off.
     pub sealed: bool,
+}
+
+/// Whether the store can work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Readiness {
+    /// `sqlite`, `postgres` or `memory`.
+    pub backend: &'static str,
+    /// The schema it holds.
+    pub schema: u64,
+    /// Whether it can be written: not after a disk refused to confirm a write, nor at a server that only reads.
+    pub writable: bool,
 }
 
 /// How much is going on.
@@ -40,29 +53,46 @@ pub struct Tallies {
 }
 
 impl Store {
+    /// Whether the database answers and can be written. One short statement: it is asked often.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn readiness(&self) -> Result<Readiness, StoreError> {
+        let sql = sql!(self, memory => memory.readiness());
+        let (backend, text) = match sql.db.dialect() {
+            Dialect::Sqlite => ("sqlite", "SELECT value, 0 FROM meta WHERE key = 'schema'"),
+            Dialect::Postgres => (
+                "postgres",
+                "SELECT value, (CASE WHEN pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' \
+                 THEN 1 ELSE 0 END)::BIGINT FROM meta WHERE key = 'schema'",
+            ),
+        };
+        let mut row = sql.db.read_one(text, vec![]).await?.ok_or(StoreError::NotFound)?;
+        let (schema, only_reads): (String, u64) = (row.take()?, row.take()?);
+        let writable = only_reads == 0 && !sql.db.is_read_only();
+        Ok(Readiness { backend, schema: schema.parse().unwrap_or(KNOWN), writable })
+    }
+
     /// Asks the database how it is; also proves that it answers.
     ///
     /// # Errors
     /// Those of the database.
     pub async fn health(&self) -> Result<Health, StoreError> {
+        let Readiness { backend, schema, writable } = self.readiness().await?;
         let sql = sql!(self, memory => memory.health());
-        let schema: String = value(sql, "SELECT value FROM meta WHERE key = 'schema'").await?;
-        let (backend, version, journal, bytes): (_, String, String, u64) = match sql.db.dialect() {
+        let (version, journal, bytes): (String, String, u64) = match sql.db.dialect() {
             Dialect::Sqlite => (
-                "sqlite",
                 value(sql, "SELECT sqlite_version()").await?,
                 value(sql, "PRAGMA journal_mode").await?,
                 value(sql, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").await?,
             ),
             Dialect::Postgres => (
-                "postgres",
                 value(sql, "SHOW server_version").await?,
                 "wal".to_owned(),
                 value(sql, "SELECT pg_database_size(current_database())").await?,
             ),
         };
-        let schema = schema.parse().unwrap_or(KNOWN);
-        Ok(Health { backend, version, schema, journal, bytes, sealed: sql.keys.is_on() })
+        Ok(Health { backend, version, schema, writable, journal, bytes, sealed: sql.keys.is_on() })
     }
 
     /// How much was read since the store was opened; nothing is counted in memory.

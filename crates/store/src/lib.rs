@@ -80,7 +80,7 @@ mod writer;
 pub use branch::Link;
 pub use copy::{Batch, Copied, CopyFor, Snapshot, Target, copy};
 pub use error::{Source, StoreError};
-pub use health::{Health, Tallies};
+pub use health::{Health, Readiness, Tallies};
 pub use live::{Listen, Live};
 #[cfg(feature = "sim")]
 pub use memory::{Fault, FaultPoint, Gate, Hears, MemoryConfig, Witness};

@@ -1,6 +1,8 @@
 //! Statements on a SQLite connection, on the thread that calls: a change of threads would cost more than most statements do.
 //! Only what waits for the disk (a commit) is worth one.
 
+use std::sync::{Arc, OnceLock};
+
 use rusqlite::types::ValueRef;
 use rusqlite::{CachedStatement, Connection};
 
@@ -14,12 +16,15 @@ pub(crate) struct Writing {
     /// A transaction was begun and not ended: its owner went away.
     open: bool,
     /// Set when the disk did not confirm a write: from then on nothing it says about later writes can be trusted.
-    broken: Option<StoreError>,
+    broken: Broken,
 }
 
+/// Why nothing is written any more, once nothing is. It can be asked while somebody writes.
+pub(crate) type Broken = Arc<OnceLock<StoreError>>;
+
 impl Writing {
-    pub(crate) const fn new(connection: Connection) -> Self {
-        Self { connection: Some(connection), open: false, broken: None }
+    pub(crate) const fn new(connection: Connection, broken: Broken) -> Self {
+        Self { connection: Some(connection), open: false, broken }
     }
 
     /// The connection of a transaction that was begun.
@@ -29,7 +34,7 @@ impl Writing {
 
     /// The connection, after ending what somebody left open.
     pub(crate) fn ready(&mut self) -> Result<&Connection, StoreError> {
-        if let Some(error) = &self.broken {
+        if let Some(error) = self.broken.get() {
             return Err(error.clone());
         }
         if self.open {
@@ -61,7 +66,7 @@ impl Writing {
             && unsynced(error)
         {
             tracing::error!(?error, "the disk did not confirm a write; nothing more is written until a restart");
-            self.broken = Some(error.clone());
+            let _ = self.broken.set(error.clone());
         }
         answer
     }

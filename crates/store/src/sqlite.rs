@@ -9,7 +9,7 @@ use rusqlite::config::DbConfig;
 
 use crate::db::Db;
 use crate::error::cannot_open;
-use crate::lite::Writing;
+use crate::lite::{Broken, Writing};
 use crate::reads::Counter;
 use crate::{Durability, StoreError};
 
@@ -33,7 +33,9 @@ pub(crate) async fn open(file: &Path, durability: Durability) -> Result<Db, Stor
     let file = file.to_owned();
     let opening = tokio::task::spawn_blocking(move || open_both(file, durability));
     let (writer, readers) = opening.await.map_err(|_| StoreError::other("opening the database was given up"))??;
-    Ok(Db::Sqlite { writer: Arc::new(tokio::sync::Mutex::new(Writing::new(writer))), readers: Arc::new(readers) })
+    let broken = Broken::default();
+    let writer = Writing::new(writer, Arc::clone(&broken));
+    Ok(Db::Sqlite { writer: Arc::new(tokio::sync::Mutex::new(writer)), readers: Arc::new(readers), broken })
 }
 
 fn open_both(file: PathBuf, durability: Durability) -> Result<(Connection, Readers), StoreError> {
@@ -180,7 +182,9 @@ mod tests {
         let Db::Sqlite { writer, .. } = &db else { unreachable!("it was opened as SQLite") };
         // What SQLite says when the system refuses to write its pages down (SQLITE_IOERR_FSYNC).
         let refused = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(1034), None);
+        assert!(!db.is_read_only());
         assert!(writer.lock().await.note::<()>(Err(refused.into())).is_err());
+        assert!(db.is_read_only(), "whoever asks is told");
         assert!(db.write("INSERT INTO t VALUES ($1)", args![1_i64]).await.is_err());
         assert!(db.begin().await.is_err() && db.begin_append().await.is_err());
         assert_eq!(db.read("SELECT a FROM t", vec![]).await.unwrap().len(), 0, "reading goes on");

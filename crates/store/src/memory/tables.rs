@@ -5,7 +5,7 @@ use adjutant_core::label::Labelled;
 
 use super::{Memory, State};
 use crate::row::{AgentRow, ChatFilter, ChatRow, Doing, MarkRow, NotebookRow, UserRow, WorkspaceRow};
-use crate::{Health, StoreError};
+use crate::{Health, Readiness, StoreError};
 
 fn taken(what: &str) -> StoreError {
     StoreError::Conflict(format!("this {what} is taken"))
@@ -334,7 +334,12 @@ impl Memory {
     #[allow(clippy::unused_self, reason = "it stands beside the databases' own")]
     pub(crate) fn health(&self) -> Result<Health, StoreError> {
         let (version, journal) = ("sim".to_owned(), "none".to_owned());
-        Ok(Health { backend: "memory", version, schema: 0, journal, bytes: 0, sealed: false })
+        Ok(Health { backend: "memory", version, schema: 0, writable: true, journal, bytes: 0, sealed: false })
+    }
+
+    #[allow(clippy::unused_self, reason = "it stands beside the databases' own")]
+    pub(crate) const fn readiness(&self) -> Result<Readiness, StoreError> {
+        Ok(Readiness { backend: "memory", schema: 0, writable: true })
     }
 
     #[allow(clippy::unused_self, reason = "it stands beside the databases' own")]

@@ -195,6 +195,8 @@ stories! {
     async fn a_healthy_store_says_so(world: &World) {
         let health = world.store.health().await.unwrap();
         world.store.check_integrity().await.unwrap();
+        let ready = world.store.readiness().await.unwrap();
+        assert_eq!((ready.backend, ready.schema, ready.writable), (health.backend, health.schema, true));
         if world.is_sqlite() {
             assert_eq!((health.backend, health.journal.as_str(), health.sealed), ("sqlite", "wal", true));
             assert!(health.bytes > 0 && health.schema > 0);
