@@ -72,9 +72,10 @@ impl Metrics {
     }
 }
 
-/// Serves the numbers: to everybody on this machine while nobody else can connect, to admins otherwise.
+/// Serves the numbers: to everybody on this machine while nobody else can connect, to the owner otherwise. A public address
+/// means that others can, by a proxy on this machine, which cannot be told from somebody here.
 pub(super) async fn metrics(State(server): State<Server>, headers: HeaderMap) -> Result<Response, Problem> {
-    if !server.place.loopback {
+    if !server.place.loopback || server.place.public_host.is_some() {
         let signed = door::admit(&server, &Method::GET, &headers).await?;
         signed.need_owner()?;
         signed.need(Right::Admin)?;

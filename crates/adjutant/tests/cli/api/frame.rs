@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::client::Server;
+use super::client::{OWNER, Server};
 use crate::house::{House, text};
 
 #[test]
@@ -19,6 +19,35 @@ fn the_server_tells_how_it_is_and_keeps_browsers_strict() {
     for line in ["route=\"/api/v1/me\",status=\"200\"} 1", "adjutant_sse_clients 0", "adjutant_approvals_waiting 0"] {
         assert!(numbers.contains(line), "{line} is missing in {numbers}");
     }
+}
+
+#[test]
+fn the_numbers_are_the_owners_where_a_proxy_may_stand_before_the_server() {
+    let public = ("ADJUTANT_PUBLIC_URL", "https://agents.example.org");
+    let server = Server::start_with(House::new(), &[("ADJUTANT_BOOTSTRAP_TOKEN", OWNER), public]);
+    let through = server.nobody().with("host", "agents.example.org");
+    through.get("/metrics").refuses(401, "unauthenticated");
+    server.nobody().get("/metrics").refuses(401, "unauthenticated");
+    let numbers = server.owner().with("host", "agents.example.org").get("/metrics");
+    assert!(numbers.status == 200 && numbers.text.contains("adjutant_sse_clients 0"), "{numbers:?}");
+    through.get("/readyz").expect(200);
+}
+
+#[test]
+fn a_server_whose_database_only_reads_says_that_it_cannot_work() {
+    let server = Server::start(House::new());
+    server.nobody().get("/readyz").expect(200);
+    if server.house.backend() != "postgres" {
+        return;
+    }
+    // What a server says that became a standby: whoever comes anew may only read.
+    let name = server.house.sql("SELECT current_database()");
+    server.house.sql(&format!("ALTER DATABASE {name} SET default_transaction_read_only = on"));
+    server.house.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()");
+    let told = (0..1000).map(|_| server.nobody().get("/readyz")).find(|told| {
+        told.status == 503 && told.json()["database"] == "cannot be written"
+    });
+    assert!(told.is_some(), "{:?}", server.nobody().get("/readyz"));
 }
 
 #[test]
