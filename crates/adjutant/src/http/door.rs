@@ -25,7 +25,7 @@ pub(super) struct Signed {
     pub(super) caller: Arc<Caller>,
     pub(super) credential: Credential,
     /// The one workspace that the request is about, where it names one.
-    within: Option<WorkspaceId>,
+    pub(super) within: Option<WorkspaceId>,
 }
 
 /// Somebody in a workspace, with what they need there: the only way to its things.

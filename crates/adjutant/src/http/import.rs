@@ -19,7 +19,9 @@ use super::runs::notebook;
 use super::server::Server;
 
 /// Bytes of a file: a hundred long answers.
-const BYTES: usize = 8 * 1024 * 1024;
+pub(super) const BYTES: usize = 8 * 1024 * 1024;
+/// Where it is.
+pub(super) const PATH: &str = "/chats/import";
 
 /// A model that nobody named.
 const ELSEWHERE: &str = "unknown/elsewhere";

@@ -6,15 +6,16 @@ use adjutant_core::time::Time;
 use adjutant_engine::Via;
 use adjutant_engine::store::row::Reply;
 use axum::body::{Body, Bytes, to_bytes};
-use axum::extract::{Request, State};
+use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
-use super::ask::whole;
+use super::ask::{BODY_BYTES, whole};
 use super::door::Signed;
 use super::form::boundary;
+use super::import;
 use super::problem::{Kind, Problem, TRACE};
 use super::server::Server;
 
@@ -69,8 +70,12 @@ async fn answer(
     next: Next,
 ) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
-    let body = whole(Request::new(body), server).await?;
-    let asked = fingerprint(signed.caller.via, &parts.method, &parts.uri.to_string(), &body);
+    let mut reading = Request::new(body);
+    // It is read before its route could say how much it takes.
+    let imports = parts.extensions.get::<MatchedPath>().is_some_and(|path| path.as_str().ends_with(import::PATH));
+    DefaultBodyLimit::max(if imports { import::BYTES } else { BODY_BYTES }).apply(&mut reading);
+    let body = whole(reading, server).await?;
+    let asked = fingerprint(signed, &parts.method, &parts.uri.to_string(), &body);
     let (user, store, now) = (signed.caller.user, server.engine.store(), server.engine.env().now());
     let oldest = Time::from_millis(now.millis() - KEPT_MILLIS);
     match store.take_key(user, key, (server.engine.node(), asked), now, oldest).await? {
@@ -117,13 +122,15 @@ async fn answer(
     done
 }
 
-/// What is compared: also which token asks, because what one was answered is not for another with fewer rights.
-fn fingerprint(via: Via, method: &Method, uri: &str, body: &Bytes) -> Hash {
-    let token = match via {
+/// What is compared: also which token asks, because what one was answered is not for another with fewer rights, and which
+/// workspace the request is about.
+fn fingerprint(signed: &Signed, method: &Method, uri: &str, body: &Bytes) -> Hash {
+    let token = match signed.caller.via {
         Via::Token(id) => id.to_string(),
         Via::Session | Via::Local => String::new(),
     };
-    let mut text = format!("{token} {method} {uri}\n").into_bytes();
+    let within = signed.within.map(|workspace| format!(" {workspace}")).unwrap_or_default();
+    let mut text = format!("{token} {method} {uri}{within}\n").into_bytes();
     text.extend_from_slice(body);
     Hash::of(&text)
 }

@@ -45,6 +45,32 @@ fn a_key_belongs_to_one_request_of_one_person() {
 }
 
 #[test]
+fn a_key_belongs_to_one_workspace() {
+    let server = Server::start(House::new());
+    let owner = server.owner().with("idempotency-key", "one");
+    server.owner().post("/api/v1/workspaces", json!({"name": "Lab"})).expect(201);
+    let body = json!({"name": "Helper"});
+    let there = |workspace: &str| owner.with("adjutant-workspace", workspace).post("/api/v1/agents", body.clone());
+    let first = there("home").expect(201);
+    assert_eq!(there("home").expect(201)["id"], first["id"]);
+    there("lab").refuses(422, "idempotency_mismatch");
+    let agents = server.owner().with("adjutant-workspace", "lab").get("/api/v1/agents").expect(200);
+    assert!(!agents.to_string().contains("Helper"), "{agents}");
+}
+
+#[test]
+fn a_request_with_a_key_may_be_as_long_as_one_without() {
+    let server = Server::start(House::new());
+    let long = "x".repeat(3 * 1024 * 1024);
+    let file = json!({"title": "Long", "agent_id": "guide", "runs": [], "remark": long});
+    server.owner().post("/api/v1/chats/import", file.clone()).refuses(422, "validation_failed");
+    let keyed = server.owner().with("idempotency-key", "one");
+    keyed.post("/api/v1/chats/import", file.clone()).refuses(422, "validation_failed");
+    let keyed = server.owner().with("idempotency-key", "two");
+    keyed.post("/api/v1/runs", json!({"agent_id": "guide", "input": long})).refuses(413, "too_large");
+}
+
+#[test]
 fn a_refused_request_is_refused_again_and_a_stream_is_pointed_to() {
     let server = Server::start(House::new());
     let client = server.owner().with("idempotency-key", "one");
