@@ -25,7 +25,7 @@ use super::problem::Problem;
 use super::runs::notebook;
 use super::server::Server;
 use super::shape::{ChatExport, RunDocument};
-use super::start::{AttachedFile, Begun, Mode, Started, Wait, begin};
+use super::start::{AttachedFile, Begun, Form, Mode, OnLeave, Started, Wait, begin, reply};
 use super::waiting::{self, WaitingMessage};
 use crate::wire::{self, Moment, RunLine, TokenSum};
 
@@ -320,9 +320,10 @@ async fn say(
         autonomy: body.autonomy,
         when_busy: body.when_busy,
         metadata: body.metadata,
-        cancel_on_disconnect: body.cancel_on_disconnect,
     };
-    begin(&server, &signed, access, &headers, wait, started).await
+    let (form, on_leave) = (Form::of(&server, &headers, wait)?, OnLeave::cancel_if(body.cancel_on_disconnect));
+    let said = begin(&server, access, started).await?;
+    reply(&server, &signed, access, form, said, on_leave).await
 }
 
 /// A chat with its runs, each as one document with its message; the newest 100 of its branch, oldest first.

@@ -13,7 +13,7 @@ use adjutant_engine::{EngineError, Right, Role, WhenBusy};
 use axum::Json;
 use axum::Router;
 use axum::extract::State;
-use axum::http::header::{self, HeaderValue};
+use axum::http::header;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -31,9 +31,9 @@ use super::door::{Access, Signed};
 use super::problem::{Kind, Problem};
 use super::runs::find_run;
 use super::server::Server;
-use super::start::{OnLeave, Started, Wait, answer, begin};
+use super::start::{Form, OnLeave, Started, answer, begin, reply};
 use super::steer::{Edit, steered};
-use super::stream::{last_seen, stream};
+use super::stream::{last_seen, seat, stream};
 use crate::wire::{self, Moment, Texts};
 
 /// Interactions of a chat that are shown with it.
@@ -107,16 +107,11 @@ async fn chat_or_new(server: &Server, signed: &Signed, name: &str) -> Result<(Ac
     Ok((access, chat))
 }
 
-fn streamed() -> HeaderMap {
-    HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static("text/event-stream"))])
-}
-
 async fn speak(
     server: &Server,
     signed: &Signed,
     (access, chat): (Access, ChatRow),
-    headers: &HeaderMap,
-    wait: Wait,
+    form: Form,
     message: String,
 ) -> Result<Response, Problem> {
     let access = signed.must(access, Role::Write, Right::Run)?;
@@ -135,9 +130,9 @@ async fn speak(
         autonomy: None,
         when_busy: WhenBusy::Refuse,
         metadata: Default::default(),
-        cancel_on_disconnect: false,
     };
-    begin(server, signed, access, headers, wait, started).await
+    let said = begin(server, access, started).await?;
+    reply(server, signed, access, form, said, OnLeave::Nothing).await
 }
 
 /// Says something in a chat and streams what happens. A chat that is not known is made.
@@ -148,8 +143,9 @@ async fn say(
     Path(name): Path<String>,
     Body(body): Body<Spoken>,
 ) -> Result<Response, Problem> {
+    let form = Form::streamed(&server)?;
     let found = chat_or_new(&server, &signed, &name).await?;
-    speak(&server, &signed, found, &streamed(), Wait::default(), body.user_message).await
+    speak(&server, &signed, found, form, body.user_message).await
 }
 
 /// A run of a chat.
@@ -172,7 +168,8 @@ async fn follow(
     if accepted.flat_map(|line| line.split(',')).any(|kind| kind.trim().starts_with("application/json")) {
         return Ok(Json(told(&server, access, &row, true).await?).into_response());
     }
-    stream(&server, &signed, access, row.id, last_seen(&headers, None)?).await
+    let after = last_seen(&headers, None)?;
+    stream(&server, seat(&server)?, &signed, access, row.id, after).await
 }
 
 /// That a decision was taken in.
@@ -270,8 +267,9 @@ async fn edit(
 ) -> Result<Response, Problem> {
     let (_, row) = interaction(&server, &signed, &chat, &run).await?;
     let (access, _) = steered(&server, &signed, &row.id.to_string()).await?;
+    let form = Form::streamed(&server)?;
     let run = server.engine.edit_run(access.workspace, access.user, row.id, &body.new_user_message).await?;
-    answer(&server, &signed, access, &streamed(), Wait::default(), run, OnLeave::Nothing).await
+    answer(&server, &signed, access, form, run, OnLeave::Nothing).await
 }
 
 /// A chat with its interactions, oldest first.

@@ -27,7 +27,8 @@ use super::news::{About, Inbox, Notice, Whose, event};
 use super::problem::Problem;
 use super::runs::find_run;
 use super::server::Server;
-use super::stream::{FIRST, Manner, RECHECK, Reader, closing_words, every, respond, seat};
+use super::sight::RECHECK;
+use super::stream::{FIRST, Manner, Reader, closing_words, every, respond, seat};
 
 /// Runs that one stream follows event by event.
 const RUNS: usize = 16;

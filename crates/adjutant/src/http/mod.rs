@@ -48,6 +48,7 @@ mod seen;
 mod server;
 mod session;
 mod shape;
+mod sight;
 mod start;
 mod steer;
 mod stream;

@@ -26,8 +26,8 @@ use super::page::{Page, Slice, all, limit, page, part};
 use super::problem::Problem;
 use super::server::Server;
 use super::shape::{EventLine, Resource, RunDocument};
-use super::start::{AttachedFile, Begun, LONGEST_WAIT, Mode, Started, Wait, begin, wait_for};
-use super::stream::{last_seen, stream, wants_stream};
+use super::start::{AttachedFile, Begun, Form, LONGEST_WAIT, Mode, OnLeave, Started, Wait, begin, reply, wait_for};
+use super::stream::{last_seen, seat, stream, wants_stream};
 use super::waiting::{self, WaitingMessage};
 use crate::wire::{self, Moment, RunLine, Texts};
 
@@ -182,6 +182,8 @@ async fn start(
     };
     let access = signed.must(access, Role::Write, Right::Run)?;
     let notebook = notebook(&server, access, body.notebook_id.as_deref()).await?;
+    let on_leave = OnLeave::cancel_if(body.cancel_on_disconnect);
+    let form = Form::of(&server, &headers, wait)?;
     let begun = if body.history.is_empty() {
         None
     } else {
@@ -205,15 +207,14 @@ async fn start(
         autonomy: body.autonomy,
         when_busy: WhenBusy::Refuse,
         metadata,
-        cancel_on_disconnect: body.cancel_on_disconnect,
     };
-    let answer = begin(&server, &signed, access, &headers, wait, ask).await;
-    if let (Err(_), Some(chat)) = (&answer, begun)
+    let said = begin(&server, access, ask).await;
+    if let (Err(_), Some(chat)) = (&said, begun)
         && let Err(error) = server.engine.delete_chat(access.workspace, access.user, chat).await
     {
         tracing::warn!(%chat, %error, "a chat whose first run could not be started could not be taken away");
     }
-    answer
+    reply(&server, &signed, access, form, said?, on_leave).await
 }
 
 /// A notebook of a workspace by id or short name.
@@ -246,7 +247,8 @@ async fn get(
         }
     };
     if let Some(seconds) = wait.wait {
-        wait_for(&server, access, row.id, Duration::from_secs(seconds.min(LONGEST_WAIT))).await?;
+        let most = Duration::from_secs(seconds.min(LONGEST_WAIT));
+        wait_for(&server, seat(&server)?, &signed, access, row.id, most).await?;
     }
     Ok(Json(document(&server, access, row.id).await?).into_response())
 }
@@ -294,7 +296,7 @@ async fn events(
     let (access, row) = find_run(&server, &signed, &name).await?;
     let after = last_seen(&headers, asked.after.or(asked.cursor))?;
     if wants_stream(&headers) {
-        return stream(&server, &signed, access, row.id, after).await;
+        return stream(&server, seat(&server)?, &signed, access, row.id, after).await;
     }
     let most = limit(asked.limit)?;
     let until = after.saturating_add(u64::from(most));

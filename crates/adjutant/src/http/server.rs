@@ -1,6 +1,7 @@
 //! What every handler can reach: the engine, who is known at the moment, who follows which run, and the numbers.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -19,7 +20,7 @@ use crate::agent_file::Problem as AgentFileProblem;
 use crate::config::Config;
 
 /// How long it is believed that somebody is who they were: well below the second within which a revocation must cut.
-const BELIEVED: Duration = Duration::from_millis(400);
+const BELIEVED: Duration = Duration::from_millis(300);
 /// Callers remembered at the most.
 const REMEMBERED: usize = 10_000;
 /// Requests inside for each that is worked on: the others wait for their turn.
@@ -54,6 +55,8 @@ pub(crate) struct Inner {
     /// Turns true when the server is told to stop.
     pub(super) closing: watch::Receiver<bool>,
     local: Hash,
+    /// How often somebody's rights were changed at this node.
+    changes: AtomicU64,
     known: Mutex<HashMap<Hash, (Instant, Arc<Caller>)>>,
 }
 
@@ -72,7 +75,7 @@ pub(crate) struct Place {
     pub(crate) public_host: Option<String>,
     /// Whether others reach it over https.
     pub(crate) secure: bool,
-    /// Whether only this machine can reach it.
+    /// Whether it listens to this machine only.
     pub(crate) loopback: bool,
 }
 
@@ -117,6 +120,7 @@ impl Server {
             streams: Arc::new(Semaphore::new(streams)),
             closing,
             local: local.hash(),
+            changes: AtomicU64::new(0),
             known: Mutex::default(),
         }))
     }
@@ -154,6 +158,13 @@ impl Server {
     /// Forgets who everybody is: somebody's rights have changed.
     pub(super) fn forget_callers(&self) {
         self.known().clear();
+        self.changes.fetch_add(1, Ordering::Release);
+    }
+
+    /// How often somebody's rights were changed at this node. Whoever tells something remembers it, and looks again when it has
+    /// grown.
+    pub(super) fn changes_of_rights(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
     }
 
     fn known(&self) -> std::sync::MutexGuard<'_, HashMap<Hash, (Instant, Arc<Caller>)>> {

@@ -1,6 +1,7 @@
 //! A run that is started over HTTP: answered as a stream, after a while, or at once.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::time::Duration;
 
 use adjutant_core::budget::micros;
@@ -15,14 +16,15 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::error::RecvError;
 use utoipa::{IntoParams, ToSchema};
 
 use super::door::{Access, Signed};
-use super::frame::overloaded;
 use super::problem::Problem;
 use super::server::Server;
-use super::stream::{stream, wants_stream};
+use super::sight::{RECHECK, Sight};
+use super::stream::{every, seat, stream, wants_stream};
 use super::waiting::{self, WaitingMessage};
 
 /// The longest a request waits for a run, in seconds.
@@ -52,7 +54,6 @@ pub(super) struct Started {
     pub(super) output_schema: Option<Value>,
     pub(super) when_busy: WhenBusy,
     pub(super) metadata: BTreeMap<String, String>,
-    pub(super) cancel_on_disconnect: bool,
 }
 
 /// A file that comes with a message.
@@ -126,15 +127,40 @@ pub(super) enum Begun {
     Waits(WaitingMessage),
 }
 
-/// Starts a run and answers in the form that was asked for.
-pub(super) async fn begin(
-    server: &Server,
-    signed: &Signed,
-    access: Access,
-    headers: &HeaderMap,
-    wait: Wait,
-    started: Started,
-) -> Result<Response, Problem> {
+/// How a request that starts a run is answered, with the place that this takes. It is chosen before anything is done, so that a
+/// server that has no place has started nothing.
+pub(super) enum Form {
+    /// As a stream.
+    Streamed(OwnedSemaphorePermit),
+    /// After a while.
+    Waited(OwnedSemaphorePermit, Duration),
+    /// At once.
+    Told,
+}
+
+impl Form {
+    /// What the client asks for.
+    ///
+    /// # Errors
+    /// 503 when there is no place.
+    pub(super) fn of(server: &Server, headers: &HeaderMap, wait: Wait) -> Result<Self, Problem> {
+        if wants_stream(headers) {
+            return Self::streamed(server);
+        }
+        wait.wait.map_or(Ok(Self::Told), |seconds| Self::waited(server, seconds))
+    }
+
+    pub(super) fn streamed(server: &Server) -> Result<Self, Problem> {
+        Ok(Self::Streamed(seat(server)?))
+    }
+
+    pub(super) fn waited(server: &Server, seconds: u64) -> Result<Self, Problem> {
+        Ok(Self::Waited(seat(server)?, Duration::from_secs(seconds.min(LONGEST_WAIT))))
+    }
+}
+
+/// Starts a run, or lets its message wait.
+pub(super) async fn begin(server: &Server, access: Access, started: Started) -> Result<Heard, Problem> {
     check_metadata(&started.metadata)?;
     if started.max_cost_usd.is_some_and(|usd| !(0.0..=1e9).contains(&usd)) {
         return Err(Problem::invalid("Nothing was started.").error("/max_cost_usd", "is no amount of dollars"));
@@ -162,8 +188,20 @@ pub(super) async fn begin(
         output_schema: started.output_schema,
         metadata: started.metadata,
     };
-    let run = match server.engine.say(access.workspace, ask, started.when_busy).await? {
-        Heard::Started(run) => run,
+    Ok(server.engine.say(access.workspace, ask, started.when_busy).await?)
+}
+
+/// Answers about what was just said, in the form that was asked for.
+pub(super) async fn reply(
+    server: &Server,
+    signed: &Signed,
+    access: Access,
+    form: Form,
+    heard: Heard,
+    on_leave: OnLeave,
+) -> Result<Response, Problem> {
+    match heard {
+        Heard::Started(run) => answer(server, signed, access, form, run, on_leave).await,
         // There is nothing to stream yet, whatever was asked for.
         Heard::Waits(run) => {
             let location = [(header::LOCATION, format!("/api/v1/runs/{run}"))];
@@ -173,11 +211,9 @@ pub(super) async fn begin(
                 // The chat was free in the same moment.
                 None => Begun::Run(Begins::of(&server.engine.run_row(access.workspace, run).await?)),
             };
-            return Ok((StatusCode::ACCEPTED, location, Json(body)).into_response());
+            Ok((StatusCode::ACCEPTED, location, Json(body)).into_response())
         }
-    };
-    let on_leave = if started.cancel_on_disconnect { OnLeave::Cancel } else { OnLeave::Nothing };
-    answer(server, signed, access, headers, wait, run, on_leave).await
+    }
 }
 
 /// What becomes of a run when the client that streams it goes away.
@@ -189,29 +225,38 @@ pub(super) enum OnLeave {
     Cancel,
 }
 
+impl OnLeave {
+    pub(super) const fn cancel_if(asked: bool) -> Self {
+        if asked { Self::Cancel } else { Self::Nothing }
+    }
+}
+
 /// Answers about a run that was just started: as a stream, after a while, or at once.
 pub(super) async fn answer(
     server: &Server,
     signed: &Signed,
     access: Access,
-    headers: &HeaderMap,
-    wait: Wait,
+    form: Form,
     run: RunId,
     on_leave: OnLeave,
 ) -> Result<Response, Problem> {
     let location = format!("/api/v1/runs/{run}");
-    let mut response = if wants_stream(headers) {
-        let streamed = stream(server, signed, access, run, 0).await?;
-        match on_leave {
-            OnLeave::Nothing => streamed,
-            OnLeave::Cancel => super::leave::cancel_on_leave(server, access, run, streamed),
+    let mut response = match form {
+        Form::Streamed(seat) => {
+            let streamed = stream(server, seat, signed, access, run, 0).await?;
+            match on_leave {
+                OnLeave::Nothing => streamed,
+                OnLeave::Cancel => super::leave::cancel_on_leave(server, access, run, streamed),
+            }
         }
-    } else if let Some(seconds) = wait.wait {
-        wait_for(server, access, run, Duration::from_secs(seconds.min(LONGEST_WAIT))).await?;
-        Json(super::runs::document(server, access, run).await?).into_response()
-    } else {
-        let row = server.engine.run_row(access.workspace, run).await?;
-        (StatusCode::ACCEPTED, Json(Begun::Run(Begins::of(&row)))).into_response()
+        Form::Waited(seat, most) => {
+            wait_for(server, seat, signed, access, run, most).await?;
+            Json(super::runs::document(server, access, run).await?).into_response()
+        }
+        Form::Told => {
+            let row = server.engine.run_row(access.workspace, run).await?;
+            (StatusCode::ACCEPTED, Json(Begun::Run(Begins::of(&row)))).into_response()
+        }
     };
     if let Ok(location) = location.parse() {
         response.headers_mut().insert(header::LOCATION, location);
@@ -229,28 +274,51 @@ fn check_metadata(metadata: &BTreeMap<String, String>) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Waits until a run has ended or waits for somebody, but not for ever.
-pub(super) async fn wait_for(server: &Server, access: Access, run: RunId, most: Duration) -> Result<(), Problem> {
-    let _seat =
-        server.streams.clone().try_acquire_owned().map_err(|_| overloaded("Too many requests wait already."))?;
+/// Waits until a run has ended or waits for somebody, but not for ever: neither longer than whoever waits may see it, nor longer
+/// than the server is there.
+///
+/// # Errors
+/// When they may not see it any more.
+pub(super) async fn wait_for(
+    server: &Server,
+    seat: OwnedSemaphorePermit,
+    signed: &Signed,
+    access: Access,
+    run: RunId,
+    most: Duration,
+) -> Result<(), Problem> {
     super::turn::give_back();
+    let row = server.engine.run_row(access.workspace, run).await?;
+    let sight = Sight::of(signed, access, &row);
+    // A time that is over ends the wait and not the request: whoever waited is told how things stand.
+    let waited = tokio::time::timeout(most, until_it_rests(server, &sight, access, &row)).await;
+    drop(seat);
+    waited.unwrap_or(Ok(()))?;
+    sight.lasts(server).await
+}
+
+async fn until_it_rests(server: &Server, sight: &Sight, access: Access, row: &RunRow) -> Result<(), Problem> {
     let rests = |status: &str| match Status::parse(status) {
         Some(status) => status.is_end() || matches!(status, Status::WaitingApproval | Status::InDoubt | Status::Paused),
         None => true,
     };
-    let waiting = async {
-        let row = server.engine.run_row(access.workspace, run).await?;
-        let mut line = server.lines.join(&server.engine, access.workspace, run, row.head.seq);
-        while !rests(&server.engine.run_row(access.workspace, run).await?.state.status) {
-            // Anything that is told may have changed the status. A line ends with its run.
-            if matches!(line.recv().await, Err(RecvError::Closed)) {
-                break;
+    let mut line = server.lines.join(&server.engine, access.workspace, row.id, row.head.seq);
+    let (mut recheck, mut closing) = (every(RECHECK), server.closing.clone());
+    let mut stops = pin!(async {
+        let _ = closing.wait_for(|closing| *closing).await;
+    });
+    while !rests(&server.engine.run_row(access.workspace, row.id).await?.state.status) {
+        loop {
+            tokio::select! {
+                // Anything that is told may have changed the status. A line ends with its run.
+                told = line.recv() => match told {
+                    Err(RecvError::Closed) => return Ok(()),
+                    Ok(_) | Err(RecvError::Lagged(_)) => break,
+                },
+                _ = recheck.tick() => sight.lasts(server).await?,
+                () = &mut stops => return Ok(()),
             }
         }
-        Ok::<_, Problem>(())
-    };
-    match tokio::time::timeout(most, waiting).await {
-        Ok(done) => done,
-        Err(_) => Ok(()),
     }
+    Ok(())
 }

@@ -21,7 +21,7 @@ use super::problem::Problem;
 use super::runs::find_run;
 use super::server::Server;
 use super::shape::{ChainCheck, ReplayAnswer, RunDocument};
-use super::start::{Begun, OnLeave, Wait, answer};
+use super::start::{Begun, Form, OnLeave, Wait, answer};
 
 pub(super) fn router() -> OpenApiRouter<Server> {
     OpenApiRouter::new()
@@ -155,8 +155,9 @@ async fn edit(
     Body(body): Body<Edit>,
 ) -> Result<Response, Problem> {
     let (access, row) = steered(&server, &signed, &name).await?;
+    let form = Form::of(&server, &headers, wait)?;
     let run = server.engine.edit_run(access.workspace, access.user, row.id, &body.new_user_message).await?;
-    answer(&server, &signed, access, &headers, wait, run, OnLeave::Nothing).await
+    answer(&server, &signed, access, form, run, OnLeave::Nothing).await
 }
 
 /// From where, and with what.
@@ -185,8 +186,9 @@ async fn fork(
     let (access, row) = find_run(&server, &signed, &name).await?;
     let access = signed.must(access, Role::Write, Right::Run)?;
     let fork = Fork { at: body.at_seq, model: body.model, effects: body.effects.unwrap_or_default() };
+    let form = Form::of(&server, &headers, wait)?;
     let run = server.engine.fork_run(access.workspace, access.user, row.id, fork).await?;
-    answer(&server, &signed, access, &headers, wait, run, OnLeave::Nothing).await
+    answer(&server, &signed, access, form, run, OnLeave::Nothing).await
 }
 
 /// How to walk it again.

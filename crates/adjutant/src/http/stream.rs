@@ -6,14 +6,14 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use adjutant_core::id::{ChatId, RunId, UserId};
+use adjutant_core::id::RunId;
 use adjutant_core::run::status::Status;
 use adjutant_engine::{EngineError, is_erased};
 use axum::body::{Body, Bytes};
 use axum::http::header::{self, HeaderName, HeaderValue};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use futures::{Stream, StreamExt};
+use futures::{FutureExt, Stream, StreamExt};
 use serde_json::json;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::{OwnedSemaphorePermit, broadcast, watch};
@@ -25,12 +25,11 @@ use super::frame::overloaded;
 use super::line::{Frame, frame, live};
 use super::news::event;
 use super::problem::Problem;
-use super::server::{Credential, Server};
+use super::server::Server;
+use super::sight::{RECHECK, Sight};
 
 /// A comment this often keeps proxies from cutting a silent stream.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-/// How often it is looked whether the reader may still read.
-pub(super) const RECHECK: Duration = Duration::from_secs(1);
 /// Events read from the log at a time.
 const PAGE: u64 = 256;
 /// Frames put together into one write at the most.
@@ -56,15 +55,15 @@ pub(super) enum Manner {
     Among,
 }
 
-/// Streams a run from an event on. 204 when nothing will come any more.
+/// Streams a run from an event on, at the seat that was taken for it. 204 when nothing will come any more.
 pub(super) async fn stream(
     server: &Server,
+    seat: OwnedSemaphorePermit,
     signed: &Signed,
     access: Access,
     run: RunId,
     after: u64,
 ) -> Result<Response, Problem> {
-    let seat = seat(server)?;
     let Some(mut reader) = Reader::open(server, signed, access, run, after, Manner::Alone).await? else {
         return Ok(StatusCode::NO_CONTENT.into_response());
     };
@@ -72,13 +71,14 @@ pub(super) async fn stream(
     Ok(respond(server, seat, reader.frames()))
 }
 
-/// A place for one more stream.
+/// A place for one more stream, or for one more request that waits. Whoever starts something takes it first: with no place
+/// nothing is done.
 ///
 /// # Errors
 /// 503 when there is none.
 pub(super) fn seat(server: &Server) -> Result<OwnedSemaphorePermit, Problem> {
     let seat = server.streams.clone().try_acquire_owned();
-    seat.map_err(|_| overloaded("Too many streams are open at the moment."))
+    seat.map_err(|_| overloaded("Too many streams are open, or requests wait, at the moment."))
 }
 
 /// Answers with a stream of events.
@@ -137,12 +137,9 @@ pub(super) fn every(span: Duration) -> Interval {
 pub(super) struct Reader {
     manner: Manner,
     server: Server,
-    credential: Credential,
     access: Access,
     run: RunId,
-    /// Who started it; and the chat, whose sharing lets others read it.
-    initiator: UserId,
-    chat: ChatId,
+    sight: Sight,
     after: u64,
     /// Up to here the log is read; beyond it the line tells.
     head: u64,
@@ -152,6 +149,8 @@ pub(super) struct Reader {
     ready: VecDeque<Bytes>,
     over: bool,
     recheck: Interval,
+    /// How often rights had been changed when it was last looked.
+    changes: u64,
     closing: watch::Receiver<bool>,
 }
 
@@ -180,11 +179,9 @@ impl Reader {
         Ok(Some(Self {
             manner,
             server: server.clone(),
-            credential: signed.credential.clone(),
             access,
             run,
-            initiator: row.initiator,
-            chat: row.chat,
+            sight: Sight::of(signed, access, &row),
             after,
             head,
             receiver,
@@ -192,6 +189,7 @@ impl Reader {
             ready: VecDeque::new(),
             over: false,
             recheck: every(RECHECK),
+            changes: server.changes_of_rights(),
             closing: server.closing.clone(),
         }))
     }
@@ -203,6 +201,10 @@ impl Reader {
 
     async fn next(&mut self) -> Option<Bytes> {
         loop {
+            // Whoever reads slowly is looked at between two pieces of a long log, too.
+            if self.is_to_be_looked_at() && self.sight.lasts(&self.server).await.is_err() {
+                return None;
+            }
             if let Some(bytes) = self.ready.pop_front() {
                 return Some(bytes);
             }
@@ -237,10 +239,17 @@ impl Reader {
                     }
                     Err(RecvError::Closed) => self.break_off(),
                 },
-                _ = self.recheck.tick() => self.over |= !self.may_read().await,
+                _ = self.recheck.tick() => self.over |= self.sight.lasts(&self.server).await.is_err(),
                 _ = self.closing.changed() => {}
             }
         }
+    }
+
+    /// Whether it is time to look whether they may read on: now and then, and at once when rights were changed here.
+    fn is_to_be_looked_at(&mut self) -> bool {
+        let changes = self.server.changes_of_rights();
+        let changed = std::mem::replace(&mut self.changes, changes) != changes;
+        changed | self.recheck.tick().now_or_never().is_some()
     }
 
     fn end(&mut self, words: Bytes) {
@@ -308,24 +317,6 @@ impl Reader {
             0 => {}
             1 => self.ready.extend(bytes),
             _ => self.ready.push_back(Bytes::from(bytes.concat())),
-        }
-    }
-
-    /// Whether whoever reads may read on, by what they are now and by what the chat is now.
-    async fn may_read(&self) -> bool {
-        let caller = match self.server.caller(&self.credential).await {
-            Ok(caller) => caller,
-            // A database that is away for a moment says nothing about anybody.
-            Err(EngineError::Store(_)) => return true,
-            Err(_) => return false,
-        };
-        let Some(role) = caller.role(self.access.workspace) else { return false };
-        if (Access { role, ..self.access }).may_see(self.initiator, false) {
-            return true;
-        }
-        match self.server.engine.store().chat(self.access.workspace, self.chat).await {
-            Ok(chat) => chat.is_some_and(|chat| chat.shared),
-            Err(_) => true,
         }
     }
 }

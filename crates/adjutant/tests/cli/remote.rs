@@ -1,6 +1,6 @@
 //! The command line as a client: while a server has the data directory, commands go there and come out the same.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
@@ -78,6 +78,27 @@ fn whoever_leaves_a_run_at_the_server_lets_it_go_on_there() {
     assert!(rest.iter().any(|line| line.contains(&format!("adjutant runs cancel {run}"))), "{rest:?}");
     assert_eq!(server.house.document(&["runs", "show", &run])["status"], "RUNNING");
     assert_eq!(server.house.document(&["runs", "cancel", &run])["status"], "CANCELLED");
+}
+
+#[test]
+fn whoever_watches_a_run_outlasts_a_server_that_starts_again() {
+    let house = House::new();
+    house.script("- text: too late\n  delay_ms: 600000\n");
+    let server = Server::start(house);
+    let (elsewhere, address) = (House::new(), server.address.clone());
+    let mut command = elsewhere.command(&["run", "hello"]);
+    command.env("ADJUTANT_URL", format!("http://{address}")).env("ADJUTANT_TOKEN", OWNER);
+    let mut child = command.stderr(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let first = lines.next().unwrap().unwrap();
+    let (house, _) = server.stop();
+    house.script("- text: In time.\n");
+    let server = Server::start_at(house, &address, &[("ADJUTANT_BOOTSTRAP_TOKEN", OWNER)]);
+    let mut said = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+    let rest: Vec<_> = lines.map(Result::unwrap).collect();
+    assert_eq!((child.wait().unwrap().code(), said.trim()), (Some(0), "In time."), "{first} {rest:?}");
+    drop(server);
 }
 
 #[test]

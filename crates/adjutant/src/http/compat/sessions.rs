@@ -6,7 +6,7 @@ use adjutant_core::run::status::Status;
 use adjutant_engine::store::row::{ApprovalFilter, ApprovalRow, CallRow, ChatFilter, ChatRow, RunFilter};
 use adjutant_engine::{Right, Role, RunReport};
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::{Json, Router, routing};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -21,12 +21,9 @@ use super::super::chats::find_chat;
 use super::super::door::{Access, Signed};
 use super::super::problem::Problem;
 use super::super::server::Server;
-use super::super::start::Wait;
+use super::super::start::{Form, LONGEST_WAIT};
 use super::{SHOWN, speak, stop};
 use crate::wire::{self, Moment, Secrets, Texts};
-
-/// The longest a message waits for its run, in seconds.
-const PATIENCE: u64 = 60;
 
 pub(super) fn router() -> OpenApiRouter<Server> {
     OpenApiRouter::new()
@@ -190,8 +187,8 @@ async fn message(
     Body(body): Body<Content>,
 ) -> Result<Json<Session>, Problem> {
     let (access, chat) = find_chat(&server, &signed, &name).await?;
-    let wait = Wait { wait: Some(PATIENCE) };
-    speak(&server, &signed, (access, chat), &HeaderMap::new(), wait, body.content).await?;
+    let form = Form::waited(&server, LONGEST_WAIT)?;
+    speak(&server, &signed, (access, chat), form, body.content).await?;
     let (access, chat) = find_chat(&server, &signed, &name).await?;
     Ok(Json(session(&server, access, &chat).await?))
 }

@@ -43,7 +43,11 @@ impl Server {
     }
 
     pub(crate) fn start_with(house: House, env: &[(&str, &str)]) -> Self {
-        let mut command = house.command(&["serve", "--listen", "127.0.0.1:0", "--no-open"]);
+        Self::start_at(house, "127.0.0.1:0", env)
+    }
+
+    pub(crate) fn start_at(house: House, listen: &str, env: &[(&str, &str)]) -> Self {
+        let mut command = house.command(&["serve", "--listen", listen, "--no-open"]);
         command.envs(env.iter().copied());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();

@@ -6,6 +6,7 @@ use std::process::Stdio;
 use serde_json::json;
 
 use super::client::{Client, OWNER, Server};
+use super::flow::{SCRIPT, scripted};
 use crate::house::{House, signal, text};
 
 const SLOW: &str = "- delay_ms: 600000\n  text: too late\n";
@@ -26,6 +27,46 @@ fn a_full_server_refuses_one_more_stream_and_says_when_to_come_back() {
     // Whoever asks how it is gets an answer, and so does everything that needs no stream.
     server.nobody().get("/readyz").expect(200);
     owner.get("/api/v1/me").expect(200);
+}
+
+#[test]
+fn a_full_server_starts_nothing_that_it_could_not_tell_of() {
+    let server = small(scripted(SCRIPT), ("ADJUTANT_MAX_STREAMS", "1"));
+    let owner = server.owner();
+    let past = owner.post("/api/v1/runs?wait=60", json!({"agent_id": "guide", "input": "hello"})).expect(200);
+    let (run, chat) = (text(&past["id"]), text(&past["chat_id"]));
+    // The last request that waited leaves its place a moment after its answer.
+    let mut taken = loop {
+        let mut stream = owner.follow("GET", "/api/v1/events", None);
+        if stream.next().is_some() {
+            break stream;
+        }
+    };
+    let history = json!([{"role": "user", "content": "Before."}]);
+    let new = json!({"agent_id": "guide", "input": "look"});
+    let remembering = json!({"agent_id": "guide", "input": "look", "history": history});
+    let say = json!({"user_message": "look"});
+    let edit = json!({"new_user_message": "look"});
+    let streaming = owner.with("accept", "text/event-stream");
+    for (client, path, body) in [
+        (&streaming, "/api/v1/runs".to_owned(), &new),
+        (&owner, "/api/v1/runs?wait=60".to_owned(), &new),
+        (&owner, "/api/v1/runs?wait=60".to_owned(), &remembering),
+        (&streaming.with("idempotency-key", "one"), "/api/v1/runs".to_owned(), &new),
+        (&streaming, format!("/api/v1/chats/{chat}/runs"), &say),
+        (&owner, "/chats/mine/interactions".to_owned(), &say),
+        (&owner, format!("/chats/{chat}/interactions/{run}/edit"), &edit),
+        (&owner, format!("/api/v1/sessions/{chat}/message"), &json!({"content": "look"})),
+        (&streaming, format!("/api/v1/runs/{run}/edit"), &edit),
+        (&owner, format!("/api/v1/runs/{run}/fork?wait=60"), &json!({})),
+    ] {
+        client.post(&path, body.clone()).refuses(503, "overloaded");
+    }
+    let count = |path: &str| owner.get(path).expect(200)["data"].as_array().unwrap().len();
+    assert_eq!((count("/api/v1/runs?superseded=true"), count("/api/v1/chats")), (1, 1));
+    // What needs no place is started as ever.
+    owner.post("/api/v1/runs", new).expect(202);
+    assert!(taken.any(|event| event.name == "run"));
 }
 
 #[test]

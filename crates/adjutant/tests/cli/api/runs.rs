@@ -248,6 +248,54 @@ fn revoking_a_token_ends_its_streams() {
 }
 
 #[test]
+fn revoking_a_token_ends_what_waits_by_it() {
+    let server = Server::start(scripted("- { delay_ms: 600000, text: Too late. }\n"));
+    let owner = server.owner();
+    let made = owner.post("/api/v1/tokens", json!({"name": "reader", "scopes": ["read", "run"]})).expect(201);
+    let reader = server.nobody().with("authorization", &format!("Bearer {}", text(&made["token"])));
+    let waiting = std::thread::spawn(move || {
+        reader.post("/api/v1/runs?wait=60", json!({"agent_id": "guide", "input": "hello"}))
+    });
+    while owner.get("/api/v1/runs").expect(200)["data"] == json!([]) {}
+    assert_eq!(owner.delete(&format!("/api/v1/tokens/{}", text(&made["id"]))).status, 204);
+    waiting.join().unwrap().refuses(401, "unauthenticated");
+    // The run goes on: it belongs to the person and not to the token.
+    assert_eq!(owner.get("/api/v1/runs").expect(200)["data"][0]["status"], "RUNNING");
+}
+
+#[test]
+fn revoking_a_token_cuts_a_long_log_that_is_read_slowly() {
+    let call = "calls: [{ name: list_files, arguments: { path: / } }]";
+    let turn = |turn: u32| format!("- when: {{ turn: {turn} }}\n  text: \"{}\"\n  {call}\n", "x".repeat(1_500_000));
+    // More than any socket holds for a reader that does not read.
+    let server = Server::start(scripted(&format!("{}- text: Done.\n", (1..=10).map(turn).collect::<String>())));
+    let owner = server.owner();
+    let run = owner.post("/api/v1/runs?wait=60", json!({"agent_id": "guide", "input": "hello"})).expect(200);
+    assert_eq!(run["status"], "COMPLETED", "{}", run["error"]);
+    let made = owner.post("/api/v1/tokens", json!({"name": "reader", "scopes": ["read"]})).expect(201);
+    let reader = server.nobody().with("authorization", &format!("Bearer {}", text(&made["token"])));
+    let mut stream = reader.follow("GET", &format!("/api/v1/runs/{}/events", text(&run["id"])), None);
+    assert_eq!(stream.next().unwrap().name, "interaction_started");
+    assert_eq!(owner.delete(&format!("/api/v1/tokens/{}", text(&made["id"]))).status, 204);
+    assert_ne!(stream.last().map(|event| event.name), Some("interaction_complete".to_owned()));
+}
+
+#[test]
+fn a_request_that_waits_is_answered_when_the_server_stops() {
+    let server = Server::start(scripted("- { delay_ms: 600000, text: Too late. }\n"));
+    let owner = server.owner();
+    let waiting = std::thread::spawn({
+        let owner = owner.clone();
+        move || owner.post("/api/v1/runs?wait=60", json!({"agent_id": "guide", "input": "hello"})).expect(200)
+    });
+    while owner.get("/api/v1/runs").expect(200)["data"] == json!([]) {}
+    server.terminate();
+    let told = waiting.join().unwrap();
+    assert!(["QUEUED", "RUNNING"].contains(&&*text(&told["status"])), "{told}");
+    server.stop();
+}
+
+#[test]
 fn whoever_may_no_longer_see_a_run_reads_no_more_of_it() {
     let server = Server::start(scripted(SCRIPT));
     let owner = server.owner();
