@@ -19,6 +19,22 @@ fn slugs(house: &House) -> Vec<(String, bool)> {
 }
 
 #[test]
+fn an_agent_is_printed_as_a_file_that_is_read_again_here_and_at_a_server() {
+    let house = House::new();
+    put(&house, "writer.md", WRITER);
+    let here = house.adjutant(&["agents", "export", "writer"]);
+    assert_eq!(here.code, Some(0), "{here}");
+    let kept = house.path().join("kept.md");
+    std::fs::write(&kept, &here.out).unwrap();
+    let checked = house.adjutant(&["agents", "validate", kept.to_str().unwrap()]);
+    assert_eq!(checked.code, Some(0), "{checked}");
+    let server = Server::start(house);
+    let there = server.house.adjutant(&["agents", "export", "writer"]);
+    assert_eq!((there.code, &there.out), (Some(0), &here.out), "{there}");
+    assert!(here.out.contains("name: Writer") && here.out.trim_end().ends_with("You write."), "{here}");
+}
+
+#[test]
 fn a_file_becomes_an_agent_a_changed_one_its_next_version_and_a_missing_one_is_off() {
     let house = House::new();
     put(&house, "writer.md", WRITER);

@@ -1,6 +1,7 @@
 //! `agents`: see, check and import them.
 
 mod can;
+mod export;
 mod import;
 mod reach;
 mod templates;
@@ -35,6 +36,11 @@ enum Command {
         /// Its short name or id
         name: String,
     },
+    /// Print an agent as a file, to keep, review or pass on
+    Export {
+        /// Its short name or id
+        name: String,
+    },
     /// Say whether an agent may do something, by which rule, and what would change it
     Can(can::Args),
     /// Say how much of a notebook an agent reaches, and what lies just outside
@@ -61,6 +67,7 @@ pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failu
         Command::Import(args) => return import::execute(context, args).await,
         Command::Ls => Looking::All,
         Command::Show { name } => Looking::One(name),
+        Command::Export { name } => Looking::Export(name),
         Command::Can(args) => Looking::Can(args),
         Command::Reach(args) => Looking::Reach(args),
         Command::Templates => Looking::Templates,
@@ -71,6 +78,7 @@ pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failu
     let exit = match looking {
         Looking::All => ls(context, &place).await,
         Looking::One(name) => show(context, &place, &name).await,
+        Looking::Export(name) => export::execute(context, &place, &name).await,
         Looking::Can(args) => can::execute(context, &place, &args).await,
         Looking::Reach(args) => reach::execute(context, &place, &args).await,
         Looking::Templates => templates::ls(context, &place).await,
@@ -85,6 +93,7 @@ pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failu
 enum Looking {
     All,
     One(String),
+    Export(String),
     Can(can::Args),
     Reach(reach::Args),
     Templates,
