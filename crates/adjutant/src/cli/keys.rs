@@ -127,7 +127,7 @@ async fn ls(context: &Context, place: &Place) -> Result<Exit, Failure> {
 async fn value(context: &Context) -> Result<String, Failure> {
     let input = std::io::stdin();
     let text = if input.is_terminal() && context.terminal.interactive {
-        prompt::text("Paste the key (it is shown as you type):").await.unwrap_or_default()
+        prompt::secret("Paste the key (it is not shown):").await.unwrap_or_default()
     } else {
         let mut text = String::new();
         let read = input.lock().take(KEY_BYTES).read_to_string(&mut text);

@@ -2,12 +2,14 @@
 //! answer that cannot be understood is asked again.
 
 use adjutant_core::run::event::{DoubtOutcome, GrantScope};
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use serde_json::Value;
 
 use super::editor;
 use super::output::{tell, tell_piece};
 use super::terminal::{Terminal, one_line, visible};
 use crate::config::Environment;
+use crate::failure::Exit;
 use crate::wire::{Secrets, hide, hide_arguments};
 
 /// Lines of a change that are shown at once; a longer one has to be looked at before it can be approved.
@@ -207,6 +209,45 @@ pub(crate) async fn confirm(question: &str) -> bool {
 pub(crate) async fn text(question: &str) -> Option<String> {
     tell_piece(&format!("{question} "));
     line().await.map(|line| line.trim().to_owned()).filter(|line| !line.is_empty())
+}
+
+/// Asks for one line that a terminal does not show while it is typed.
+pub(crate) async fn secret(question: &str) -> Option<String> {
+    let hidden = Hidden::begin();
+    tell_piece(&format!("{question} "));
+    let typed = tokio::select! {
+        typed = line() => typed,
+        // Whoever gives up has a terminal that shows what they type.
+        _ = tokio::signal::ctrl_c() => {
+            drop(hidden);
+            tell("");
+            std::process::exit(Exit::Interrupted as i32);
+        }
+    };
+    if hidden.is_some() {
+        tell("");
+    }
+    typed.map(|line| line.trim().to_owned()).filter(|line| !line.is_empty())
+}
+
+/// A terminal that does not show what is typed, for as long as this lives.
+struct Hidden(Termios);
+
+impl Hidden {
+    /// None where there is no terminal.
+    fn begin() -> Option<Self> {
+        let before = tcgetattr(std::io::stdin()).ok()?;
+        let mut silent = before.clone();
+        silent.local_modes.remove(LocalModes::ECHO);
+        tcsetattr(std::io::stdin(), OptionalActions::Now, &silent).ok()?;
+        Some(Self(before))
+    }
+}
+
+impl Drop for Hidden {
+    fn drop(&mut self) {
+        let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, &self.0);
+    }
 }
 
 /// One line of standard input; none when it ended.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
+use crate::api::client::{OWNER, Server};
 use crate::house::{House, signal};
 
 /// How long something may take until it is on the screen.
@@ -101,6 +102,18 @@ impl Drop for Sitting {
 
 fn size(rows: u16, columns: u16) -> Winsize {
     Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
+}
+
+#[test]
+fn a_token_that_is_typed_is_not_on_the_screen() {
+    let server = Server::start(House::new());
+    let elsewhere = House::new();
+    let mut login = Sitting::at(&elsewhere, &["login", &format!("http://{}", server.address)], &[]);
+    login.see("it is not shown");
+    login.press(&format!("{OWNER}\r"));
+    login.see("Signed in at");
+    assert_eq!(login.gone(), Some(0));
+    assert!(!String::from_utf8_lossy(&login.raw).contains(OWNER) && login.is_given_back());
 }
 
 #[test]

@@ -33,7 +33,8 @@ pub(in crate::cli) async fn login(context: &Context, args: Login) -> Result<Exit
         context.print(&json!({"url": url.as_str(), "signed_in": false}), || vec![format!("Forgotten: {url}")]);
         return Ok(Exit::Done);
     }
-    let token = prompt::text("Token (made in the page, under Settings, or by POST /api/v1/tokens):").await;
+    let token =
+        prompt::secret("Token (made in the page, under Settings, or by POST /api/v1/tokens; it is not shown):").await;
     let Some(token) = token else {
         return Err(Failure::usage("There is no token. Nothing was kept."));
     };
