@@ -143,14 +143,6 @@ impl Db {
         }
     }
 
-    /// Whether this process has given up writing to a SQLite file. Of a server it says nothing.
-    pub(crate) fn is_read_only(&self) -> bool {
-        match self {
-            Self::Sqlite { broken, .. } => broken.get().is_some(),
-            Self::Postgres { .. } => false,
-        }
-    }
-
     /// How much was read so far.
     pub(crate) fn reads(&self) -> Reads {
         self.counter().read()

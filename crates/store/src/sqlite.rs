@@ -38,6 +38,16 @@ pub(crate) async fn open(file: &Path, durability: Durability) -> Result<Db, Stor
     Ok(Db::Sqlite { writer: Arc::new(tokio::sync::Mutex::new(writer)), readers: Arc::new(readers), broken })
 }
 
+impl Db {
+    /// Whether this process has given up writing to a SQLite file. Of a server it says nothing.
+    pub(crate) fn is_read_only(&self) -> bool {
+        match self {
+            Self::Sqlite { broken, .. } => broken.get().is_some(),
+            Self::Postgres { .. } => false,
+        }
+    }
+}
+
 fn open_both(file: PathBuf, durability: Durability) -> Result<(Connection, Readers), StoreError> {
     touch(&file)?;
     let writer = connect(&file, durability).map_err(opening)?;
