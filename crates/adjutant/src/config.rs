@@ -150,6 +150,8 @@ pub(crate) struct Config {
     pub(crate) listen: Setting<SocketAddr>,
     /// The address that others know the server by.
     pub(crate) public_url: Option<Setting<PublicUrl>>,
+    /// The proxies whose word about where a request comes from counts.
+    pub(crate) trusted_proxies: Option<Setting<Vec<Network>>>,
     pub(crate) data: Setting<PathBuf>,
     pub(crate) database: Setting<Database>,
     pub(crate) default_model: Setting<String>,
@@ -196,14 +198,14 @@ impl Config {
         let durability = reader.parsed("durability", None, "full", "full or normal", parse_durability);
         let public_url =
             reader.optional("public_url", "http://NAME or https://NAME, with a port if need be", PublicUrl::parse);
+        let trusted_proxies = reader.optional("trusted_proxies", "networks such as 127.0.0.1, 10.1.0.0/16", networks);
         let allow_private = reader.optional("allow_private", "networks such as 10.1.0.0/16, 127.0.0.1/32", networks);
         let log = reader.pick("log", flags.log.clone());
         let loopback = listen.as_ref().is_none_or(|listen| listen.value.ip().is_loopback());
         let most = Most::read(&mut reader, loopback);
         let traces = reader.traces();
         let key = Tools::read(&mut reader).zip(reader.key());
-        let providers = reader.providers();
-        let problems = reader.problems;
+        let (providers, problems) = (reader.providers(), reader.problems);
         match (listen, database, default_model, encrypt.zip(unpriced), durability, most, key) {
             (
                 Some(listen),
@@ -219,6 +221,7 @@ impl Config {
                     file,
                     listen,
                     public_url,
+                    trusted_proxies,
                     data,
                     database,
                     default_model,
@@ -254,9 +257,11 @@ impl Config {
         let level = log.map_or_else(|| "info for serve, warn elsewhere".to_owned(), |log| log.value.clone());
         lines.push(("log".to_owned(), level, log.map_or(Origin::Default, |log| log.origin.clone())));
         lines.extend(self.most.shown());
-        if let Some(open) = &self.allow_private {
-            let networks: Vec<_> = open.value.iter().map(Network::to_string).collect();
-            lines.push(("allow_private".to_owned(), networks.join(", "), open.origin.clone()));
+        for (key, setting) in [("trusted_proxies", &self.trusted_proxies), ("allow_private", &self.allow_private)] {
+            if let Some(setting) = setting {
+                let networks: Vec<_> = setting.value.iter().map(Network::to_string).collect();
+                lines.push((key.to_owned(), networks.join(", "), setting.origin.clone()));
+            }
         }
         let unpriced = &self.allow_unpriced;
         lines.push(("allow_unpriced".to_owned(), unpriced.value.to_string(), unpriced.origin.clone()));

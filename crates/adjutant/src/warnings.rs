@@ -62,6 +62,9 @@ pub(crate) fn of_config(config: &Config) -> Vec<String> {
     if !listen.ip().is_loopback() && !is_https {
         said.push(format!("listen: {listen} is reached from other machines, over plain http"));
     }
+    if config.public_url.is_some() && listen.ip().is_loopback() && config.trusted_proxies.is_none() {
+        said.push("trusted_proxies: none, so all who come by a proxy count as one when passwords are tried".to_owned());
+    }
     for network in config.allow_private.iter().flat_map(|setting| &setting.value) {
         said.push(format!("allow_private: {network} is not public; agents whose hosts lie there may reach it"));
     }

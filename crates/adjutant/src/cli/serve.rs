@@ -98,6 +98,7 @@ fn place(config: &Config) -> Place {
         public_host: public.map(|url| url.host.clone()),
         secure: public.is_some_and(|url| url.secure),
         loopback: config.listen.value.ip().is_loopback(),
+        proxies: config.trusted_proxies.iter().flat_map(|setting| &setting.value).copied().collect(),
     }
 }
 

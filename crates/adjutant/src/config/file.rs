@@ -13,6 +13,7 @@ use crate::suggest;
 pub(crate) const KEYS: [&str; 17] = [
     "listen",
     "public_url",
+    "trusted_proxies",
     "data",
     "database_url",
     "default_model",

@@ -13,6 +13,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::guard::{is_own_page, is_unsafe};
+use super::origin::Origin;
 use super::problem::Problem;
 use super::server::{Credential, Place, Server};
 
@@ -49,8 +50,13 @@ impl Access {
 }
 
 /// Lets in whoever shows something good; everybody else gets a 401.
-pub(super) async fn require(State(server): State<Server>, mut request: Request, next: Next) -> Response {
-    match admit(&server, request.method(), request.headers()).await {
+pub(super) async fn require(
+    State(server): State<Server>,
+    origin: Origin,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    match admit(&server, origin, request.method(), request.headers()).await {
         Ok(signed) => {
             request.extensions_mut().insert(signed);
             next.run(request).await
@@ -60,13 +66,18 @@ pub(super) async fn require(State(server): State<Server>, mut request: Request, 
 }
 
 /// Whoever a request shows itself to be.
-pub(super) async fn admit(server: &Server, method: &Method, headers: &HeaderMap) -> Result<Signed, Problem> {
+pub(super) async fn admit(
+    server: &Server,
+    origin: Origin,
+    method: &Method,
+    headers: &HeaderMap,
+) -> Result<Signed, Problem> {
     let credential = shown(headers, &server.place).ok_or(EngineError::Unauthenticated)?;
     if matches!(credential, Credential::Cookie(_)) && is_unsafe(method) && !is_own_page(headers) {
         let text = "A change by cookie needs a browser that says which page asks for it. Nothing was done.";
         return Err(Problem::forbidden(text).hint("send a token: Authorization: Bearer adj_…"));
     }
-    let caller = server.caller(&credential).await?;
+    let caller = server.caller_from(origin, &credential).await?;
     let within = headers.get(WORKSPACE).map(|name| named(&caller, name)).transpose()?;
     Ok(Signed { caller: narrowed(caller, within), credential, within })
 }

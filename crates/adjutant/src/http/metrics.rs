@@ -13,6 +13,7 @@ use axum::http::{HeaderMap, Method, header};
 use axum::response::{IntoResponse, Response};
 
 use super::door;
+use super::origin::Origin;
 use super::problem::Problem;
 use super::server::Server;
 use crate::log_queue;
@@ -74,9 +75,13 @@ impl Metrics {
 
 /// Serves the numbers: to everybody on this machine while nobody else can connect, to the owner otherwise. A public address
 /// means that others can, by a proxy on this machine, which cannot be told from somebody here.
-pub(super) async fn metrics(State(server): State<Server>, headers: HeaderMap) -> Result<Response, Problem> {
+pub(super) async fn metrics(
+    State(server): State<Server>,
+    origin: Origin,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
     if !server.place.loopback || server.place.public_host.is_some() {
-        let signed = door::admit(&server, &Method::GET, &headers).await?;
+        let signed = door::admit(&server, origin, &Method::GET, &headers).await?;
         signed.need_owner()?;
         signed.need(Right::Admin)?;
     }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use adjutant_core::audit::{Act, Deed};
 use adjutant_core::content::Hash;
+use adjutant_core::guard::address::Network;
 use adjutant_core::id::UserId;
 use adjutant_core::run::event::Actor;
 use adjutant_engine::{AuditLog, Caller, Engine, EngineError, Home, Secret};
@@ -15,6 +16,8 @@ use tokio::sync::{Semaphore, watch};
 use super::line::Lines;
 use super::metrics::Metrics;
 use super::news::News;
+use super::origin::Origin;
+use super::strangers::Strangers;
 use super::turn::Turns;
 use crate::agent_file::Problem as AgentFileProblem;
 use crate::config::Config;
@@ -58,6 +61,7 @@ pub(crate) struct Inner {
     /// How often somebody's rights were changed at this node.
     changes: AtomicU64,
     known: Mutex<HashMap<Hash, (Instant, Arc<Caller>)>>,
+    strangers: Strangers,
 }
 
 /// What the server was started with.
@@ -77,6 +81,8 @@ pub(crate) struct Place {
     pub(crate) secure: bool,
     /// Whether it listens to this machine only.
     pub(crate) loopback: bool,
+    /// The proxies that may say where a request comes from.
+    pub(crate) proxies: Vec<Network>,
 }
 
 /// What somebody shows at the door.
@@ -84,6 +90,13 @@ pub(crate) struct Place {
 pub(super) enum Credential {
     Cookie(Secret),
     Token(Secret),
+}
+
+impl Credential {
+    fn hash(&self) -> Hash {
+        let (Self::Cookie(secret) | Self::Token(secret)) = self;
+        secret.hash()
+    }
 }
 
 impl std::ops::Deref for Server {
@@ -122,13 +135,39 @@ impl Server {
             local: local.hash(),
             changes: AtomicU64::new(0),
             known: Mutex::default(),
+            strangers: Strangers::default(),
         }))
+    }
+
+    /// Whoever shows this at the door. What is no good is counted for where it came from.
+    ///
+    /// # Errors
+    /// As [`Server::caller`], and [`EngineError::TooMany`] when too much of it was no good.
+    pub(super) async fn caller_from(
+        &self,
+        Origin(from): Origin,
+        credential: &Credential,
+    ) -> Result<Arc<Caller>, EngineError> {
+        let hash = credential.hash();
+        if hash == self.local {
+            return self.caller(credential).await;
+        }
+        if let Some(retry_after) = self.strangers.wait(from, &hash, Instant::now()) {
+            return Err(EngineError::TooMany { retry_after });
+        }
+        let found = self.caller(credential).await;
+        match &found {
+            Ok(_) => self.strangers.note(from, hash, true, Instant::now()),
+            Err(EngineError::Unauthenticated) => self.strangers.note(from, hash, false, Instant::now()),
+            // What the database could not say is nobody's fault.
+            Err(_) => {}
+        }
+        found
     }
 
     /// Whoever shows this. Asked of the database unless it was asked a moment ago.
     pub(super) async fn caller(&self, credential: &Credential) -> Result<Arc<Caller>, EngineError> {
-        let (Credential::Cookie(secret) | Credential::Token(secret)) = credential;
-        let hash = secret.hash();
+        let hash = credential.hash();
         let known = self.known().get(&hash).filter(|(at, _)| at.elapsed() < BELIEVED).map(|(_, who)| Arc::clone(who));
         if let Some(caller) = known {
             return Ok(caller);

@@ -1,11 +1,9 @@
 //! Coming in and going out: set-up, sign-in, invitations, passwords. The only doors without anybody signed in.
 
-use std::net::SocketAddr;
-
 use adjutant_core::audit::Deed;
 use adjutant_engine::{EngineError, Password, Secret, SignIn};
 use axum::Json;
-use axum::extract::{ConnectInfo, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::{self, HeaderValue};
 use axum::response::{IntoResponse, Response};
@@ -16,6 +14,7 @@ use utoipa_axum::routes;
 
 use super::ask::Body;
 use super::door::{Signed, cookie_name};
+use super::origin::Origin;
 use super::problem::Problem;
 use super::server::{Credential, Server};
 use crate::wire::Moment;
@@ -39,7 +38,8 @@ struct Login {
     /// The name.
     name: String,
     /// The password.
-    password: String,
+    #[schema(value_type = String)]
+    password: Password,
 }
 
 /// A link that is good once, and who uses it.
@@ -47,11 +47,13 @@ struct Login {
 #[serde(deny_unknown_fields)]
 struct Newcomer {
     /// What stands behind `#t=` in the link.
-    token: String,
+    #[schema(value_type = String)]
+    token: Secret,
     /// The name to sign in with from now on.
     name: String,
     /// The password: at least 10 characters.
-    password: String,
+    #[schema(value_type = String)]
+    password: Password,
 }
 
 /// A link for a new password.
@@ -59,9 +61,11 @@ struct Newcomer {
 #[serde(deny_unknown_fields)]
 struct Renewal {
     /// What stands behind `#t=` in the link.
-    token: String,
+    #[schema(value_type = String)]
+    token: Secret,
     /// The new password: at least 10 characters.
-    password: String,
+    #[schema(value_type = String)]
+    password: Password,
 }
 
 /// The old and the new password.
@@ -69,9 +73,11 @@ struct Renewal {
 #[serde(deny_unknown_fields)]
 struct Change {
     /// The present password.
-    old_password: String,
+    #[schema(value_type = String)]
+    old_password: Password,
     /// The new password: at least 10 characters.
-    password: String,
+    #[schema(value_type = String)]
+    password: Password,
 }
 
 /// Whether this instance has an owner.
@@ -100,11 +106,10 @@ async fn setup_state(State(server): State<Server>) -> Result<Json<SetUp>, Proble
 #[utoipa::path(post, path = "/setup", tag = "sign-in", security(()), request_body = Newcomer, responses((status = 200, description = "Signed in, by cookie", body = Welcome)))]
 async fn set_up(
     State(server): State<Server>,
-    ConnectInfo(from): ConnectInfo<SocketAddr>,
+    Origin(from): Origin,
     Body(body): Body<Newcomer>,
 ) -> Result<Response, Problem> {
-    let (link, password) = (Secret::shown(&body.token), Password::typed(body.password));
-    let signed = server.engine.set_up(&link, &body.name, password, &from.ip().to_string()).await;
+    let signed = server.engine.set_up(&body.token, &body.name, body.password, &from.to_string()).await;
     let signed = signed.map_err(bad_link)?;
     server.record(Deed::UserSaved, Some(signed.user), format!("{} owns the instance", body.name)).await?;
     server.forget_callers();
@@ -115,19 +120,18 @@ async fn set_up(
 #[utoipa::path(post, path = "/session", tag = "sign-in", security(()), request_body = Login, responses((status = 200, description = "Signed in, by cookie", body = Welcome)))]
 async fn sign_in(
     State(server): State<Server>,
-    ConnectInfo(from): ConnectInfo<SocketAddr>,
+    Origin(from): Origin,
     Body(body): Body<Login>,
 ) -> Result<Response, Problem> {
-    let password = Password::typed(body.password);
     let name = body.name;
-    match server.engine.sign_in(&name, password, &from.ip().to_string()).await {
+    match server.engine.sign_in(&name, body.password, &from.to_string()).await {
         Ok(signed) => {
             server.record(Deed::SignedIn, Some(signed.user), format!("{name} with a password")).await?;
             Ok(welcome(&server, &signed, &name))
         }
         Err(EngineError::Unauthenticated) => {
             // The name is what somebody typed: it may be a password, so it is not written down.
-            server.record(Deed::SignInRefused, None, format!("from {}", from.ip())).await?;
+            server.record(Deed::SignInRefused, None, format!("from {}", from)).await?;
             Err(Problem::new(
                 super::problem::Kind::Unauthenticated,
                 "Name or password is wrong. You are not signed in.",
@@ -142,11 +146,10 @@ async fn sign_in(
 #[utoipa::path(post, path = "/invites/accept", tag = "sign-in", security(()), request_body = Newcomer, responses((status = 200, description = "Signed in, by cookie", body = Welcome)))]
 async fn accept_invite(
     State(server): State<Server>,
-    ConnectInfo(from): ConnectInfo<SocketAddr>,
+    Origin(from): Origin,
     Body(body): Body<Newcomer>,
 ) -> Result<Response, Problem> {
-    let (link, password) = (Secret::shown(&body.token), Password::typed(body.password));
-    let signed = server.engine.accept_invite(&link, &body.name, password, &from.ip().to_string()).await;
+    let signed = server.engine.accept_invite(&body.token, &body.name, body.password, &from.to_string()).await;
     let signed = signed.map_err(bad_link)?;
     server.record(Deed::UserSaved, Some(signed.user), format!("{} accepted an invitation", body.name)).await?;
     Ok(welcome(&server, &signed, &body.name))
@@ -156,11 +159,10 @@ async fn accept_invite(
 #[utoipa::path(post, path = "/password/renew", tag = "sign-in", security(()), request_body = Renewal, responses((status = 204, description = "Changed; every session has ended")))]
 async fn renew_password(
     State(server): State<Server>,
-    ConnectInfo(from): ConnectInfo<SocketAddr>,
+    Origin(from): Origin,
     Body(body): Body<Renewal>,
 ) -> Result<StatusCode, Problem> {
-    let (link, password) = (Secret::shown(&body.token), Password::typed(body.password));
-    server.engine.renew_password(&link, password, &from.ip().to_string()).await.map_err(bad_link)?;
+    server.engine.renew_password(&body.token, body.password, &from.to_string()).await.map_err(bad_link)?;
     server.forget_callers();
     Ok(StatusCode::NO_CONTENT)
 }
@@ -212,7 +214,7 @@ async fn sign_out(State(server): State<Server>, signed: Signed) -> Result<Respon
 #[utoipa::path(put, path = "/me/password", tag = "sign-in", request_body = Change, responses((status = 204, description = "Changed; every session has ended")))]
 async fn change_password(
     State(server): State<Server>,
-    ConnectInfo(from): ConnectInfo<SocketAddr>,
+    Origin(from): Origin,
     signed: Signed,
     Body(body): Body<Change>,
 ) -> Result<StatusCode, Problem> {
@@ -220,8 +222,7 @@ async fn change_password(
         return Err(Problem::forbidden("A password is changed by the person, not by a token. Nothing was done."));
     }
     let login = server.engine.store().login(signed.caller.user).await?.ok_or(EngineError::Unauthenticated)?;
-    let (old, new) = (Password::typed(body.old_password), Password::typed(body.password));
-    server.engine.change_password(&login, old, new, &from.ip().to_string()).await?;
+    server.engine.change_password(&login, body.old_password, body.password, &from.to_string()).await?;
     server.forget_callers();
     Ok(StatusCode::NO_CONTENT)
 }

@@ -1,5 +1,5 @@
 //! Secrets that are handed out once, and passwords. Of a secret only its hash is kept, of a password only what Argon2id makes
-//! of it; neither can be printed by accident.
+//! of it; neither can be printed by accident, and the memory they were in is wiped.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -7,8 +7,10 @@ use std::sync::LazyLock;
 use adjutant_core::content::Hash;
 use argon2::password_hash::phc::PasswordHash;
 use argon2::{Argon2, PasswordHasher, PasswordVerifier};
+use serde::{Deserialize, Deserializer};
 use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
+use zeroize::Zeroizing;
 
 use crate::env::Env;
 use crate::error::EngineError;
@@ -26,7 +28,7 @@ const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
 /// A secret that is handed out once.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+pub struct Secret(Zeroizing<String>);
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -39,7 +41,9 @@ impl Secret {
     #[must_use]
     pub fn new(env: &Env, prefix: &str) -> Self {
         let bytes: [u8; 32] = env.random();
-        let mut text = prefix.to_owned();
+        // Long enough from the start: what grows leaves a copy behind.
+        let mut text = Zeroizing::new(String::with_capacity(prefix.len() + (bytes.len() * 8).div_ceil(5)));
+        text.push_str(prefix);
         let (mut held, mut bits) = (0_u32, 0);
         for byte in bytes {
             held = (held << 8) | u32::from(byte);
@@ -56,7 +60,7 @@ impl Secret {
     /// One that somebody shows.
     #[must_use]
     pub fn shown(text: &str) -> Self {
-        Self(text.to_owned())
+        Self(Zeroizing::new(text.to_owned()))
     }
 
     /// The secret itself, to hand it out.
@@ -81,7 +85,7 @@ impl Secret {
 
 /// A password that somebody typed.
 #[derive(Clone)]
-pub struct Password(String);
+pub struct Password(Zeroizing<String>);
 
 impl fmt::Debug for Password {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -89,11 +93,23 @@ impl fmt::Debug for Password {
     }
 }
 
+impl<'de> Deserialize<'de> for Secret {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(|text| Self(Zeroizing::new(text)))
+    }
+}
+
+impl<'de> Deserialize<'de> for Password {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(Self::typed)
+    }
+}
+
 impl Password {
     /// A password as it was typed.
     #[must_use]
     pub fn typed(text: String) -> Self {
-        Self(text)
+        Self(Zeroizing::new(text))
     }
 
     /// What is kept of it.
