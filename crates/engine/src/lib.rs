@@ -70,8 +70,8 @@ pub use service::{
     NewLink, NewRule, NoteAuthor, NoteChange, NoteHistory, NotePlace, NotesFound, Password, ReachReport, Rebuilt,
     Repriced, Resync, ResyncChange, Resynced, Right, Rights, Role, RunRef, RunReport, SavedNote, Secret, SeenMessage,
     SeenPart, SeenRequest, SeenSizes, SignIn, Spent, StartRun, TokenAsk, UndoMode, UndoOutcome, UndoReport, UndoneFile,
-    UnknownWord, UsageLine, Via, WhenBusy, Wish, WorkspaceChange, attachment_name, is_erased, kept_for, media_type,
-    templates,
+    UnknownWord, UsageLine, Via, WhenBusy, Wish, WorkspaceChange, attachment_name, invite_id, is_erased, kept_for,
+    media_type, templates,
 };
 pub use spending::Unpriced;
 pub use spoken::Piece;

@@ -134,7 +134,8 @@ impl Store {
         sql.db.write("UPDATE tokens SET used_at = $2 WHERE id = $1", args![id, now]).await.map(drop)
     }
 
-    /// Adds a link that is good once. A new set-up link takes the place of older ones.
+    /// Adds a link that is good once. A new set-up link takes the place of older ones, and a new link for somebody's password that
+    /// of older ones for theirs.
     ///
     /// # Errors
     /// [`StoreError::NotFound`] when there is no such person or workspace.
@@ -144,12 +145,28 @@ impl Store {
         if row.kind == "setup" {
             tx.run("DELETE FROM invites WHERE kind = 'setup'", vec![]).await?;
         }
+        if row.kind == "reset" {
+            tx.run("DELETE FROM invites WHERE kind = 'reset' AND person = $1 AND used_at IS NULL", args![row.user])
+                .await?;
+        }
         let text = "INSERT INTO invites (hash, kind, workspace, role, person, made_by, created_at, expires_at) \
                     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
         let InviteRow { hash, kind, workspace, role, user, made_by, created_at, expires_at } = row;
         let args = args![*hash, kind, *workspace, role, *user, *made_by, *created_at, *expires_at];
         tx.run(text, args).await?;
         tx.commit().await
+    }
+
+    /// The invitations into a workspace that somebody could still use, newest first.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn invites(&self, workspace: WorkspaceId, now: Time) -> Result<Vec<InviteRow>, StoreError> {
+        let sql = sql!(self, memory => memory.no_sign_in());
+        let text = "SELECT hash, kind, workspace, role, person, made_by, created_at, expires_at FROM invites \
+                    WHERE workspace = $1 AND kind = 'invite' AND used_at IS NULL AND expires_at > $2 \
+                    ORDER BY created_at DESC, hash";
+        sql.db.read(text, args![workspace, now]).await?.into_iter().map(read_invite).collect()
     }
 
     /// Uses a set-up link: makes a person the owner of an instance that has none. False: the link is not good (any more),
@@ -239,6 +256,19 @@ const USE_INVITE: &str = "UPDATE invites SET used_at = $3 \
      (SELECT 1 FROM users u WHERE u.id = invites.made_by AND u.active = 1 AND (u.owner = 1 OR EXISTS \
      (SELECT 1 FROM members m WHERE m.person = u.id AND m.workspace = invites.workspace AND m.role = 'admin')))) \
      RETURNING workspace, role, person";
+
+fn read_invite(mut row: Row) -> Result<InviteRow, StoreError> {
+    Ok(InviteRow {
+        hash: row.take()?,
+        kind: row.take()?,
+        workspace: row.take()?,
+        role: row.take()?,
+        user: row.take()?,
+        made_by: row.take()?,
+        created_at: row.take()?,
+        expires_at: row.take()?,
+    })
+}
 
 fn read_token(mut row: Row) -> Result<TokenRow, StoreError> {
     Ok(TokenRow {

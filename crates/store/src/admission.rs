@@ -1,5 +1,6 @@
 //! Who may come in, and what they may do: changed in the transaction that records it.
 
+use adjutant_core::content::Hash;
 use adjutant_core::id::{TokenId, UserId, WorkspaceId};
 use adjutant_core::time::Time;
 
@@ -57,6 +58,13 @@ pub enum Admission {
         /// Which.
         id: TokenId,
     },
+    /// Takes an invitation into a workspace back, which nobody may have used.
+    NoInvite {
+        /// The workspace.
+        workspace: WorkspaceId,
+        /// The hash of the secret in its link.
+        hash: Hash,
+    },
 }
 
 /// Does it, or fails with nothing done: NotFound for who or what is not there, Conflict where a workspace would have no admin
@@ -87,6 +95,10 @@ pub(crate) async fn admit(tx: &mut Tx, change: &Admission) -> Result<(), StoreEr
         Admission::Token(row) => add_token(tx, row).await?,
         Admission::NoToken { user, id } => {
             tx.run("DELETE FROM tokens WHERE person = $1 AND id = $2", args![*user, *id]).await?
+        }
+        Admission::NoInvite { workspace, hash } => {
+            let text = "DELETE FROM invites WHERE workspace = $1 AND hash = $2 AND kind = 'invite' AND used_at IS NULL";
+            tx.run(text, args![*workspace, *hash]).await?
         }
     };
     if found == 0 { Err(StoreError::NotFound) } else { Ok(()) }

@@ -49,6 +49,18 @@ pub(super) enum Users {
         #[arg(value_parser = ["read", "write", "admin"], default_value = "write")]
         role: String,
     },
+    /// List the links of a workspace that nobody has used
+    Invites {
+        /// The workspace: its id or short name
+        workspace: String,
+    },
+    /// Take a link back that nobody has used
+    Withdraw {
+        /// The workspace: its id or short name
+        workspace: String,
+        /// The id of the link, as `invites` lists it
+        id: String,
+    },
     /// Make a link by which somebody chooses a new password
     Reset {
         /// Their name or id
@@ -199,6 +211,18 @@ pub(super) async fn users(context: &Context, command: Users) -> Result<Exit, Fai
         Users::Invite { workspace, role } => {
             let invited = remote.post(&["workspaces", &workspace, "invites"], &json!({"role": role})).await?;
             context.print(&invited, || vec![remote.link(&word(&invited, "link"))]);
+        }
+        Users::Invites { workspace } => {
+            let page = remote.get(&["workspaces", &workspace, "invites"], &[]).await?;
+            context.print(&page, || {
+                let row = |row: &Value| vec![word(row, "id"), word(row, "role"), until(&word(row, "expires_at"))];
+                let cells: Vec<_> = rows(&page).iter().map(row).collect();
+                table(&["ID", "ROLE", "ENDS"], &cells, context.terminal.out)
+            });
+        }
+        Users::Withdraw { workspace, id } => {
+            remote.delete(&["workspaces", &workspace, "invites", &id]).await?;
+            context.print(&json!({"id": id, "removed": true}), || vec![format!("✔ taken back: {id}")]);
         }
         Users::Reset { name } => {
             let invited = remote.post(&["users", &name, "reset"], &json!({})).await?;

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use adjutant_core::audit::Deed;
 use adjutant_core::guard::filter::FilterEntry;
 use adjutant_core::guard::policy::slug_of;
 use adjutant_core::id::UserId;
@@ -12,9 +11,9 @@ use adjutant_engine::{
     ALL_PROVIDERS, ALL_TOOLS, FOREVER, NewLink, Right, Role, UnknownWord, WorkspaceChange, allowed_providers,
     workspace_filter, workspace_tools,
 };
+use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -22,9 +21,8 @@ use utoipa_axum::routes;
 
 use super::ask::{Asked, Body, Path};
 use super::door::{Access, Signed};
-use super::once::ShownOnce;
 use super::page::{Page, Slice, sliced};
-use super::people::{self, Link};
+use super::people;
 use super::problem::Problem;
 use super::server::Server;
 use super::shape::ContentFilter;
@@ -37,7 +35,6 @@ pub(super) fn router() -> OpenApiRouter<Server> {
         .routes(routes!(get, change))
         .routes(routes!(list_members))
         .routes(routes!(put_member, remove_member))
-        .routes(routes!(invite))
         .routes(routes!(list_notebooks, create_notebook))
 }
 
@@ -215,19 +212,19 @@ async fn list_members(
 /// What somebody may do.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct NewRole {
+pub(super) struct NewRole {
     /// `read`, `write` or `admin`.
-    role: String,
+    pub(super) role: String,
 }
 
-fn role(word: &str) -> Result<Role, Problem> {
+pub(super) fn role(word: &str) -> Result<Role, Problem> {
     word.parse().map_err(|why: UnknownWord| {
         Problem::invalid("The role cannot be used. Nothing was changed.").error("/role", why.to_string())
     })
 }
 
 /// An admin of the workspace, or the owner of the instance for a workspace of theirs or anybody's.
-async fn administered(server: &Server, signed: &Signed, name: &str) -> Result<Access, Problem> {
+pub(super) async fn administered(server: &Server, signed: &Signed, name: &str) -> Result<Access, Problem> {
     match signed.workspace(name, Role::Admin, Right::Admin) {
         Err(problem) if problem.is(super::problem::Kind::NotFound) && signed.need_owner().is_ok() => {
             let found = match name.parse() {
@@ -242,7 +239,7 @@ async fn administered(server: &Server, signed: &Signed, name: &str) -> Result<Ac
 }
 
 /// Members who may decide are made by those who may: a token without that right would come to it by a person of its own.
-fn may_give(signed: &Signed, role: Role) -> Result<(), Problem> {
+pub(super) fn may_give(signed: &Signed, role: Role) -> Result<(), Problem> {
     if role > Role::Read { signed.need(Right::Decide) } else { Ok(()) }
 }
 
@@ -296,23 +293,6 @@ async fn remove_member(
     server.engine.remove_member(access.user, access.workspace, known).await?;
     server.forget_callers();
     Ok(StatusCode::NO_CONTENT)
-}
-
-/// Makes a link that lets one new person in. For admins.
-#[utoipa::path(post, operation_id = "invite_member", path = "/workspaces/{workspace}/invites", tag = "workspaces", params(("workspace" = String, Path, description = "Id or short name")), request_body = NewRole, responses((status = 201, description = "The link, shown this once", body = Link)))]
-async fn invite(
-    State(server): State<Server>,
-    signed: Signed,
-    Path(name): Path<String>,
-    Body(body): Body<NewRole>,
-) -> Result<(StatusCode, Extension<ShownOnce>, Json<Link>), Problem> {
-    let access = signed.workspace(&name, Role::Admin, Right::Admin)?;
-    let role = role(&body.role)?;
-    may_give(&signed, role)?;
-    let made = format!("one new person may have the role {role} in {}", access.workspace);
-    server.record(Deed::LinkMade, Some(access.user), made).await?;
-    let invited = server.engine.invite_member(access.user, access.workspace, role).await?;
-    Ok((StatusCode::CREATED, Link::ONCE, Json(Link::new("/login#invite", &invited))))
 }
 
 /// A folder tree of files.

@@ -77,6 +77,8 @@ deeds! {
     PasswordChanged "password_changed";
     /// A link was made that lets somebody in, or renews a password.
     LinkMade "link_made";
+    /// A link that nobody had used was taken back.
+    LinkWithdrawn "link_withdrawn";
     /// An access token was made.
     TokenMade "token_made";
     /// An access token was taken back.

@@ -33,7 +33,7 @@ mod waiting;
 mod workspaces;
 
 pub use access::{
-    Caller, Invited, Membership, Password, Right, Rights, Role, Secret, SignIn, TokenAsk, UnknownWord, Via,
+    Caller, Invited, Membership, Password, Right, Rights, Role, Secret, SignIn, TokenAsk, UnknownWord, Via, invite_id,
 };
 pub(crate) use attach::FOLDER as ATTACHMENTS;
 pub use attach::{attachment_name, media_type};

@@ -159,7 +159,22 @@ database_stories! {
         admit(store, Admission::Active { user: bob, active: true }).await.unwrap();
         assert!(store.use_invite(hash("late"), at(2), user_id(), "eve", "p").await.unwrap());
 
+        // What nobody has used can be seen and taken back, by its workspace alone.
+        let (workspace, role) = (Some(home.workspace), Some("read".to_owned()));
+        store.create_invite(&InviteRow { workspace, role, ..link("seen", "invite") }).await.unwrap();
+        let seen = async |now| store.invites(home.workspace, now).await.unwrap();
+        assert_eq!(seen(at(2)).await.iter().map(|row| row.hash).collect::<Vec<_>>(), [hash("seen")]);
+        assert!(seen(at(100)).await.is_empty());
+        let (mine, other) = (home.workspace, Home::new(store).await.workspace);
+        let withdraw = |workspace| Admission::NoInvite { workspace, hash: hash("seen") };
+        assert!(matches!(admit(store, withdraw(other)).await, Err(StoreError::NotFound)));
+        admit(store, withdraw(mine)).await.unwrap();
+        assert!(matches!(admit(store, withdraw(mine)).await, Err(StoreError::NotFound)));
+        assert!(!store.use_invite(hash("seen"), at(2), user_id(), "mallory", "p").await.unwrap());
+
+        store.create_invite(&InviteRow { user: Some(bob), ..link("older", "reset") }).await.unwrap();
         store.create_invite(&InviteRow { user: Some(bob), ..link("fourth", "reset") }).await.unwrap();
+        assert_eq!(store.use_reset(hash("older"), at(2), "old").await.unwrap(), None, "a newer link takes its place");
         assert_eq!(store.use_reset(hash("fourth"), at(2), "new").await.unwrap(), Some(bob));
         assert_eq!(store.use_reset(hash("fourth"), at(3), "newer").await.unwrap(), None);
         assert_eq!(store.login(bob).await.unwrap().unwrap().password.as_deref(), Some("new"));

@@ -68,6 +68,73 @@ fn a_password_signs_in_and_a_wrong_one_is_counted() {
 }
 
 #[test]
+fn an_invitation_is_seen_without_its_secret_and_taken_back() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    let path = "/api/v1/workspaces/home/invites";
+    let invite = |role: &str| owner.post(path, json!({ "role": role })).expect(201);
+    let (first, second) = (invite("admin"), invite("read"));
+    let listed = owner.get(path).expect(200);
+    let rows = listed["data"].as_array().unwrap();
+    assert_eq!(rows.len(), 2, "{listed}");
+    for secret in [&first["token"], &second["token"]] {
+        assert!(!listed.to_string().contains(secret.as_str().unwrap()), "{listed}");
+    }
+    let admin = rows.iter().find(|row| row["role"] == "admin").unwrap();
+    let id = admin["id"].as_str().unwrap();
+    assert_eq!(owner.delete(&format!("{path}/{id}")).status, 204);
+    owner.delete(&format!("{path}/{id}")).refuses(404, "not_found");
+    let accept = |link: &Value, name: &str| {
+        let body = json!({"token": link["token"], "name": name, "password": "a long password"});
+        server.nobody().post("/api/v1/invites/accept", body)
+    };
+    accept(&first, "eve").refuses(410, "expired");
+    accept(&second, "kim").expect(200);
+    assert_eq!(owner.get(path).expect(200)["data"], json!([]), "one that was used is gone, too");
+    let record = owner.get("/api/v1/audit").text;
+    assert_eq!(record.matches("link_withdrawn").count(), 1, "{record}");
+
+    invite("write");
+    let listed = server.house.document(&["users", "invites", "home"]);
+    let id = listed["data"][0]["id"].as_str().unwrap();
+    assert_eq!(server.house.adjutant(&["users", "withdraw", "home", id]).code, Some(0));
+    assert_eq!(server.house.document(&["users", "invites", "home"])["data"], json!([]));
+}
+
+#[test]
+fn behind_a_trusted_proxy_one_stranger_locks_nobody_else_out() {
+    let env = [("ADJUTANT_BOOTSTRAP_TOKEN", OWNER), ("ADJUTANT_TRUSTED_PROXIES", "127.0.0.1, 10.0.0.0/8")];
+    let server = Server::start_with(House::new(), &env);
+    server.person("lee", "home", "write");
+    let login = |from: &str, password: &str| {
+        let client = server.nobody().with("x-forwarded-for", from);
+        client.post("/api/v1/session", json!({"name": "lee", "password": password}))
+    };
+    for n in 0..10 {
+        // What a client writes itself stands before what the proxy adds.
+        login(&format!("198.51.100.{n}, 203.0.113.1"), "a wrong password").refuses(401, "unauthenticated");
+    }
+    login("198.51.100.99, 203.0.113.1", "a long password").refuses(429, "rate_limited");
+    login("203.0.113.2, 10.1.2.3", "a long password").expect(200);
+}
+
+#[test]
+fn whoever_guesses_tokens_has_to_wait_and_whoever_has_one_does_not() {
+    let server = Server::start(House::new());
+    server.owner().get("/api/v1/me").expect(200);
+    let guess = |n: u32| server.nobody().with("authorization", &format!("Bearer adj_guess{n}")).get("/api/v1/me");
+    for n in 0..300 {
+        assert_eq!(guess(n).status, 401);
+    }
+    let wait = guess(300);
+    wait.refuses(429, "rate_limited");
+    assert!((1..=901).contains(&wait.headers["retry-after"].parse::<u64>().unwrap()), "{wait:?}");
+    server.owner().get("/api/v1/me").expect(200);
+    // The commands of whoever holds the data directory go on, too.
+    assert_eq!(server.house.adjutant(&["runs", "ls"]).code, Some(0));
+}
+
+#[test]
 fn a_token_does_what_its_scopes_say_until_it_is_revoked() {
     let server = Server::start(House::new());
     let owner = server.owner();

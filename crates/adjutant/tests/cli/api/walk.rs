@@ -16,6 +16,7 @@ struct Things {
     user: String,
     rule: String,
     key: String,
+    invite: String,
 }
 
 impl Things {
@@ -28,6 +29,8 @@ impl Things {
         let key = json!({"owner": "workspace", "provider": "openai", "name": "walked", "value": "sk-0123456789abcdef"});
         let key = owner.post("/api/v1/provider-keys", key).expect(201);
         let me = owner.get("/api/v1/me").expect(200);
+        owner.post("/api/v1/workspaces/home/invites", json!({"role": "read"})).expect(201);
+        let invites = owner.get("/api/v1/workspaces/home/invites").expect(200);
         Self {
             run: text(&run["id"]),
             chat: text(&run["chat_id"]),
@@ -38,6 +41,7 @@ impl Things {
             user: text(&me["user_id"]),
             rule: text(&rule["id"]),
             key: text(&key["id"]),
+            invite: text(&invites["data"][0]["id"]),
         }
     }
 
@@ -52,6 +56,7 @@ impl Things {
             ("{user}", &self.user),
             ("{rule}", &self.rule),
             ("{key}", &self.key),
+            ("{invite}", &self.invite),
             ("{credential}", "openai_api_key"),
             ("{n}", "1"),
             ("{workspace}", "home"),
@@ -132,7 +137,7 @@ impl Things {
 }
 
 /// The same operations under the addresses of older clients, which the description of the API leaves out.
-const OLDER: [(&str, &str); 21] = [
+const OLDER: [(&str, &str); 23] = [
     ("get", "/chats/{chat}"),
     ("post", "/chats/{chat}/interactions"),
     ("get", "/chats/{chat}/interactions/{run}"),
@@ -146,8 +151,10 @@ const OLDER: [(&str, &str); 21] = [
     ("patch", "/api/v1/agents/{agent}/"),
     ("delete", "/api/v1/agents/{agent}/"),
     ("post", "/api/v1/agents/{agent}/activate/"),
+    ("get", "/api/v1/agents/{agent}/credentials/"),
     ("post", "/api/v1/agents/{agent}/credentials/"),
     ("delete", "/api/v1/agents/{agent}/credentials/{credential}/"),
+    ("get", "/api/v1/agents/{agent}/sessions/"),
     ("post", "/api/v1/agents/{agent}/sessions/"),
     ("get", "/api/v1/sessions/{chat}/"),
     ("post", "/api/v1/sessions/{chat}/message/"),
@@ -243,7 +250,7 @@ const OWNERS: [(&str, &str); 9] = [
 ];
 
 /// What only an admin of the workspace may do.
-const ADMINS: [(&str, &str); 36] = [
+const ADMINS: [(&str, &str); 38] = [
     ("patch", "/workspaces/{workspace}"),
     ("get", "/workspaces/{workspace}/size"),
     ("get", "/workspaces/{workspace}/archive"),
@@ -274,7 +281,9 @@ const ADMINS: [(&str, &str); 36] = [
     ("delete", "/rules/{rule}"),
     ("put", "/workspaces/{workspace}/members/{user}"),
     ("delete", "/workspaces/{workspace}/members/{user}"),
+    ("get", "/workspaces/{workspace}/invites"),
     ("post", "/workspaces/{workspace}/invites"),
+    ("delete", "/workspaces/{workspace}/invites/{invite}"),
     ("post", "/workspaces/{workspace}/notebooks"),
     ("post", "/workspaces/{workspace}/halt"),
     ("delete", "/workspaces/{workspace}/halt"),
@@ -307,6 +316,41 @@ fn writers_do_not_administer_and_admins_do_not_own() {
         assert_eq!(call(&writer, &things, method, pattern).status, expected(mine), "writer: {pattern}");
     }
     assert_eq!(owner.get(&format!("/api/v1/runs/{}", things.run)).expect(200)["status"], "WAITING_APPROVAL");
+}
+
+/// What is asked by POST and changes nothing.
+const QUESTIONS: [&str; 6] = [
+    "/agents/file",
+    "/agents/{agent}/backtest",
+    "/agents/{agent}/can",
+    "/models/explain",
+    "/runs/{run}/replay",
+    "/scope/preview",
+];
+
+#[test]
+fn a_token_that_may_only_read_changes_nothing_and_one_that_may_not_reads_nothing() {
+    let server = Server::start(House::new());
+    let things = Things::of(&server);
+    let token = |scope: &str| {
+        let made = server.owner().post("/api/v1/tokens", json!({"name": scope, "scopes": [scope]})).expect(201);
+        server.nobody().with("authorization", &format!("Bearer {}", text(&made["token"])))
+    };
+    let (reader, runner) = (token("read"), token("run"));
+    let mut wrong = Vec::new();
+    for (method, pattern) in operations(&server) {
+        let name = name_of(&pattern);
+        let (client, forbidden) = match method.as_str() {
+            "get" => (&runner, !["/me", "/about"].contains(&name)),
+            _ => (&reader, !QUESTIONS.contains(&name) && name != "/session"),
+        };
+        let status = call(client, &things, &method, &pattern).status;
+        if (status == 403) != forbidden {
+            wrong.push(format!("{method} {pattern}: {status}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert_eq!(server.owner().get(&format!("/api/v1/runs/{}", things.run)).expect(200)["status"], "WAITING_APPROVAL");
 }
 
 #[test]

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use adjutant_core::audit::{Act, Deed};
+use adjutant_core::content::Hash;
 use adjutant_core::id::{UserId, WorkspaceId};
 use adjutant_core::run::event::Actor;
 use adjutant_core::time::Time;
 use adjutant_store::StoreError;
-use adjutant_store::row::InviteRow;
+use adjutant_store::row::{Admission, InviteRow};
 
 use super::{Password, Role, Secret, SignIn, TokenAsk, people};
 use crate::audit::AuditLog;
@@ -20,6 +21,16 @@ const SETUP: Duration = Duration::from_secs(30 * 60);
 const INVITE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// The shortest token an operator may choose, in characters.
 const SHORTEST_TOKEN: usize = 24;
+
+/// By what an invitation is called: the beginning of the hash of its secret, which lets nobody in.
+#[must_use]
+pub fn short(hash: Hash) -> String {
+    hash.to_string().chars().take(16).collect()
+}
+
+fn gone() -> EngineError {
+    EngineError::not_found("invitation", "of this id")
+}
 
 /// A link that was just made.
 #[derive(Debug, Clone)]
@@ -60,6 +71,21 @@ impl Engine {
     /// Those of the store.
     pub async fn invite_member(&self, by: UserId, workspace: WorkspaceId, role: Role) -> Result<Invited, EngineError> {
         self.invite(Some(by), Purpose::Invite { workspace, role }, INVITE).await
+    }
+
+    /// Takes an invitation back that nobody has used.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub async fn withdraw_invite(&self, by: UserId, row: &InviteRow) -> Result<(), EngineError> {
+        let (Some(workspace), hash) = (row.workspace, row.hash) else { return Err(gone()) };
+        let role = row.role.as_deref().unwrap_or_default();
+        let what = format!("nobody may have the role {role} in {workspace} by the link {}", short(hash));
+        let withdrawn = self.admit(Deed::LinkWithdrawn, by, what, Admission::NoInvite { workspace, hash }).await;
+        withdrawn.map_err(|error| match error {
+            EngineError::Store(StoreError::NotFound) => gone(),
+            other => other,
+        })
     }
 
     /// Makes a link by which a person chooses a new password.

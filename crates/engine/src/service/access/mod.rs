@@ -6,7 +6,7 @@ mod people;
 mod secret;
 mod sign_in;
 
-pub use invites::Invited;
+pub use invites::{Invited, short as invite_id};
 pub use secret::{Password, Secret};
 pub use sign_in::{SignIn, TokenAsk};
 
