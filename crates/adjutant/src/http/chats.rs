@@ -9,8 +9,8 @@ use adjutant_engine::store::row::{ChatFilter, ChatRow, RunFilter, RunRow};
 use adjutant_engine::{Right, Role, WhenBusy};
 use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
@@ -24,13 +24,13 @@ use super::page::{Page, limit, page};
 use super::problem::Problem;
 use super::runs::notebook;
 use super::server::Server;
-use super::shape::{ChatExport, RunDocument};
+use super::shape::RunDocument;
 use super::start::{AttachedFile, Begun, Form, Mode, OnLeave, Started, Wait, begin, reply};
 use super::waiting::{self, WaitingMessage};
 use crate::wire::{self, Moment, RunLine, TokenSum};
 
 /// Runs of a chat that are shown with it.
-const RUNS: u32 = 100;
+pub(super) const RUNS: u32 = 100;
 
 pub(super) fn router() -> OpenApiRouter<Server> {
     OpenApiRouter::new()
@@ -38,7 +38,6 @@ pub(super) fn router() -> OpenApiRouter<Server> {
         .routes(routes!(get, change, delete))
         .routes(routes!(say))
         .routes(routes!(stats))
-        .routes(routes!(export))
 }
 
 /// A chat that the caller may see, and what they are where it is.
@@ -324,28 +323,6 @@ async fn say(
     let (form, on_leave) = (Form::of(&server, &headers, wait)?, OnLeave::cancel_if(body.cancel_on_disconnect));
     let said = begin(&server, access, started).await?;
     reply(&server, &signed, access, form, said, on_leave).await
-}
-
-/// A chat with its runs, each as one document with its message; the newest 100 of its branch, oldest first.
-#[utoipa::path(get, operation_id = "export_chat", path = "/chats/{chat}/export", tag = "chats", params(("chat" = String, Path, description = "Its id")), responses((status = 200, description = "The chat", body = ChatExport)))]
-async fn export(State(server): State<Server>, signed: Signed, Path(name): Path<String>) -> Result<Response, Problem> {
-    let (access, row) = find_chat(&server, &signed, &name).await?;
-    let filter = RunFilter { chat: Some(row.id), ..RunFilter::default() };
-    let mut runs = Vec::new();
-    for run in server.engine.store().runs(access.workspace, &filter, RUNS).await?.iter().rev() {
-        let mut document = super::runs::document(&server, access, run.id).await?;
-        let state = server.engine.run_state(access.workspace, run.id).await?;
-        let mut message = state.start.and_then(|start| start.user_message);
-        if let Some(message) = &mut message {
-            server.engine.load_texts(access.workspace, &mut [message]).await?;
-        }
-        document["user_message"] = json!(message.map(|text| text.text().into_owned()));
-        runs.push(document);
-    }
-    let mut chat = json!(shown(&row));
-    chat["runs"] = json!(runs);
-    let attached = format!("attachment; filename=\"{}.json\"", row.id);
-    Ok(([(header::CONTENT_DISPOSITION, attached)], Json(chat)).into_response())
 }
 
 /// What a chat amounts to, over all of its runs.

@@ -234,6 +234,8 @@ pub(in crate::http) struct ChatExport {
     /// Runs as documents, each with its `user_message`, oldest first.
     #[schema(value_type = Vec<Object>)]
     runs: Vec<serde_json::Value>,
+    /// Whether there are older runs: `?before=` the first of these gives them.
+    truncated: bool,
 }
 
 /// What the model saw in one of its calls.

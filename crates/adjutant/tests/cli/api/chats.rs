@@ -158,6 +158,25 @@ fn a_run_may_be_kept_shorter_than_its_agent_and_never_longer() {
 }
 
 #[test]
+fn a_long_chat_is_exported_in_parts_that_say_so() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    let runs: Vec<_> = (0..100).map(|n| json!({"user_message": format!("m{n}"), "result": format!("r{n}")})).collect();
+    let file = json!({"title": "Long", "runs": runs});
+    let chat = owner.post("/api/v1/chats/import?agent_id=guide", file).expect(201);
+    let path = format!("/api/v1/chats/{}", text(&chat["id"]));
+    assert_eq!(owner.get(&format!("{path}/export")).expect(200)["truncated"], false);
+    owner.post(&format!("{path}/runs?wait=60"), json!({"user_message": "hello"})).expect(200);
+    let newest = owner.get(&format!("{path}/export")).expect(200);
+    assert_eq!((newest["runs"].as_array().unwrap().len(), &newest["truncated"]), (100, &json!(true)));
+    assert_eq!(newest["runs"][0]["user_message"], "m1");
+    let oldest = owner.get(&format!("{path}/export?before={}", text(&newest["runs"][0]["id"]))).expect(200);
+    assert_eq!((oldest["runs"].as_array().unwrap().len(), &oldest["truncated"]), (1, &json!(false)));
+    assert_eq!(oldest["runs"][0]["user_message"], "m0");
+    owner.get(&format!("{path}/export?before=nothing")).refuses(422, "validation_failed");
+}
+
+#[test]
 fn an_exported_chat_is_taken_in_again_and_goes_on() {
     let server = Server::start(House::new());
     let owner = server.owner();
