@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
 use std::sync::mpsc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -297,6 +298,18 @@ pub(crate) struct Sent {
 }
 
 impl Stream {
+    /// Hangs up after so many bytes, or when nothing comes for a moment; the whole events among them.
+    pub(crate) fn cut(mut self, bytes: usize) -> Vec<Sent> {
+        self.incoming.reader.get_ref().set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+        while self.text.len() < bytes {
+            let Some(piece) = self.incoming.piece() else { break };
+            self.text += std::str::from_utf8(&piece).unwrap();
+        }
+        self.text.truncate(self.text.floor_char_boundary(bytes));
+        let whole = self.text.rfind("\n\n").map_or(0, |end| end + 2);
+        self.text[..whole].split_terminator("\n\n").filter_map(sent).collect()
+    }
+
     /// The next block as it came, comments included; none at the end.
     pub(crate) fn block(&mut self) -> Option<String> {
         loop {
@@ -315,11 +328,17 @@ impl Iterator for Stream {
     type Item = Sent;
     fn next(&mut self) -> Option<Sent> {
         loop {
-            let block = self.block()?;
-            let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name).map(str::to_owned));
-            let Some(name) = field("event: ") else { continue };
-            let data = serde_json::from_str(&field("data: ").unwrap()).unwrap();
-            return Some(Sent { name, id: field("id: ").map(|id| id.parse().unwrap()), data });
+            if let Some(event) = sent(&self.block()?) {
+                return Some(event);
+            }
         }
     }
+}
+
+/// What one block says; none for a comment.
+fn sent(block: &str) -> Option<Sent> {
+    let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name).map(str::to_owned));
+    let name = field("event: ")?;
+    let data = serde_json::from_str(&field("data: ").unwrap()).unwrap();
+    Some(Sent { name, id: field("id: ").map(|id| id.parse().unwrap()), data })
 }

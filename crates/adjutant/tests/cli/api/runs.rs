@@ -58,29 +58,49 @@ fn a_stream_that_is_cut_again_and_again_yields_the_log_once_and_in_order() {
 }
 
 #[test]
-fn a_stream_cut_two_hundred_times_while_its_run_goes_on_yields_exactly_the_log() {
-    let call = |turn, n| format!("{{ name: read_file, arguments: {{ path: /{turn}-{n}.md }} }}");
-    let calls = |turn: u32| (1..=10).map(|n| call(turn, n)).collect::<Vec<_>>().join(", ");
-    let turn = |turn: u32| format!("- when: {{ turn: {turn} }}\n  text: Turn {turn}.\n  calls: [{}]\n", calls(turn));
-    let turns: String = (1..=12).map(turn).collect();
+fn a_stream_cut_at_random_two_hundred_times_while_its_run_goes_on_yields_exactly_the_log() {
+    let call = |n: u32| format!("{{ name: create_file, arguments: {{ path: /{n}.md, content: hello }} }}");
+    let turn = |n: u32| format!("- when: {{ turn: {n} }}\n  text: Turn {n}.\n  calls: [{}]\n", call(n));
+    let turns: String = (1..=20).map(turn).collect();
     let server = Server::start(scripted(&format!("{turns}- text: Done.\n")));
     let owner = server.owner();
-    let run = owner.post("/api/v1/runs", json!({"agent_id": "guide", "input": "look and look"})).expect(202);
-    let path = format!("/api/v1/runs/{}/events", text(&run["id"]));
-    let (mut seen, mut last, mut cuts) = (Vec::new(), 0, 0);
-    loop {
-        let stream = owner.with("last-event-id", &last.to_string()).follow("GET", &path, None);
-        if stream.head.status == 204 {
-            break;
+    let run = owner.post("/api/v1/runs", json!({"agent_id": "guide", "input": "write and write"})).expect(202);
+    let (id, path) = (text(&run["id"]), format!("/api/v1/runs/{}/events", text(&run["id"])));
+    // Each of its turns is approved when it is told so, beside the readers: it cannot end before the last of them.
+    let (approve, told) = std::sync::mpsc::channel();
+    let approver = std::thread::spawn({
+        let owner = owner.clone();
+        move || {
+            while told.recv().is_ok() {
+                let item = loop {
+                    let pending = owner.get(&format!("/api/v1/approvals?status=pending&run={id}")).expect(200);
+                    if let Some(item) = pending["data"].as_array().unwrap().first() {
+                        break text(&item["id"]);
+                    }
+                };
+                let decision = json!({"decision": "approve"});
+                owner.post(&format!("/api/v1/approvals/{item}/decision"), decision).expect(200);
+            }
         }
-        cuts += 1;
-        // The first 200 readers take one event and hang up; live pieces are not counted.
-        for event in stream.filter(|event| event.id.is_some()).take(if cuts <= 200 { 1 } else { 1000 }) {
+    });
+    let (mut seen, mut last, mut chance) = (Vec::new(), 0, 42_u32);
+    for cut in 0..200 {
+        let stream = owner.with("last-event-id", &last.to_string()).follow("GET", &path, None);
+        assert_eq!(stream.head.status, 200, "it goes on");
+        if cut % 10 == 5 && cut > 10 {
+            approve.send(()).unwrap();
+        }
+        chance = chance.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        for event in stream.cut((chance >> 16) as usize % 4000).into_iter().filter(|event| event.id.is_some()) {
             last = event.id.unwrap();
             seen.push(event);
         }
     }
-    assert!(cuts > 200, "only {cuts} cuts");
+    approve.send(()).unwrap();
+    drop(approve);
+    let rest = owner.with("last-event-id", &last.to_string()).follow("GET", &path, None);
+    seen.extend(rest.filter(|event| event.id.is_some()));
+    approver.join().unwrap();
     let whole: Vec<Sent> = owner.follow("GET", &path, None).filter(|event| event.id.is_some()).collect();
     assert_eq!(seen, whole);
     assert_eq!(seen.last().unwrap().name, "interaction_complete");
@@ -253,9 +273,8 @@ fn revoking_a_token_ends_what_waits_by_it() {
     let owner = server.owner();
     let made = owner.post("/api/v1/tokens", json!({"name": "reader", "scopes": ["read", "run"]})).expect(201);
     let reader = server.nobody().with("authorization", &format!("Bearer {}", text(&made["token"])));
-    let waiting = std::thread::spawn(move || {
-        reader.post("/api/v1/runs?wait=60", json!({"agent_id": "guide", "input": "hello"}))
-    });
+    let waiting =
+        std::thread::spawn(move || reader.post("/api/v1/runs?wait=60", json!({"agent_id": "guide", "input": "hello"})));
     while owner.get("/api/v1/runs").expect(200)["data"] == json!([]) {}
     assert_eq!(owner.delete(&format!("/api/v1/tokens/{}", text(&made["id"]))).status, 204);
     waiting.join().unwrap().refuses(401, "unauthenticated");
@@ -265,16 +284,20 @@ fn revoking_a_token_ends_what_waits_by_it() {
 
 #[test]
 fn revoking_a_token_cuts_a_long_log_that_is_read_slowly() {
-    let call = "calls: [{ name: list_files, arguments: { path: / } }]";
-    let turn = |turn: u32| format!("- when: {{ turn: {turn} }}\n  text: \"{}\"\n  {call}\n", "x".repeat(1_500_000));
-    // More than any socket holds for a reader that does not read.
-    let server = Server::start(scripted(&format!("{}- text: Done.\n", (1..=10).map(turn).collect::<String>())));
+    let call = |line: u32| format!("{{ name: read_file, arguments: {{ path: /long.md, offset_line: {line} }} }}");
+    let calls = |turn: u32| (0..3).map(|n| call(turn * 3 + n)).collect::<Vec<_>>().join(", ");
+    let turn = |turn: u32| format!("- when: {{ turn: {turn} }}\n  calls: [{}]\n", calls(turn));
+    let server = Server::start(scripted(&format!("{}- text: Done.\n", (1..=40).map(turn).collect::<String>())));
+    // Each call reads 64 KiB: together more than any socket holds for a reader that does not read.
+    std::fs::write(server.house.note("long.md"), format!("{}\n", "x".repeat(1000)).repeat(300)).unwrap();
     let owner = server.owner();
-    let run = owner.post("/api/v1/runs?wait=60", json!({"agent_id": "guide", "input": "hello"})).expect(200);
-    assert_eq!(run["status"], "COMPLETED", "{}", run["error"]);
+    let run = owner.post("/api/v1/runs", json!({"agent_id": "guide", "input": "hello"})).expect(202);
+    let path = format!("/api/v1/runs/{}", text(&run["id"]));
+    let ended = owner.follow("GET", &format!("{path}/events"), None).last().unwrap();
+    assert_eq!(ended.data["status"], "COMPLETED", "{ended:?}");
     let made = owner.post("/api/v1/tokens", json!({"name": "reader", "scopes": ["read"]})).expect(201);
     let reader = server.nobody().with("authorization", &format!("Bearer {}", text(&made["token"])));
-    let mut stream = reader.follow("GET", &format!("/api/v1/runs/{}/events", text(&run["id"])), None);
+    let mut stream = reader.follow("GET", &format!("{path}/events"), None);
     assert_eq!(stream.next().unwrap().name, "interaction_started");
     assert_eq!(owner.delete(&format!("/api/v1/tokens/{}", text(&made["id"]))).status, 204);
     assert_ne!(stream.last().map(|event| event.name), Some("interaction_complete".to_owned()));
