@@ -36,13 +36,7 @@ pub(super) struct Body<T>(pub(super) T);
 impl<T: DeserializeOwned> FromRequest<Server> for Body<T> {
     type Rejection = Problem;
     async fn from_request(request: Request, server: &Server) -> Result<Self, Problem> {
-        let json = request.headers().get(header::CONTENT_TYPE).is_some_and(|kind| is_json(kind.as_bytes()));
-        let bytes = whole(request, server).await?;
-        if !json && !bytes.is_empty() {
-            return Err(Problem::new(Kind::UnsupportedMediaType, "The body is not JSON. Nothing was done.")
-                .hint("send Content-Type: application/json"));
-        }
-        parse(&bytes).map(Self)
+        parse(&json(request, server).await?).map(Self)
     }
 }
 
@@ -52,9 +46,20 @@ pub(super) struct MaybeBody<T>(pub(super) T);
 impl<T: DeserializeOwned + Default> FromRequest<Server> for MaybeBody<T> {
     type Rejection = Problem;
     async fn from_request(request: Request, server: &Server) -> Result<Self, Problem> {
-        let bytes = whole(request, server).await?;
+        let bytes = json(request, server).await?;
         if bytes.iter().all(u8::is_ascii_whitespace) { Ok(Self(T::default())) } else { parse(&bytes).map(Self) }
     }
+}
+
+/// The whole body, if it is said to be JSON: what a page elsewhere can send without asking first is not.
+async fn json(request: Request, server: &Server) -> Result<Bytes, Problem> {
+    let json = request.headers().get(header::CONTENT_TYPE).is_some_and(|kind| is_json(kind.as_bytes()));
+    let bytes = whole(request, server).await?;
+    if !json && !bytes.is_empty() {
+        return Err(Problem::new(Kind::UnsupportedMediaType, "The body is not JSON. Nothing was done.")
+            .hint("send Content-Type: application/json"));
+    }
+    Ok(bytes)
 }
 
 fn is_json(kind: &[u8]) -> bool {

@@ -15,9 +15,14 @@ use super::agents::config;
 use super::door::{Access, Signed};
 use super::problem::Problem;
 use super::server::Server;
+use crate::wire::{self, Secrets, Texts};
 
 /// Inbox items counted at the most.
 const COUNTED: u32 = 1000;
+/// Inbox items named at the most.
+const NAMED: u32 = 5;
+/// Characters of an agent's instructions that are told.
+const BEGINNING: usize = 200;
 
 pub(super) fn router() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(me))
@@ -117,6 +122,10 @@ async fn place_in_words(server: &Server, access: Access) -> Result<String, Probl
         1 => "\nOne thing waits for a decision.\n".to_owned(),
         many => format!("\n{many} things wait for a decision.\n"),
     };
+    for (nth, item) in engine.store().approvals(workspace, &pending, NAMED).await?.iter().enumerate() {
+        let summary = wire::approval(item, None, &Texts::default(), Secrets::Hidden).summary.unwrap_or_default();
+        text += &format!("{}- `{}`: {summary}\n", if nth == 0 { "\n" } else { "" }, item.id);
+    }
     let reports = engine.budgets(workspace).await?;
     let seen = reports.iter().filter(|report| report.private_to.is_none_or(|person| access.may_see(person, false)));
     let money: String = seen.filter_map(left).collect();
@@ -147,6 +156,11 @@ async fn agent_in_words(server: &Server, access: Access, row: &AgentRow) -> Resu
     if !config.requires_approval.is_empty() {
         let asks: Vec<&str> = config.requires_approval.iter().map(String::as_str).collect();
         text += &format!(" Always asks before: {}.", asks.join(", "));
+    }
+    let first = config.system_prompt.lines().map(str::trim).find(|line| !line.is_empty());
+    if let Some(first) = first {
+        let beginning: String = first.chars().take(BEGINNING).collect();
+        text += &format!(" Instructions begin: \"{beginning}\"");
     }
     Ok(text + "\n")
 }

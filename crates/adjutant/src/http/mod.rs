@@ -9,6 +9,7 @@ mod ask;
 mod attachments;
 mod audit;
 mod budgets;
+mod chat_export;
 mod chats;
 mod compat;
 mod connections;
@@ -25,6 +26,7 @@ mod halt;
 mod health;
 mod history;
 mod import;
+mod invites;
 mod leave;
 mod line;
 mod me;
@@ -34,6 +36,7 @@ mod models;
 mod news;
 mod once;
 mod openapi;
+mod origin;
 mod page;
 mod patience;
 mod people;
@@ -51,6 +54,7 @@ mod shape;
 mod sight;
 mod start;
 mod steer;
+mod strangers;
 mod stream;
 mod tag;
 mod templates;
@@ -126,8 +130,10 @@ fn closed() -> OpenApiRouter<Server> {
         .merge(me::router())
         .merge(people::router())
         .merge(workspaces::router())
+        .merge(invites::router())
         .merge(agents::router())
         .merge(chats::router())
+        .merge(chat_export::router())
         .merge(attachments::router())
         .merge(import::router())
         .merge(runs::router())

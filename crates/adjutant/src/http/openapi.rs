@@ -5,9 +5,11 @@ use axum::extract::State;
 use axum::response::Html;
 use serde_json::Value;
 use utoipa::OpenApi;
-use utoipa::openapi::schema::ArrayItems;
+use utoipa::openapi::header::HeaderBuilder;
+use utoipa::openapi::path::{Operation, ParameterBuilder, ParameterIn};
+use utoipa::openapi::schema::{ArrayItems, ObjectBuilder, Type};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::openapi::{ContentBuilder, Ref, RefOr, ResponseBuilder, Schema};
+use utoipa::openapi::{ContentBuilder, Header, Ref, RefOr, Required, ResponseBuilder, Schema};
 
 use super::document::Document;
 
@@ -106,7 +108,9 @@ pub(super) fn finish(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi:
     let components = document.components.get_or_insert_default();
     let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some("A token: adj_…")).build();
     components.add_security_scheme("token", SecurityScheme::Http(bearer));
-    components.add_security_scheme("cookie", SecurityScheme::ApiKey(ApiKey::Cookie(ApiKeyValue::new("adj"))));
+    let cookie =
+        ApiKeyValue::with_description("adj", "Set by signing in; called `__Host-adj` where `public_url` is https");
+    components.add_security_scheme("cookie", SecurityScheme::ApiKey(ApiKey::Cookie(cookie)));
     document.security = Some(vec![
         utoipa::openapi::SecurityRequirement::new("token", Vec::<String>::new()),
         utoipa::openapi::SecurityRequirement::new("cookie", Vec::<String>::new()),
@@ -115,9 +119,11 @@ pub(super) fn finish(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi:
     let refused = ResponseBuilder::new()
         .description("A problem: what happened, what was not done, what to do next")
         .content("application/problem+json", problem)
+        .header("Retry-After", header("Seconds after which to try again, where that helps"))
         .build();
     let elsewhere = ResponseBuilder::new()
         .description("The stream of the run that a request with the same Idempotency-Key started: see `Location`")
+        .header("Location", header(WHERE))
         .build();
     name_entries(components);
     document.servers = Some(vec![utoipa::openapi::Server::new("/")]);
@@ -135,13 +141,62 @@ pub(super) fn finish(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi:
             });
             if streams && is_post {
                 operation.responses.responses.insert("303".to_owned(), RefOr::T(elsewhere.clone()));
+                locate(operation);
             }
+            ask_by_header(operation, is_post, streams);
             for status in ["4XX", "5XX"] {
                 operation.responses.responses.insert(status.to_owned(), RefOr::T(refused.clone()));
             }
         }
     }
     document
+}
+
+/// Where a run is that was started.
+const WHERE: &str = "Where the run is";
+
+fn header(description: &str) -> Header {
+    HeaderBuilder::new().description(Some(description)).schema(Some(text())).build()
+}
+
+fn text() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::String)
+}
+
+/// Says that what is started is told with where it is.
+fn locate(operation: &mut Operation) {
+    for status in ["200", "202"] {
+        if let Some(RefOr::T(response)) = operation.responses.responses.get_mut(status) {
+            response.headers.insert("Location".to_owned(), header(WHERE).into());
+        }
+    }
+}
+
+/// Says which headers an operation looks at, beside those that are its own.
+fn ask_by_header(operation: &mut Operation, is_post: bool, streams: bool) {
+    let is_closed = operation.security.is_none();
+    let last = "The `id` of the last event that you have";
+    let key = "A word of your own: sent again with it, the request is answered again and done once";
+    let workspace = "The one workspace that the request is about: id or short name";
+    let looked_at = [
+        (streams && !is_post, "Last-Event-ID", last, text().pattern(Some("^[0-9]{1,18}$"))),
+        (
+            is_closed && is_post,
+            "Idempotency-Key",
+            key,
+            text().min_length(Some(1)).max_length(Some(128)).pattern(Some("^[!-~]+$")),
+        ),
+        (is_closed, "Adjutant-Workspace", workspace, text()),
+    ];
+    for (_, name, description, schema) in looked_at.into_iter().filter(|(is_looked_at, ..)| *is_looked_at) {
+        let parameter = ParameterBuilder::new()
+            .name(name)
+            .parameter_in(ParameterIn::Header)
+            .required(Required::False)
+            .description(Some(description))
+            .schema(Some(schema));
+        operation.parameters.get_or_insert_default().push(RefOr::T(parameter.build()));
+    }
 }
 
 /// Gives the entries of pages their names: a page of a kind of thing is described with the whole kind inside.

@@ -25,6 +25,9 @@ pub(super) fn router() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(can)).routes(routes!(preview)).routes(routes!(backtest)).routes(routes!(prompt))
 }
 
+/// The tool that a web address is asked about.
+const READS_ADDRESSES: &str = "fetch_web_page";
+
 /// What an agent might want.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -34,6 +37,8 @@ struct NewWish {
     action: Option<Action>,
     /// The path.
     path: Option<String>,
+    /// Or a web address that it would read.
+    url: Option<String>,
     /// Or a tool.
     tool: Option<String>,
     /// Its arguments.
@@ -60,11 +65,16 @@ struct CanAnswer {
 }
 
 fn wish(body: NewWish) -> Result<Wish, Problem> {
-    match (body.action, body.path, body.tool) {
-        (Some(action), Some(path), None) => Ok(Wish::Path { action, path }),
-        (None, None, Some(tool)) => Ok(Wish::Call { tool, arguments: body.arguments.unwrap_or_else(|| json!({})) }),
-        (_, _, _) => Err(Problem::invalid("Nothing was asked.")
-            .error("", "give an `action` with a `path`, or a `tool` with its `arguments`")),
+    match (body.action, body.path, body.url, body.tool) {
+        (Some(action), Some(path), None, None) => Ok(Wish::Path { action, path }),
+        (None, None, Some(url), None) => {
+            Ok(Wish::Call { tool: READS_ADDRESSES.to_owned(), arguments: json!({ "url": url }) })
+        }
+        (None, None, None, Some(tool)) => {
+            Ok(Wish::Call { tool, arguments: body.arguments.unwrap_or_else(|| json!({})) })
+        }
+        (_, _, _, _) => Err(Problem::invalid("Nothing was asked.")
+            .error("", "give an `action` with a `path`, a `url`, or a `tool` with its `arguments`")),
     }
 }
 

@@ -1,6 +1,6 @@
 //! `/tools`: what agents can call.
 
-use adjutant_core::tool::{Recovery, ToolSpec};
+use adjutant_core::tool::{Category, Effect, Level, Recovery, ToolSpec};
 use adjutant_engine::Right;
 use axum::Json;
 use axum::extract::State;
@@ -33,6 +33,27 @@ struct Tool {
     /// What becomes of it after a crash: `pure`, `idempotent`, `reconcile`, `ask_human`.
     #[schema(value_type = String)]
     recovery: Recovery,
+    /// What kind of thing it touches: `file_read`, `network_read`, …
+    #[schema(value_type = String)]
+    category: Category,
+    /// The right it needs: an agent reaches every tool up to its own level.
+    #[schema(value_type = String)]
+    level: Level,
+    /// What it does to the world: `read`, `write`, …
+    #[schema(value_type = String)]
+    effect: Effect,
+    /// Whether what it does can be taken back.
+    undoable: bool,
+    /// Whether its arguments leave the house.
+    egress: bool,
+    /// What its output makes of a run: `private`, `untrusted`.
+    labels: Vec<&'static str>,
+    /// Calls a minute, where they are limited.
+    per_minute: Option<u32>,
+    /// How long it may run.
+    timeout_ms: u64,
+    /// Bytes of output that are handed to the model.
+    output_bytes: usize,
 }
 
 fn shown(spec: &ToolSpec) -> Tool {
@@ -42,6 +63,18 @@ fn shown(spec: &ToolSpec) -> Tool {
         toolset: spec.toolset.to_string(),
         schema: spec.definition.schema.clone(),
         recovery: spec.recovery,
+        category: spec.category,
+        level: spec.level,
+        effect: spec.effect,
+        undoable: spec.undoable,
+        egress: spec.egress,
+        labels: [("private", spec.labels.private), ("untrusted", spec.labels.untrusted)]
+            .into_iter()
+            .filter_map(|(name, has)| has.then_some(name))
+            .collect(),
+        per_minute: spec.per_minute,
+        timeout_ms: u64::try_from(spec.timeout.as_millis()).unwrap_or(u64::MAX),
+        output_bytes: spec.output_cap,
     }
 }
 

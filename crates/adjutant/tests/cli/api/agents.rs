@@ -130,6 +130,10 @@ fn what_an_agent_may_do_is_asked_of_the_guard_beforehand() {
     }
     assert_eq!(can(json!({"tool": "write_file", "arguments": {"path": "/a.md", "content": "x"}}))["verdict"], "ask");
     owner.post("/api/v1/agents/guide/can", json!({"path": "/x"})).refuses(422, "validation_failed");
+    let web = can(json!({"url": "https://example.org/page"}));
+    assert_eq!((&web["verdict"], &web["tool"]), (&json!("deny"), &json!("fetch_web_page")), "{web}");
+    let both = json!({"url": "https://example.org/", "tool": "read_file"});
+    owner.post("/api/v1/agents/guide/can", both).refuses(422, "validation_failed");
 
     let draft = json!({"name": "Draft", "scope": {"notebooks": ["*"], "folders": ["/todo.md"]}});
     let reach = owner.post("/api/v1/scope/preview", draft).expect(200);
@@ -281,6 +285,10 @@ fn how_a_model_is_asked_is_kept_and_what_is_handed_on_unknown_is_for_admins() {
     let body = json!({"name": "Thinker", "model_options": options, "requires": ["reasoning"]});
     let made = owner.post("/api/v1/agents", body).expect(201);
     assert_eq!((&made["model_options"], &made["requires"]), (&options, &json!(["reasoning"])));
+    let seeded = json!({"name": "Seeded", "model_options": {"seed": 7}});
+    owner.post("/api/v1/agents", seeded).expect(201);
+    let run = owner.post("/api/v1/runs?wait=60", json!({"agent_id": "seeded", "input": "hello"})).expect(200);
+    assert_eq!(run["seed"], 7, "a run says what its model was given");
     for bad in [
         json!({"extra_headers": {"Authorization": "Bearer x"}}),
         json!({"extra_body": {"max_tokens": 9}}),

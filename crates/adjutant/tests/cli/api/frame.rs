@@ -44,10 +44,20 @@ fn a_server_whose_database_only_reads_says_that_it_cannot_work() {
     let name = server.house.sql("SELECT current_database()");
     server.house.sql(&format!("ALTER DATABASE {name} SET default_transaction_read_only = on"));
     server.house.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()");
-    let told = (0..1000).map(|_| server.nobody().get("/readyz")).find(|told| {
-        told.status == 503 && told.json()["database"] == "cannot be written"
-    });
+    let told = (0..1000)
+        .map(|_| server.nobody().get("/readyz"))
+        .find(|told| told.status == 503 && told.json()["database"] == "cannot be written");
     assert!(told.is_some(), "{:?}", server.nobody().get("/readyz"));
+}
+
+#[test]
+fn a_body_that_may_be_left_out_is_json_where_there_is_one() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    let plain = owner.with("content-type", "text/plain");
+    plain.post("/api/v1/halt", json!({"reason": "a page elsewhere"})).refuses(415, "unsupported_media_type");
+    assert_eq!(owner.get("/api/v1/halt").expect(200)["is_halted"], false);
+    owner.call("POST", "/api/v1/halt", None).expect(200);
 }
 
 #[test]

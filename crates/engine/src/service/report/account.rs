@@ -139,7 +139,7 @@ impl Account {
                 attempts: failures.len(),
                 last_error: failures.last().map(|failure| failure.message.clone()),
             },
-            seed: None,
+            seed: start.options.seed.map(u64::from),
             deterministic: false,
             attachments: start
                 .attachments
