@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import type { Agent } from '../api/types'
-import { changeOf, draftOf, draftOfFile, draftOfTemplate, fieldsOf, newDraft, toolChoice, withToolChoice } from './draft'
+import openapi from '../../../docs/openapi.json'
+import { changeOf, copyOf, draftOf, draftOfFile, draftOfTemplate, fieldsOf, HIDDEN, merged, newDraft, toolChoice, withToolChoice } from './draft'
 
 const agent = {
   name: 'Guide',
@@ -22,7 +23,34 @@ const agent = {
   max_tokens_per_request: 4000,
   is_active: true,
   owner: 'user',
+  permission_level: 'write',
+  categories: ['file_read', 'file_write'],
+  flow: 'deny',
+  tool_limits: { read_file: 5 },
+  keywords: ['tidy'],
+  approval_expires_secs: 3600,
+  budget: { run_usd: 0.5, day_usd: null, month_usd: 20, allow_unpriced: true },
 } as unknown as Agent
+
+it('knows every field of an agent, whether its form shows it or not', () => {
+  const { AgentBody, AgentBudget } = openapi.components.schemas
+  // A short name is chosen once, a workspace is where one is, and a preset is written out before it comes here.
+  const known = [...Object.keys(fieldsOf(newDraft())), ...HIDDEN, 'slug', 'workspace_id', 'preset']
+  expect(known.sort()).toEqual(Object.keys(AgentBody.properties).sort())
+  expect(Object.keys(fieldsOf(newDraft())['budget'] as object).sort()).toEqual(Object.keys(AgentBudget.properties).sort())
+})
+
+it('holds a copy to the limits of what it was made from', () => {
+  const copy = fieldsOf(copyOf({ ...agent, slug: 'guide' }))
+  expect(copy).toMatchObject({ name: 'Guide (copy)', flow: 'deny', permission_level: 'write', categories: ['file_read', 'file_write'], tool_limits: { read_file: 5 }, approval_expires_in: '3600s', budget: { allow_unpriced: true } })
+  expect(copy).not.toHaveProperty('slug')
+})
+
+it('leaves the level of a copy to the server once other things are granted', () => {
+  const draft = copyOf(agent)
+  for (const row of draft.folders) row.verbs.delete = true
+  expect(fieldsOf(draft)).not.toHaveProperty('permission_level')
+})
 
 it('shows for each folder what flags and entry allow together', () => {
   expect(draftOf(agent).folders).toEqual([
@@ -61,7 +89,7 @@ it('gives hosts and keeps the rest of their policy', () => {
 
 it('keeps money as numbers, and nothing as no limit', () => {
   const draft = newDraft()
-  const plain = { run_usd: 0.5, day_usd: null, month_usd: 20, soft_usd: null, alert_at_usd: [1, 5, 10, 50], cheaper_model: null }
+  const plain = { run_usd: 0.5, day_usd: null, month_usd: 20, soft_usd: null, alert_at_usd: [1, 5, 10, 50], cheaper_model: null, allow_unpriced: false }
   expect(fieldsOf(draft)['budget']).toEqual(plain)
   draft.budget.day_usd = 3
   draft.alerts = '2.5, 7'
@@ -79,11 +107,24 @@ it('says one thing of a tool: that it always asks, that it is never used, or not
 it('takes over a file with what the form does not show', () => {
   const draft = draftOfFile({ name: 'Reader', slug: 'reader', model: ['a/b', 'c/d'] as unknown as string, keywords: ['read'], scope: { folders: ['/notes'] } }, null)
   expect(fieldsOf(draft)).toMatchObject({ name: 'Reader', slug: 'reader', model: ['a/b', 'c/d'], keywords: ['read'], can_read: true, can_write: false })
+  expect(fieldsOf({ ...draft, model: 'e/f' })).toMatchObject({ model: 'e/f' })
+})
+
+it('keeps what finds a template by its words', () => {
+  expect(fieldsOf(draftOfTemplate({ name: 'Writer', category: 'writing', keywords: ['draft'] } as Partial<Agent>))).toMatchObject({ category: 'writing', keywords: ['draft'] })
 })
 
 it('takes back over an agent what its file no longer says', () => {
   const before = { ...agent, owner: 'workspace' as const }
-  const change = changeOf(before, draftOfFile({ name: before.name, content_filter: [{ category: 'secrets' }] }, before))
-  expect(change).toMatchObject({ content_filter: [{ category: 'secrets' }], keywords: null })
+  const change = changeOf(before, draftOfFile({ name: before.name, content_filter: [{ category: 'secrets' }], tool_limits: { list_files: 9 } }, before))
+  expect(change).toMatchObject({ content_filter: [{ category: 'secrets' }], keywords: null, flow: null, tool_limits: { list_files: 9, read_file: null }, approval_expires_in: null })
   expect(change).not.toHaveProperty('owner')
+  expect(merged(before, change)).toMatchObject({ name: 'Guide', tool_limits: { list_files: 9 }, budget: { allow_unpriced: false } })
+  expect(merged(before, change)).not.toHaveProperty('approval_expires_secs')
+})
+
+it('takes the level from a file that names it', () => {
+  const file = { name: 'Guide', can_write: true, can_delete: true, permission_level: 'write', scope: agent.scope, toolsets: ['files'] }
+  const after = merged(agent, changeOf(agent, draftOfFile(file, agent)))
+  expect(after).toMatchObject({ can_delete: true, permission_level: 'write' })
 })

@@ -39,11 +39,15 @@ export interface Draft {
   cheaper_model: string
   is_active: boolean
   owner: Agent['owner']
-  /** Fields of a file that the form does not show. */
+  /** Whether models without a known price are asked although there is a limit. */
+  allow_unpriced: boolean
+  /** What the form does not show, as the agent, the template or the file says it that this begins with. */
   rest: Record<string, unknown>
+  /** The verbs that were granted then: a level that came with them fits them and no others. */
+  granted: Verb[]
 }
-/** Fields that only a file says. */
-const ONLY_IN_FILES = ['category', 'keywords', 'fallback_models', 'routing', 'temperature', 'permission_level', 'can_execute_code', 'categories', 'flow', 'tool_limits', 'content_filter', 'approval_expires_in', 'metadata'] as const
+/** The fields of an agent that the form does not show. */
+export const HIDDEN = ['category', 'keywords', 'fallback_models', 'routing', 'temperature', 'model_options', 'requires', 'provider_key_id', 'output_schema', 'permission_level', 'can_execute_code', 'categories', 'flow', 'tool_limits', 'content_filter', 'approval_expires_in', 'metadata'] as const
 export const PURSES = ['run_usd', 'day_usd', 'month_usd', 'soft_usd'] as const
 export type Purse = (typeof PURSES)[number]
 
@@ -74,9 +78,22 @@ export function newDraft(): Draft {
     cheaper_model: '',
     is_active: true,
     owner: 'user',
+    allow_unpriced: false,
     rest: {},
+    granted: ['read'],
   }
 }
+
+/** The fields that the form does not show. An answer says in seconds what a body says as a span. */
+function hiddenOf(agent: Partial<Agent>): Record<string, unknown> {
+  const said: Record<string, unknown> = { ...agent }
+  const seconds = agent.approval_expires_secs
+  if (seconds !== undefined) said['approval_expires_in'] = `${seconds}s`
+  return Object.fromEntries(HIDDEN.filter((name) => (said[name] ?? null) !== null).map((name) => [name, said[name]]))
+}
+
+/** What some folder grants. What none does is not granted at all. */
+const grantedBy = (folders: FolderRow[]): Verb[] => VERBS.filter((verb) => folders.some((row) => row.verbs[verb]))
 
 /** What the flags of an agent allow at all. */
 function flagsOf(agent: Agent): Record<Verb, boolean> {
@@ -119,14 +136,16 @@ export function draftOf(agent: Agent): Draft {
     cheaper_model: agent.budget?.cheaper_model ?? '',
     is_active: agent.is_active,
     owner: agent.owner,
-    rest: {},
+    allow_unpriced: agent.budget?.allow_unpriced ?? false,
+    rest: hiddenOf(agent),
+    granted: grantedBy(rows),
   }
 }
 
-/** The beginning of another agent: the same but for its name. */
+/** The beginning of another agent: the same, held by the same limits, but for its name. */
 export const copyOf = (agent: Agent): Draft => ({ ...draftOf(agent), name: t('{name} (copy)', { name: agent.name }), owner: 'user' })
 
-const OF_BUDGET = ['budget', 'alerts', 'cheaper_model']
+const OF_BUDGET = ['budget', 'alerts', 'cheaper_model', 'allow_unpriced']
 /** A template says only what is special about it. What it leaves out is the careful choice. */
 export function draftOfTemplate(template: Partial<Agent>): Draft {
   const careful = { can_read: true, can_write: false, can_create: false, can_delete: false, can_access_integrations: false, scope: {}, toolsets: ['files'], requires_approval: [], description: '', system_prompt: '' }
@@ -141,8 +160,7 @@ export function draftOfFile(body: Partial<Agent> & Record<string, unknown>, over
   const model = body['model'] as unknown
   const plain = typeof model === 'string' || model === undefined
   const draft = draftOfTemplate({ ...body, model: plain ? (model as string | undefined) : 'default' } as Partial<Agent>)
-  const said = ONLY_IN_FILES.filter((name) => over || body[name] !== undefined).map((name) => [name, body[name] ?? null])
-  const rest = { ...Object.fromEntries(said), ...(!plain && { model }), ...(!over && body.slug && { slug: body.slug }) }
+  const rest = { ...draft.rest, ...(!plain && { model }), ...(!over && body.slug && { slug: body.slug }) }
   return { ...draft, rest, owner: over?.owner ?? 'user', is_active: body.is_active ?? true }
 }
 
@@ -158,20 +176,23 @@ function scopeOf(draft: Draft): AgentScope {
   }
 }
 
-/** The fields of an agent. What no folder grants is not granted at all. */
+/** The fields of an agent. Where other verbs are granted than at first, the level is left to the server: it finds the lowest that fits. */
 export function fieldsOf(draft: Draft): Record<string, unknown> {
-  const some = (verb: Verb): boolean => draft.folders.some((row) => row.verbs[verb])
+  const granted = grantedBy(draft.folders)
+  const { permission_level, model: several, ...rest } = draft.rest
+  const model = draft.model.trim() || 'default'
   return {
     name: draft.name.trim(),
     emoji: draft.emoji.trim() || null,
     description: draft.description.trim(),
-    model: draft.model.trim() || 'default',
+    // A file may name several, for which the form has no words; one that is typed over them counts.
+    model: model === 'default' ? (several ?? model) : model,
     system_prompt: draft.system_prompt,
     autonomy: draft.autonomy,
-    can_read: some('read'),
-    can_write: some('write'),
-    can_create: some('create'),
-    can_delete: some('delete'),
+    can_read: granted.includes('read'),
+    can_write: granted.includes('write'),
+    can_create: granted.includes('create'),
+    can_delete: granted.includes('delete'),
     scope: scopeOf(draft),
     toolsets: draft.toolsets,
     tools: draft.tools,
@@ -187,10 +208,12 @@ export function fieldsOf(draft: Draft): Record<string, unknown> {
       ...Object.fromEntries(PURSES.map((purse) => [purse, draft.budget[purse] === '' ? null : draft.budget[purse]])),
       alert_at_usd: words(draft.alerts).map(Number),
       cheaper_model: draft.cheaper_model.trim() || null,
+      allow_unpriced: draft.allow_unpriced,
     },
     is_active: draft.is_active,
     owner: draft.owner,
-    ...draft.rest,
+    ...rest,
+    ...(permission_level !== undefined && granted.join() === draft.granted.join() && { permission_level }),
   }
 }
 
@@ -209,13 +232,32 @@ export function withToolChoice(draft: Draft, tool: string, choice: ToolChoice): 
   }
 }
 
-/** The fields that an edit changes. The level is left out when flags change, so that the server finds the lowest that fits. */
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
+/** The change that makes one value of another: what an object no longer has is null. */
+function replacing(before: unknown, after: unknown): unknown {
+  if (!isObject(before) || !isObject(after)) return after ?? null
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])]
+  return Object.fromEntries(names.map((name) => [name, replacing(before[name], after[name])]))
+}
+/** What a change makes of a value, as the server does it: what is null is gone, and objects go into each other. */
+export function merged(before: unknown, change: unknown): unknown {
+  if (!isObject(change)) return change
+  const after: Record<string, unknown> = isObject(before) ? { ...before } : {}
+  for (const [name, value] of Object.entries(change)) {
+    if (value === null) delete after[name]
+    else after[name] = merged(after[name], value)
+  }
+  return after
+}
+
+/** The fields that an edit changes. What was said before and is said no longer is as usual again. */
 export function changeOf(agent: Agent, draft: Draft): Record<string, unknown> {
+  const saved: Record<string, unknown> = { ...agent }
   const before = fieldsOf(draftOf(agent))
   const after = fieldsOf(draft)
-  const changed = Object.entries(after).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]))
-  const change = Object.fromEntries(changed)
-  if ('scope' in change) change['scope'] = { operations: null, file_types: null, ...(change['scope'] as object) }
-  if (changed.some(([name]) => name.startsWith('can_'))) change['permission_level'] ??= null
-  return change
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])]
+  const changed = names.filter((name) => JSON.stringify(after[name]) !== JSON.stringify(before[name]))
+  const change = Object.fromEntries(changed.map((name) => [name, replacing(saved[name], after[name])]))
+  // What is saved has it in seconds, which would stay beside what is said now.
+  return 'approval_expires_in' in change ? { ...change, approval_expires_secs: null } : change
 }

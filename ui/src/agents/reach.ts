@@ -1,7 +1,7 @@
 // How much of a notebook an agent reaches, and how a draft changes that.
 import { post } from '../api/client'
 import type { Agent } from '../api/types'
-import { draftOf, fieldsOf, VERBS, type Draft, type Verb } from './draft'
+import { changeOf, draftOf, fieldsOf, merged, VERBS, type Draft, type Verb } from './draft'
 
 export interface Verdict {
   verdict: 'allow' | 'ask' | 'deny'
@@ -30,11 +30,10 @@ export interface Reach {
   just_outside: { count: number; samples: Outside[] }
 }
 
-/** The whole of a draft, as it would be saved. */
+/** The whole of a draft, as it would be saved: with everything that the form does not show. */
 export function wholeOf(agent: Agent | null, draft: Draft): Record<string, unknown> {
-  const kept = agent ? { tools: agent.tools, denied_tools: agent.denied_tools, workspace_id: agent.workspace_id } : {}
-  const fields = fieldsOf(draft)
-  return { ...kept, ...fields, name: fields['name'] || 'Draft' }
+  const whole = (agent ? merged(agent, changeOf(agent, draft)) : fieldsOf(draft)) as Record<string, unknown>
+  return { ...whole, name: whole['name'] || 'Draft' }
 }
 /** Without a notebook: the one that a run would get. */
 export function reachOf(agent: Agent | null, draft: Draft, notebook: string): Promise<Reach> {

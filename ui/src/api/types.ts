@@ -179,7 +179,11 @@ export interface Agent {
   max_requests_per_hour: number
   max_tokens_per_request: number
   scope: AgentScope
-  budget?: { run_usd: number | null; day_usd: number | null; month_usd: number | null; soft_usd?: number | null; cheaper_model?: string | null; alert_at_usd?: number[] }
+  budget?: { run_usd: number | null; day_usd: number | null; month_usd: number | null; soft_usd?: number | null; cheaper_model?: string | null; alert_at_usd?: number[]; allow_unpriced?: boolean }
+  /** How long a question waits. */
+  approval_expires_secs?: number
+  /** The stored key that its runs use for the provider it is for. */
+  provider_key_id?: string | null
   owner: 'user' | 'workspace'
   /** Whose it is; nobody's where it is the workspace's. */
   owner_id: string | null
