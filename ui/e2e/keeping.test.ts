@@ -114,6 +114,14 @@ it('goes on from an event in the middle of a run, without touching anything', as
   await page.waitForURL((url) => url.pathname.startsWith('/runs/') && !first.includes(url.pathname))
   await page.getByRole('heading', { name: 'A fork of another run' }).waitFor()
   await page.getByText('Done').first().waitFor()
+  // It is shown as it is now, not as the other was at the event it began with.
+  const place = page.getByRole('slider', { name: 'Place in the run' })
+  const ends = async (): Promise<boolean> => (await place.inputValue()) === (await place.getAttribute('max'))
+  expect(await ends()).toBe(true)
+  await page.evaluate(() => (location.hash = '#1'))
+  await page.getByRole('button', { name: 'One event back' }).and(page.locator(':disabled')).waitFor()
+  await page.goBack()
+  await page.getByRole('button', { name: 'One event on' }).and(page.locator(':disabled')).waitFor()
 })
 
 it('shows what the model saw, as it was sent', async () => {
