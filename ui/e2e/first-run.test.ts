@@ -5,7 +5,7 @@ import { request, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { begin, OWNER, setUp, tidy, type Story } from './story'
+import { begin, expire, OWNER, setUp, tidy, type Story } from './story'
 
 let story: Story
 beforeAll(async () => {
@@ -102,6 +102,24 @@ it('lets somebody out, and in again to where they were', async () => {
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.getByText('is tidy now').waitFor()
   expect(new URL(page.url()).pathname).toBe(before)
+})
+
+it('keeps what somebody was writing when the session has ended, and while another chat is open', async () => {
+  const { page } = story
+  const chat = page.url()
+  const message = page.getByRole('textbox', { name: 'Message' })
+  await message.fill('half a sentence')
+  const before = story.wrong.length
+  await expire(page)
+  // A browser reports the answer that says so.
+  story.wrong.splice(before)
+  expect([page.url(), await message.inputValue()]).toEqual([chat, 'half a sentence'])
+  await page.getByRole('link', { name: 'New chat' }).click()
+  await page.getByRole('heading', { name: /What should be done/ }).waitFor()
+  expect(await message.inputValue()).toBe('')
+  await page.goBack()
+  await page.getByText('is tidy now').waitFor()
+  expect(await message.inputValue()).toBe('half a sentence')
 })
 
 it('did all that without an error and without asking anybody else', () => {

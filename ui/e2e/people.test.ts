@@ -113,7 +113,11 @@ it('sends whoever was switched off to the door', async () => {
   await page.goto(`${server.url}/settings/people`)
   await page.getByRole('row', { name: /lee/ }).getByRole('button', { name: 'Switch off' }).click()
   await lee.getByText('Your session has ended').waitFor()
-  expect(new URL(lee.url()).searchParams.get('next')).toBe('/runs')
+  expect(new URL(lee.url()).pathname).toBe('/runs')
+  // Nothing below can be reached, and a new visit begins at the door.
+  expect(await lee.evaluate(() => document.elementFromPoint(20, 20)?.closest('dialog') !== null)).toBe(true)
+  await lee.reload()
+  await lee.waitForURL((url) => url.pathname === '/login' && url.searchParams.get('next') === '/runs')
   // A browser reports the answer that says so.
   story.wrong.splice(before)
 })

@@ -51,6 +51,20 @@ export async function setUp({ page, server }: Story): Promise<void> {
   await page.getByRole('heading', { name: /What should be done/ }).waitFor()
 }
 
+/** Ends the session of a page like time does, and signs in again where the page asks for it. */
+export async function expire(page: Page): Promise<void> {
+  await page.context().clearCookies()
+  // Coming back to a tab makes the page ask at once instead of at its next turn.
+  await look(page, false)
+  await look(page, true)
+  const door = page.getByRole('dialog', { name: 'Sign in' })
+  await door.getByText('Your session has ended').waitFor()
+  await door.getByLabel('Name').fill(OWNER.name)
+  await door.getByLabel('Password', { exact: true }).fill(OWNER.password)
+  await door.getByRole('button', { name: 'Sign in' }).click()
+  await door.waitFor({ state: 'detached' })
+}
+
 /** Gives the demo model its first order and waits for its question. */
 export async function tidy(page: Page): Promise<void> {
   await page.getByRole('button', { name: /tidy the welcome notes/i }).click()

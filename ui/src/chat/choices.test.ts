@@ -23,9 +23,9 @@ it('says nothing to the server about what nobody chose', () => {
 })
 
 it('goes along from the new chat into the chat, and the next new one begins anew', () => {
-  choicesOf(NEW_CHAT).mode = 'plan'
+  Object.assign(choicesOf(NEW_CHAT), { mode: 'plan', text: 'tidy up' })
   moveChoices('chat_1')
-  expect([choicesOf('chat_1').mode, choicesOf(NEW_CHAT).mode]).toEqual(['plan', ''])
+  expect([choicesOf('chat_1'), choicesOf(NEW_CHAT)]).toEqual([{ mode: 'plan', model: '', text: '' }, { mode: '', model: '', text: '' }])
 })
 
 it('says a refused message again with all that came with it', () => {

@@ -1,4 +1,4 @@
-// How the next order of a chat is carried out: how freely, and by which model. Kept while the page is open.
+// The next order of a chat: what is written so far, how freely it is carried out, and by which model. Kept while the page is open.
 import { reactive } from 'vue'
 import type { Agent, AttachedFile, Waiting } from '../api/types'
 
@@ -7,18 +7,20 @@ export type Mode = '' | 'low' | 'none' | 'plan'
 export interface Choices {
   mode: Mode
   model: string
+  /** What is written and not sent. */
+  text: string
 }
 export const NEW_CHAT = 'new'
 
 const kept = reactive(new Map<string, Choices>())
 
 export function choicesOf(chat: string): Choices {
-  if (!kept.has(chat)) kept.set(chat, { mode: '', model: '' })
+  if (!kept.has(chat)) kept.set(chat, { mode: '', model: '', text: '' })
   return kept.get(chat) as Choices
 }
 /** A new chat that got its first message takes its choices along. */
 export function moveChoices(chat: string): void {
-  kept.set(chat, { ...choicesOf(NEW_CHAT) })
+  kept.set(chat, { ...choicesOf(NEW_CHAT), text: '' })
   kept.delete(NEW_CHAT)
 }
 
@@ -32,7 +34,7 @@ export interface Again {
 }
 
 /** What the server is told. */
-export const choicesBody = ({ mode, model }: Choices): { autonomy?: Exclude<Mode, ''>; model?: string } => ({
+export const choicesBody = ({ mode, model }: Pick<Choices, 'mode' | 'model'>): { autonomy?: Exclude<Mode, ''>; model?: string } => ({
   ...(mode && { autonomy: mode }),
   ...(model && { model }),
 })

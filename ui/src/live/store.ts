@@ -65,6 +65,9 @@ export const useLive = defineStore('live', () => {
     timer ??= setTimeout(beat, GATHER_MS)
   }
 
+  /** Every list reads itself again. */
+  const rereadAll = (): void => hear({ event: 'reread', data: {} })
+
   const tab = tabOf(hear)
   function start(): void {
     void refresh().catch(() => undefined)
@@ -79,5 +82,5 @@ export const useLive = defineStore('live', () => {
   const count = computed(() => pending.value.length)
   /** The number as a badge shows it. */
   const countText = computed(() => `${count.value}${hasMore.value ? '+' : ''}`)
-  return { pending, isLoaded, hasMore, runsBeat, chatsBeat, settingsBeat, count, countText, refresh, more, start, stop, follow: tab.follow }
+  return { pending, isLoaded, hasMore, runsBeat, chatsBeat, settingsBeat, count, countText, refresh, more, start, stop, rereadAll, follow: tab.follow }
 })

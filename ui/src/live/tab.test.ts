@@ -11,6 +11,7 @@ interface Opened {
 }
 let opened: Opened[]
 let gone: string[]
+let refusal: number
 let tab: Tab
 let news: string[]
 
@@ -23,7 +24,7 @@ const stream = async (n: number): Promise<Opened> => vi.waitFor(() => opened[n] 
 
 function answer(address: string, options: RequestInit): Response {
   const url = new URL(address, 'http://here')
-  const refused = new Response('{}', { status: 404 })
+  const refused = new Response('{}', { status: refusal })
   if (!url.pathname.endsWith('/v1/events')) return gone.some((run) => address.includes(run)) ? refused : new Response('{"data":[]}')
   const topics = url.searchParams.get('topics') ?? ''
   if (gone.some((run) => topics.includes(run))) return refused
@@ -41,7 +42,7 @@ function run(id: string): Followed & { heard: WireEvent[]; problems: unknown[] }
 }
 
 beforeEach(() => {
-  ;[opened, gone, news] = [[], [], []]
+  ;[opened, gone, news, refusal] = [[], [], [], 404]
   vi.stubGlobal('fetch', (address: string, options: RequestInit) => Promise.resolve(answer(address, options)))
   show(false)
   tab = tabOf(({ event }) => news.push(event))
@@ -94,4 +95,15 @@ it('leaves out a run that cannot be read, and goes on with the others', async ()
   tab.follow(two)
   expect((await stream(1)).topics).toMatch(/settings,run:run_2@0$/)
   expect([one.problems.length, two.problems.length]).toEqual([1, 0])
+})
+
+it('keeps every run while nobody is signed in', async () => {
+  const one = run('run_1')
+  ;[gone, refusal] = [['run_1'], 401]
+  tab.follow(one)
+  show(true)
+  gone = []
+  show(false)
+  expect((await stream(1)).topics).toContain('run:run_1@0')
+  expect(one.problems).toEqual([])
 })

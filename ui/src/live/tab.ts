@@ -1,6 +1,7 @@
 // The one stream of a tab: what changes, and every event of the runs that it shows. A browser keeps six connections to a server
 // for all of its tabs together, so a tab that nobody looks at lets go of its own, and catches up when somebody does.
 import { addressOf, get } from '../api/client'
+import { Problem } from '../api/problem'
 import { follow, isRefusal, pause } from '../api/stream'
 import type { WireEvent } from '../api/types'
 
@@ -70,7 +71,9 @@ export function tabOf(hear: (news: WireEvent) => void): Tab {
       try {
         await get('/runs/{run}/events', { path: { run: run.id }, query: { after: run.after(), limit: 1 }, signal })
       } catch (problem) {
-        if (!isRefusal(problem) || !followed.delete(run)) continue
+        // Whoever has to sign in again goes on with all of them.
+        const isNobody = problem instanceof Problem && problem.status === 401
+        if (isNobody || !isRefusal(problem) || !followed.delete(run)) continue
         run.onRefused(problem)
         turn()
       }

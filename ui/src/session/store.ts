@@ -11,7 +11,7 @@ const WORKSPACE = 'adjutant.workspace'
 export const useSession = defineStore('session', () => {
   const me = ref<Me | null>(null)
   const isSetUp = ref<boolean | null>(null)
-  /** Set when the server ended the session while somebody was working. */
+  /** Set when the server ended the session while somebody was working; what is open stays as it is, below the form to sign in. */
   const ended = ref(false)
   let asked: Promise<void> | null = null
 
@@ -38,8 +38,11 @@ export const useSession = defineStore('session', () => {
   async function entered(): Promise<void> {
     localStorage.setItem(HINT, '1')
     isSetUp.value = true
-    ended.value = false
+    const before = me.value
     await reload()
+    // What is open is somebody else's: everything is read anew, so that nothing of theirs is left.
+    if (before && before.user_id !== me.value?.user_id) location.assign('/')
+    else ended.value = false
   }
 
   /** After a change of what `me` holds. */
@@ -67,9 +70,10 @@ export const useSession = defineStore('session', () => {
     me.value = null
   }
 
+  // Who it was is kept: whoever signs in again goes on with what is open.
   onSignedOut(() => {
     if (!me.value) return
-    forget()
+    localStorage.removeItem(HINT)
     ended.value = true
   })
 

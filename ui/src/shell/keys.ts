@@ -38,6 +38,8 @@ export function useGlobalKeys(): void {
   useKeys((event) => {
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k') {
       event.preventDefault()
+      // Whoever has to sign in first goes nowhere.
+      if (document.querySelector('dialog[open]')) return
       isPaletteOpen.value = !isPaletteOpen.value
       return
     }
