@@ -147,10 +147,18 @@ it('takes files along: chosen, dropped, taken out again, and refused with a reas
   await list.getByText('being kept…').first().waitFor({ state: 'detached' })
   story.wrong.splice(before)
   // From the disk: what a test hands over itself goes through the browser's own door, slowly.
+  const large = join(server.data, 'large.txt')
+  await writeFile(large, 'x'.repeat(5 * 1024 * 1024))
+  await page.locator('input[type=file]').setInputFiles(large)
+  await list.getByText('large.txt').waitFor()
+  await list.getByText('being kept…').first().waitFor({ state: 'detached' })
+  expect(await list.getByText('It was not sent').count()).toBe(0)
+  await list.getByRole('button', { name: 'Take large.txt out' }).click()
+  await list.getByText('large.txt').waitFor({ state: 'detached' })
   const huge = join(server.data, 'huge.txt')
-  await writeFile(huge, 'x'.repeat(5 * 1024 * 1024))
+  await writeFile(huge, 'x'.repeat(33 * 1024 * 1024))
   await page.locator('input[type=file]').setInputFiles(huge)
-  await list.getByRole('listitem').filter({ hasText: 'huge.txt' }).getByText('It is larger than 4 MB. It was not sent.').waitFor()
+  await list.getByRole('listitem').filter({ hasText: 'huge.txt' }).getByText('It is larger than 32 MB. It was not sent.').waitFor()
   await list.getByRole('button', { name: 'Take huge.txt out' }).click()
 
   await page.getByRole('textbox', { name: 'Message' }).fill('read these')
@@ -165,7 +173,7 @@ it('takes files along: chosen, dropped, taken out again, and refused with a reas
     const folder = await page.evaluate(async () => (await fetch('/api/v1/notebooks/welcome/files/attachments')).json())
     return (folder as { data: { name: string }[] }).data.map((one) => one.name)
   }
-  await expect.poll(async () => (await names()).filter((name) => !name.startsWith('beside'))).toEqual(['plan-2.md', 'plan.md'])
+  await expect.poll(async () => (await names()).filter((name) => !name.startsWith('beside')), { timeout: 20_000 }).toEqual(['plan-2.md', 'plan.md'])
 })
 
 it('forgets a chat for good after asking once more', async () => {

@@ -13,8 +13,8 @@ export interface Attachment {
   kept: FileEntry | null
   wrong: string | null
 }
-/** As much as a file of a notebook may hold. */
-const MOST_BYTES = 4 * 1024 * 1024
+/** As much as the server keeps of one file. */
+const MOST_BYTES = 32 * 1024 * 1024
 const MOST_TRIES = 20
 const TAKEN = [409, 412]
 let next = 1
