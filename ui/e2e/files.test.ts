@@ -1,7 +1,7 @@
 // Files that people and agents write at the same time: nothing is lost, and nothing has to be reloaded to be seen.
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { begin, listen, order, setUp, tidy, type Story } from './story'
+import { begin, expire, listen, order, setUp, tidy, type Story } from './story'
 
 let story: Story
 let desk: Page
@@ -33,9 +33,13 @@ it('shows what an agent writes in the open file', async () => {
   await desk.goto(`${story.server.url}/files/welcome?path=/todo.md`)
   await desk.getByText('buy mlik').waitFor()
   await tidy(page)
+  // The open file says that somebody asks about it.
+  await desk.getByText('Guide asks to change this file.').waitFor()
+  expect(await desk.getByRole('link', { name: 'Review' }).getAttribute('href')).toMatch(/^\/inbox\//)
   await page.getByRole('button', { name: 'Approve', exact: true }).click()
   await page.getByText('is tidy now').waitFor()
   await desk.getByText('buy milk').waitFor()
+  await desk.getByText('Guide asks to change this file.').waitFor({ state: 'detached' })
 })
 
 it('asks whose text counts when an agent changes what somebody is writing in', async () => {
@@ -54,6 +58,19 @@ it('asks whose text counts when an agent changes what somebody is writing in', a
   await question.getByText('buy mlik').waitFor()
   await question.getByRole('button', { name: 'Take what is there' }).click()
   await desk.locator('.cm-content').getByText('buy mlik').waitFor()
+})
+
+it('keeps what somebody was writing in a file when their session has ended', async () => {
+  await desk.locator('.cm-content').click()
+  await desk.keyboard.insertText('Still here. ')
+  await desk.getByText('Not saved yet').waitFor()
+  const before = story.wrong.length
+  await expire(desk)
+  // A browser reports the answers that say so.
+  story.wrong.splice(before)
+  await desk.locator('.cm-content').getByText('Still here.').waitFor()
+  await desk.getByRole('button', { name: 'Save', exact: true }).click()
+  await desk.getByText('Saved.', { exact: true }).waitFor()
 })
 
 it('shows what an agent makes in the tree', async () => {
@@ -105,6 +122,32 @@ it('asks before an edit of an agent is left, and not when another part of it is 
   await page.getByRole('link', { name: 'Runs', exact: true }).click()
   await page.getByRole('heading', { name: 'Runs' }).waitFor()
   expect(asked).toEqual(Array(2).fill('Leave without saving? Your changes are lost.'))
+})
+
+it('shows a picture, hands over what it cannot show, and moves a file into a new folder', async () => {
+  const { server } = story
+  const put = (path: string, bytes: number[]): Promise<number> =>
+    desk.evaluate(async ([path, bytes]) => (await fetch(`/api/v1/notebooks/welcome/files${path}`, { method: 'PUT', headers: { 'if-none-match': '*' }, body: new Uint8Array(bytes) })).status, [path, bytes] as const)
+  const dot = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64')
+  expect([await put('/dot.png', [...dot]), await put('/sums.bin', [0, 255, 0, 254])]).toEqual([201, 201])
+  await desk.goto(`${server.url}/files/welcome?path=/dot.png`)
+  const picture = desk.getByRole('img', { name: 'dot.png' })
+  await expect.poll(() => picture.evaluate((image: HTMLImageElement) => image.naturalWidth)).toBe(1)
+  await desk.goto(`${server.url}/files/welcome?path=/sums.bin`)
+  await desk.getByText('This is no text and no picture').waitFor()
+  const [download] = await Promise.all([desk.waitForEvent('download'), desk.getByRole('link', { name: 'Download' }).click()])
+  expect(download.suggestedFilename()).toBe('sums.bin')
+
+  await desk.getByRole('button', { name: 'New folder' }).click()
+  await desk.getByRole('dialog', { name: 'New folder' }).getByLabel('Path').fill('archive')
+  await desk.getByRole('button', { name: 'Make the folder' }).click()
+  await desk.getByRole('button', { name: 'archive' }).waitFor()
+  await desk.getByRole('button', { name: 'Move…' }).click()
+  await desk.getByRole('dialog', { name: 'Move the file' }).getByLabel('Path').fill('/archive/old-sums.bin')
+  await desk.getByRole('button', { name: 'Move', exact: true }).click()
+  await desk.getByRole('heading', { name: '/archive/old-sums.bin' }).waitFor()
+  await desk.getByRole('button', { name: 'old-sums.bin' }).waitFor()
+  await desk.getByRole('button', { name: 'sums.bin', exact: true }).waitFor({ state: 'detached' })
 })
 
 it('did all that without an error and without asking anybody else', () => {

@@ -1,5 +1,5 @@
 // The files of a notebook, as the server gives them.
-import { get, getBlob, getChanged, getText, put, remove } from '../api/client'
+import { addressOf, get, getBlob, getChanged, getText, post, put, remove } from '../api/client'
 import type { Page } from '../api/types'
 
 export interface Notebook {
@@ -23,7 +23,7 @@ export interface FileDocument extends FileEntry {
 export interface FileChange {
   at: string
   action: 'created' | 'changed' | 'deleted'
-  by: { kind: 'run' | 'person' | 'undo'; name: string | null; run_id: string | null; agent_id: string | null; tool: string | null }
+  by: { kind: 'run' | 'person' | 'undo'; name: string | null; run_id: string | null; agent_id: string | null; tool: string | null; approved_by?: string | null }
   before: string | null
   after: string | null
 }
@@ -51,8 +51,19 @@ export const saveFile = (notebook: string, path: string, text: string | Blob, ov
   put('/notebooks/{notebook}/files/{path}', { path: { notebook, path: bare(path) }, text, ...(over === null ? { isNew: true } : { match: `"${over}"` }) })
 export const deleteFile = (notebook: string, path: string, hash: string): Promise<void> =>
   remove('/notebooks/{notebook}/files/{path}', { path: { notebook, path: bare(path) }, match: `"${hash}"` })
-export const historyOf = (notebook: string, path: string): Promise<Page<FileChange>> =>
-  get('/notebooks/{notebook}/history/{path}', { path: { notebook, path: bare(path) } })
+/** Its bytes, for the browser to show or to keep. */
+export const addressOfFile = (notebook: string, path: string): string => addressOf('/notebooks/{notebook}/files/{path}', { notebook, path: bare(path) })
+/** The kinds of pictures that the server gives as such; it gives everything else as something to keep. */
+export const isPicture = (path: string): boolean => /\.(png|jpe?g|gif|webp)$/i.test(path)
+/** To where nothing is. */
+export const moveFile = (notebook: string, from: string, to: string, hash: string): Promise<FileEntry> =>
+  post<FileEntry, '/notebooks/{notebook}/move'>('/notebooks/{notebook}/move', { path: { notebook }, match: `"${hash}"`, body: { from, to } })
+export const makeFolder = (notebook: string, path: string): Promise<unknown> =>
+  post<unknown, '/notebooks/{notebook}/folders'>('/notebooks/{notebook}/folders', { path: { notebook }, body: { path } })
+/** A path as people write it, from the top of the notebook. */
+export const fromTop = (said: string): string => (said.startsWith('/') ? said : `/${said}`)
+export const historyOf = (notebook: string, path: string, cursor?: string): Promise<Page<FileChange>> =>
+  get('/notebooks/{notebook}/history/{path}', { path: { notebook, path: bare(path) }, ...(cursor && { query: { cursor } }) })
 export const contentOf = (notebook: string, path: string, content: string): Promise<string> =>
   getText('/notebooks/{notebook}/history/{path}', { path: { notebook, path: bare(path) }, query: { content } })
 /** Makes an earlier state the present one: over the state with this hash, or where nothing is. */
