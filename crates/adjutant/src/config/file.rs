@@ -10,7 +10,7 @@ use toml::de::{DeArray, DeTable, DeValue};
 use crate::suggest;
 
 /// The keys that stand at the top.
-pub(crate) const KEYS: [&str; 17] = [
+pub(crate) const KEYS: [&str; 18] = [
     "listen",
     "public_url",
     "trusted_proxies",
