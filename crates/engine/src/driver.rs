@@ -2,6 +2,7 @@
 //! nothing itself.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -50,6 +51,8 @@ pub(crate) struct Driver {
     pub(crate) definitions: Option<Arc<ToolDefinitions>>,
     pub(crate) running: BTreeMap<CallId, Work>,
     pub(crate) life: Life,
+    /// Files that keep what could not be recorded.
+    pub(crate) evidence: Vec<PathBuf>,
     /// The run as others watch it.
     pub(crate) trace: Option<RunTrace>,
     notify: Arc<Notify>,
@@ -91,6 +94,7 @@ async fn go_through(engine: &Engine, claim: Claim, life: Life) -> Result<Went, E
         definitions: None,
         running: BTreeMap::new(),
         life,
+        evidence: Vec::new(),
         trace: None,
         notify: Arc::clone(&driving.notify),
         writer,

@@ -14,6 +14,7 @@ mod ending;
 mod engine;
 mod env;
 mod error;
+mod evidence;
 mod export;
 mod feed;
 mod filtering;

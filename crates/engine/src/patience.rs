@@ -33,11 +33,14 @@ impl Driver {
                 Ok(flushed @ (Flushed::Written | Flushed::Overtaken)) => {
                     self.engine.meter().committed(&tally, begun.elapsed());
                     self.show(&watched);
+                    self.drop_evidence();
                     return Ok(flushed);
                 }
                 Err(EngineError::Store(why)) if waited < STORE_PATIENCE && self.is_worth_a_wait(&why) => {
                     let pause = adjutant_models::retry::backoff(attempt, None, self.engine.env().fraction());
                     tracing::warn!(run = %self.log.run, error = %why, "the store cannot be written; trying again");
+                    // What happened is not in the log yet, and this process may end before it is.
+                    self.keep_evidence().await;
                     tokio::time::sleep(pause).await;
                     waited += pause;
                     attempt += 1;

@@ -148,9 +148,9 @@ impl Driver {
                         self.record_final(id.clone(), WorkEnded::seen(outcome, Recovery::Reconcile)).await?
                     }
                     Probe::NotHappened if !worn_out => again.push(id.clone()),
-                    Probe::NotHappened | Probe::Unknown => self.doubt(id, known)?,
+                    Probe::NotHappened | Probe::Unknown => self.doubt(id, known).await?,
                 },
-                Recovery::Idempotent | Recovery::AskHuman => self.doubt(id, known)?,
+                Recovery::Idempotent | Recovery::AskHuman => self.doubt(id, known).await?,
             }
         }
         let allowed = self.still_allowed(again, known).await?;
@@ -167,7 +167,7 @@ impl Driver {
             match (verdict.decision, recovery) {
                 (Decision::Allow | Decision::Ask, _) => allowed.push(id),
                 (Decision::Deny, Some(Recovery::Idempotent | Recovery::AskHuman)) => {
-                    self.doubt(&id, &format!("{known} It may not be run now: {}", verdict.reason))?
+                    self.doubt(&id, &format!("{known} It may not be run now: {}", verdict.reason)).await?
                 }
                 (Decision::Deny, Some(Recovery::Pure | Recovery::Reconcile) | None) => {
                     let outcome = ToolOutcome::failed(verdict.for_model());
@@ -204,15 +204,19 @@ impl Driver {
         Ok(look(&**tool, looking).await.unwrap_or(Probe::Unknown))
     }
 
-    /// Asks a person what became of a call, with what it was to do.
-    fn doubt(&mut self, id: &CallId, known: &str) -> Result<(), EngineError> {
+    /// Asks a person what became of a call, with what it was to do, and what a process saw of it.
+    async fn doubt(&mut self, id: &CallId, known: &str) -> Result<(), EngineError> {
+        let message = match self.evidence_of(id).await {
+            Some(seen) => format!("{known} {seen}"),
+            None => known.to_owned(),
+        };
         let Some(call) = self.state().call(id) else { return Ok(()) };
         let prepared = call.judged.as_ref().and_then(|judged| judged.prepared.as_ref());
         let doubt = CallInDoubt {
             call: id.clone(),
             approval: self.engine.env().id(),
             tool: call.tool.clone(),
-            message: known.to_owned(),
+            message,
             summary: prepared.map(|prepared| prepared.summary.clone()).unwrap_or_default(),
             arguments: call.started.as_ref().map(|started| started.arguments.clone()),
         };

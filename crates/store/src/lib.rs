@@ -30,6 +30,7 @@ macro_rules! sql {
 mod access;
 mod admission;
 mod agents;
+mod aside;
 mod audit;
 mod branch;
 mod budgets;

@@ -1,19 +1,19 @@
-//! A disk that has no room when a call has just had its effect, and gets some again.
+//! A disk that has no room when a call has just had its effect, and gets some again, or does not.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use adjutant_core::guard::permit::Permit;
 use adjutant_core::guard::policy::{AgentSpec, Autonomy};
+use adjutant_core::id::{RunId, WorkspaceId};
 use adjutant_core::run::event::{Actor, Event};
-use adjutant_core::time::Time;
 use adjutant_core::tool::{Effect, Level, ToolDefinition, ToolOutcome, ToolSpec};
 use adjutant_engine::models::{Model, Scripted};
 use adjutant_engine::tools::{Registry, Tool, World};
-use adjutant_engine::{Engine, Env, Exit, Parts, StartRun, Unpriced};
+use adjutant_engine::{Engine, EngineError, Env, Exit, Parts, StartRun, Unpriced};
 use adjutant_store::row::{UserRow, WorkspaceRow};
-use adjutant_store::{Fault, MemoryConfig, Store};
+use adjutant_store::{Fault, MemoryConfig, Store, StoreError};
 
 const SCRIPT: &str = "- when: { turn: 2 }\n  text: \"${last_result}\"\n- calls: [{ name: send }]";
 
@@ -21,7 +21,8 @@ const SCRIPT: &str = "- when: { turn: 2 }\n  text: \"${last_result}\"\n- calls: 
 struct Send {
     spec: ToolSpec,
     sent: AtomicUsize,
-    refusals: Arc<AtomicUsize>,
+    refusals: usize,
+    full: Arc<AtomicUsize>,
 }
 
 #[async_trait::async_trait]
@@ -32,22 +33,27 @@ impl Tool for Send {
 
     async fn run(&self, _: Permit, _: &World) -> ToolOutcome {
         self.sent.fetch_add(1, Ordering::SeqCst);
-        self.refusals.store(3, Ordering::SeqCst);
+        self.full.store(self.refusals, Ordering::SeqCst);
         ToolOutcome::output("it was sent")
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_result_is_kept_until_a_full_disk_has_room_again() {
-    let refusals = Arc::new(AtomicUsize::new(0));
-    let left = Arc::clone(&refusals);
+/// A node whose disk has no room for so many appends once the tool has run, and a run of it.
+struct Stage {
+    engine: Engine,
+    send: Arc<Send>,
+    workspace: WorkspaceId,
+    run: RunId,
+}
+
+async fn stage(refusals: usize, notebooks: &Path) -> Stage {
+    let full = Arc::new(AtomicUsize::new(0));
+    let left = Arc::clone(&full);
     let take = move || left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
-    let dawn = Env::system().now();
-    let from = tokio::time::Instant::now();
-    let clock = move || Time::from_millis(dawn.millis()).after(from.elapsed());
+    let (dawn, from) = (Env::system().now(), tokio::time::Instant::now());
     let config = MemoryConfig {
         faults: Arc::new(move |_| if take() { Fault::Full } else { Fault::None }),
-        ..MemoryConfig::new(Arc::new(clock))
+        ..MemoryConfig::new(Arc::new(move || dawn.after(from.elapsed())))
     };
     let definition = ToolDefinition {
         name: "send".to_owned(),
@@ -55,7 +61,7 @@ async fn a_result_is_kept_until_a_full_disk_has_room_again() {
         schema: serde_json::json!({"type": "object", "properties": {}}),
     };
     let spec = ToolSpec { level: Level::Read, effect: Effect::Send, ..ToolSpec::undeclared(definition) };
-    let send = Arc::new(Send { spec, sent: AtomicUsize::new(0), refusals });
+    let send = Arc::new(Send { spec, sent: AtomicUsize::new(0), refusals, full });
     let mut tools = Registry::default();
     tools.add(Arc::clone(&send) as Arc<dyn Tool>);
     let model: Arc<dyn Model> = Arc::new(Scripted::parse(SCRIPT).unwrap());
@@ -64,7 +70,7 @@ async fn a_result_is_kept_until_a_full_disk_has_room_again() {
         env: Env::system(),
         models: Arc::new(move |_: &str| Ok(Arc::clone(&model))),
         tools,
-        notebooks: PathBuf::from("/nowhere"),
+        notebooks: notebooks.to_owned(),
         default_model: "sim/model".to_owned(),
         connector: adjutant_tools::net::Connector::default(),
         user_rate: None,
@@ -73,9 +79,9 @@ async fn a_result_is_kept_until_a_full_disk_has_room_again() {
     })
     .unwrap();
     let user = UserRow { id: engine.env().id(), name: "somebody".to_owned(), created_at: dawn };
-    let workspace = WorkspaceRow::new(engine.env().id(), "home", "Home", dawn);
+    let row = WorkspaceRow::new(engine.env().id(), "home", "Home", dawn);
     engine.store().create_user(&user).await.unwrap();
-    engine.store().create_workspace(&workspace).await.unwrap();
+    engine.store().create_workspace(&row).await.unwrap();
     let agent = AgentSpec {
         name: "Sender".to_owned(),
         tools: Some(["send".to_owned()].into()),
@@ -84,17 +90,54 @@ async fn a_result_is_kept_until_a_full_disk_has_room_again() {
         autonomy: Some(Autonomy::Full),
         ..AgentSpec::default()
     };
-    let agent = engine.save_agent(workspace.id, Actor::Clock, agent, 0).await.unwrap();
-    let run = engine.start_run(workspace.id, StartRun::new(user.id, agent.id, "go")).await.unwrap();
-    assert_eq!(engine.drive_run(run).await.unwrap(), Exit::Ended);
-    let events = engine.recorded(workspace.id, run, 0, None).await.unwrap();
-    let results: Vec<_> = events
-        .iter()
-        .filter_map(|item| match &item.event {
-            Event::CallEnded(body) => Some(body.output.text().into_owned()),
-            _ => None,
-        })
-        .collect();
-    assert_eq!((results, send.sent.load(Ordering::SeqCst)), (vec!["it was sent".to_owned()], 1), "{events:#?}");
-    assert!(!events.iter().any(|item| matches!(item.event, Event::CallInDoubt(_))));
+    let agent = engine.save_agent(row.id, Actor::Clock, agent, 0).await.unwrap();
+    let run = engine.start_run(row.id, StartRun::new(user.id, agent.id, "go")).await.unwrap();
+    Stage { engine, send, workspace: row.id, run }
+}
+
+impl Stage {
+    async fn events(&self) -> Vec<Event> {
+        let events = self.engine.recorded(self.workspace, self.run, 0, None).await.unwrap();
+        events.into_iter().map(|item| item.event).collect()
+    }
+}
+
+fn kept(notebooks: &Path) -> usize {
+    std::fs::read_dir(notebooks.join(".unrecorded")).map_or(0, Iterator::count)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_is_kept_until_a_full_disk_has_room_again() {
+    let notebooks = tempfile::tempdir().unwrap();
+    let stage = stage(3, notebooks.path()).await;
+    assert_eq!(stage.engine.drive_run(stage.run).await.unwrap(), Exit::Ended);
+    let events = stage.events().await;
+    let result = |event: &Event| match event {
+        Event::CallEnded(body) => Some(body.output.text().into_owned()),
+        _ => None,
+    };
+    let results: Vec<_> = events.iter().filter_map(result).collect();
+    assert_eq!((results, stage.send.sent.load(Ordering::SeqCst)), (vec!["it was sent".to_owned()], 1), "{events:#?}");
+    assert!(!events.iter().any(|event| matches!(event, Event::CallInDoubt(_))));
+    assert_eq!(kept(notebooks.path()), 0, "what is recorded is kept nowhere else");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_seen_and_never_recorded_is_shown_to_whoever_is_asked() {
+    let notebooks = tempfile::tempdir().unwrap();
+    let stage = stage(usize::MAX, notebooks.path()).await;
+    let driven = stage.engine.drive_run(stage.run).await;
+    assert!(matches!(driven, Err(EngineError::Store(StoreError::Full(_)))), "{driven:?}");
+    assert_eq!(kept(notebooks.path()), 1);
+    stage.send.full.store(0, Ordering::SeqCst);
+    stage.engine.store().leave(stage.engine.node()).await.unwrap();
+    assert_eq!(stage.engine.drive_run(stage.run).await.unwrap(), Exit::Parked);
+    let events = stage.events().await;
+    let asked = |event: &Event| match event {
+        Event::CallInDoubt(body) => Some(body.message.clone()),
+        _ => None,
+    };
+    let asked: Vec<_> = events.iter().filter_map(asked).collect();
+    assert!(asked.len() == 1 && asked[0].ends_with("could not record it: it was sent"), "{asked:?}");
+    assert_eq!((kept(notebooks.path()), stage.send.sent.load(Ordering::SeqCst)), (0, 1));
 }
