@@ -289,6 +289,13 @@ impl From<StoreError> for Failure {
                 ),
             )
             .hint("start the newer version"),
+            StoreError::OtherBuild => Self::new(
+                Exit::Usage,
+                "other_build",
+                "The database was made by another development build of Adjutant, whose tables were not these. \
+                 Nothing was changed.",
+            )
+            .hint("export its runs with the build that made it, or begin anew with another --data DIR or database"),
             StoreError::WrongKey => Self::new(
                 Exit::Usage,
                 "wrong_key",
@@ -339,6 +346,7 @@ mod tests {
             StoreError::Stale { fenced: false },
             StoreError::Corrupt("page 3".to_owned()),
             StoreError::NewerSchema { found: 9, known: 1 },
+            StoreError::OtherBuild,
             StoreError::WrongKey,
         ];
         for error in errors {

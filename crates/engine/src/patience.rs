@@ -63,6 +63,7 @@ impl Driver {
             | StoreError::NotFound
             | StoreError::Corrupt(_)
             | StoreError::NewerSchema { .. }
+            | StoreError::OtherBuild
             | StoreError::WrongKey
             | StoreError::Other(_) => false,
         }

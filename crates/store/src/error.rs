@@ -45,6 +45,9 @@ pub enum StoreError {
         /// What this program knows.
         known: u64,
     },
+    /// A build of another state of development made the database: its tables may not be those that this one expects.
+    #[error("the database was made by another development build")]
+    OtherBuild,
     /// The content is sealed under another master key, or under one where none was given.
     #[error("the database is sealed with another master key")]
     WrongKey,
@@ -195,6 +198,7 @@ mod tests {
             StoreError::Unavailable(_) => "unavailable",
             StoreError::Corrupt(_) => "corrupt",
             StoreError::NewerSchema { .. } => "newer schema",
+            StoreError::OtherBuild => "other build",
             StoreError::WrongKey => "wrong key",
             StoreError::Full(_) => "full",
             StoreError::ReadOnly(_) => "read-only",

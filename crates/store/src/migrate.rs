@@ -18,7 +18,17 @@ struct Migration {
     min_binary: u64,
 }
 
-/// In order; the number of a migration is its place, from 1. What was released is never edited.
+impl Migration {
+    const fn script(&self, dialect: Dialect) -> &'static str {
+        match dialect {
+            Dialect::Sqlite => self.sqlite,
+            Dialect::Postgres => self.postgres,
+        }
+    }
+}
+
+/// In order; the number of a migration is its place, from 1. None of them is edited any more: databases remember by which
+/// scripts they were made, and a test holds them to what they are.
 const MIGRATIONS: &[Migration] = &[Migration {
     sqlite: include_str!("../migrations/sqlite/0001_ground.sql"),
     postgres: include_str!("../migrations/postgres/0001_ground.sql"),
@@ -27,6 +37,31 @@ const MIGRATIONS: &[Migration] = &[Migration {
 
 /// The schema this program knows.
 pub(crate) const KNOWN: u64 = MIGRATIONS.len() as u64;
+
+/// The key in `meta` of what the database was made by.
+const MADE_BY: &str = "made_by";
+
+/// What a database is made by that went through these steps: the scripts of both dialects, so that it is true of a copy into the
+/// other one, too.
+fn made_by(steps: &[Migration]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for script in steps.iter().flat_map(|step| [step.sqlite, step.postgres]) {
+        hasher.update(&(script.len() as u64).to_le_bytes());
+        hasher.update(script.as_bytes());
+    }
+    hasher.finalize().to_hex().to_string()
+}
+
+/// Whether this is what a program makes a database of this schema by that has this one's scripts.
+pub(crate) fn is_ours(schema: u64, made: Option<&str>) -> bool {
+    came_by(MIGRATIONS, schema, made)
+}
+
+/// A schema that goes beyond the steps was made by a newer program, which lets this one use it.
+fn came_by(steps: &[Migration], schema: u64, made: Option<&str>) -> bool {
+    let done = usize::try_from(schema).ok().and_then(|done| steps.get(..done));
+    done.is_none_or(|done| made == Some(made_by(done).as_str()))
+}
 
 /// Nodes that start together on PostgreSQL take turns; the number only has to be ours.
 const TURN: &str = "SELECT pg_advisory_xact_lock(4703911)";
@@ -44,6 +79,9 @@ async fn go_through(db: &Db, sealing: &Sealing, steps: &[Migration]) -> Result<(
             tx.run(TURN, vec![]).await?;
         }
         let schema = schema(&mut tx, steps.len() as u64).await?;
+        if schema > 0 && !came_by(steps, schema, get(&mut tx, MADE_BY).await?.as_deref()) {
+            return Err(StoreError::OtherBuild);
+        }
         let Some(next) = usize::try_from(schema).ok().and_then(|done| steps.get(done)) else {
             keys::check(&mut tx, sealing).await?;
             return tx.commit().await;
@@ -59,11 +97,9 @@ async fn go_through(db: &Db, sealing: &Sealing, steps: &[Migration]) -> Result<(
         if schema > 0 && tx.dialect() == Dialect::Postgres {
             assert_none_older(&mut tx, next.min_binary).await?;
         }
-        tx.script(match tx.dialect() {
-            Dialect::Sqlite => next.sqlite,
-            Dialect::Postgres => next.postgres,
-        })
-        .await?;
+        tx.script(next.script(tx.dialect())).await?;
+        let done = usize::try_from(schema).map_or(steps, |done| steps.get(..=done).unwrap_or(steps));
+        put(&mut tx, MADE_BY, &made_by(done)).await?;
         put(&mut tx, "schema", &(schema + 1).to_string()).await?;
         put(&mut tx, "min_binary", &next.min_binary.to_string()).await?;
         tx.commit().await?;
@@ -74,11 +110,7 @@ async fn go_through(db: &Db, sealing: &Sealing, steps: &[Migration]) -> Result<(
 pub(crate) fn scripts(schema: u64, dialect: Dialect) -> Result<Vec<&'static str>, StoreError> {
     let count = usize::try_from(schema).unwrap_or(usize::MAX);
     let steps = MIGRATIONS.get(..count).ok_or(StoreError::NewerSchema { found: schema, known: KNOWN })?;
-    let text = |step: &Migration| match dialect {
-        Dialect::Sqlite => step.sqlite,
-        Dialect::Postgres => step.postgres,
-    };
-    Ok(steps.iter().map(text).collect())
+    Ok(steps.iter().map(|step| step.script(dialect)).collect())
 }
 
 /// The schema of the database, 0 for an empty one.
@@ -141,6 +173,9 @@ mod tests {
     use super::*;
     use crate::{Durability, sqlite};
 
+    /// What databases of schema 1 were made by.
+    const GROUND: &str = "13ac5bb8809b364a142fd378f87fc60d11e298242db4b21a3a0a7d665ba42a5c";
+
     const fn step(sqlite: &'static str) -> Migration {
         Migration { sqlite, postgres: "", min_binary: 1 }
     }
@@ -148,6 +183,16 @@ mod tests {
     fn schema_of(file: &std::path::Path) -> String {
         let connection = rusqlite::Connection::open(file).unwrap();
         connection.query_row("SELECT value FROM meta WHERE key = 'schema'", [], |row| row.get(0)).unwrap()
+    }
+
+    #[test]
+    fn no_script_is_edited_any_more() {
+        let known: Vec<_> = (1..=MIGRATIONS.len()).map(|count| made_by(&MIGRATIONS[..count])).collect();
+        assert_eq!(
+            known,
+            [GROUND],
+            "databases were made by these scripts: a change is a migration of its own, and a line here"
+        );
     }
 
     #[tokio::test]

@@ -201,6 +201,7 @@ fn one_is_to_blame(error: &StoreError) -> bool {
         StoreError::Unavailable(_) => collided(error),
         StoreError::Corrupt(_)
         | StoreError::NewerSchema { .. }
+        | StoreError::OtherBuild
         | StoreError::WrongKey
         | StoreError::Full(_)
         | StoreError::ReadOnly(_) => false,

@@ -327,7 +327,11 @@ impl From<StoreError> for Problem {
                     .hint("the operator has to make room, or make the data directory writable")
                     .retry_after(30)
             }
-            StoreError::Corrupt(_) | StoreError::NewerSchema { .. } | StoreError::WrongKey | StoreError::Other(_) => {
+            StoreError::Corrupt(_)
+            | StoreError::NewerSchema { .. }
+            | StoreError::OtherBuild
+            | StoreError::WrongKey
+            | StoreError::Other(_) => {
                 tracing::error!(%error, "the database failed");
                 Self::new(Kind::Internal, "The server failed. Whether anything was done is in its log.")
                     .hint("tell the operator the trace_id")

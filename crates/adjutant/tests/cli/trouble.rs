@@ -233,3 +233,19 @@ fn a_full_disk_is_said_and_nothing_is_lost() {
     assert_eq!(house.adjutant(&["runs", "watch", &run]).code, Some(0));
     assert_eq!(house.document(&["audit", "verify"])["valid"], true);
 }
+
+#[test]
+fn a_database_of_another_build_is_refused_with_a_clear_error_and_left_as_it_is() {
+    let house = House::new();
+    house.asked();
+    // As earlier states of the program left theirs.
+    house.tamper("DELETE FROM meta WHERE key = 'made_by'");
+    for command in [&["runs", "ls"][..], &["doctor"], &["backup", "never.backup"]] {
+        let refused = house.adjutant(command);
+        assert_eq!(refused.code, Some(2), "{refused}");
+        assert!(
+            refused.err.contains("made by another development build") && refused.err.contains("hint: "),
+            "{refused}"
+        );
+    }
+}

@@ -9,7 +9,7 @@ use super::tables::{self, Table};
 use super::target::MARK;
 use crate::StoreError;
 use crate::db::Dialect;
-use crate::migrate::KNOWN;
+use crate::migrate::{KNOWN, is_ours};
 use crate::queue::now;
 use crate::value::{Arg, Args, Value, args};
 
@@ -32,7 +32,7 @@ impl Snapshot {
     /// Of a PostgreSQL database, which nodes may use at the same time.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`], [`StoreError::NewerSchema`], [`StoreError::Conflict`] when it is older than this program
+    /// [`StoreError::Unavailable`], [`StoreError::NewerSchema`], [`StoreError::OtherBuild`], [`StoreError::Conflict`] when it is older than this program
     /// or not whole itself.
     pub async fn of_postgres(url: &str, copy: CopyFor) -> Result<Self, StoreError> {
         Self::begin(Line::postgres(url).await?, copy).await
@@ -57,6 +57,11 @@ impl Snapshot {
         if schema < KNOWN {
             let why = "this database is from an older Adjutant; start this one on it first";
             return Err(StoreError::Conflict(why.to_owned()));
+        }
+        let made = line.value("SELECT value FROM meta WHERE key = 'made_by'", vec![]).await?;
+        let made = if let Some(Value::Text(made)) = &made { Some(made.as_str()) } else { None };
+        if !is_ours(schema, made) {
+            return Err(StoreError::OtherBuild);
         }
         let sealing = line.value("SELECT value FROM meta WHERE key = 'sealing'", vec![]).await?;
         let sealed = matches!(sealing, Some(Value::Text(word)) if word == "on");

@@ -180,6 +180,25 @@ database_stories! {
         store.close().await;
     }
 
+    async fn what_is_sealed_aside_opens_under_its_name_alone(world: &World) {
+        let home = Home::new(&world.store).await;
+        let (store, secret) = (&world.store, CANARY.as_bytes());
+        let sealed = store.seal_aside(home.workspace, "one", secret).await.unwrap();
+        assert!(!sealed.windows(secret.len()).any(|bytes| bytes == secret));
+        assert_eq!(store.open_aside(home.workspace, "one", sealed.clone()).await.unwrap(), secret);
+        let moved = store.open_aside(home.workspace, "another", sealed).await;
+        assert!(matches!(moved, Err(StoreError::Corrupt(_))), "{moved:?}");
+    }
+
+    async fn a_database_of_another_build_is_refused_with_nothing_changed(world: &World) {
+        for tampered in ["UPDATE meta SET value = 'another' WHERE key = 'made_by'", "DELETE FROM meta WHERE key = 'made_by'"] {
+            world.execute(tampered).await;
+            let opened = world.reopen(sealed()).await;
+            assert!(matches!(opened.as_ref().err(), Some(StoreError::OtherBuild)), "{tampered}: {:?}", opened.err());
+        }
+        assert_eq!(world.number("SELECT count(*) FROM meta WHERE key = 'made_by'").await, 0);
+    }
+
     async fn a_plain_database_is_not_sealed_halfway(world: &World) {
         world.execute("UPDATE meta SET value = 'off' WHERE key = 'sealing'").await;
         let opened = world.reopen(sealed()).await;
