@@ -61,6 +61,11 @@ impl Cluster {
 
     /// As [`Cluster::node`], with another way to the database.
     pub(crate) fn node_at(&self, script: &str, database: Option<&str>) -> Node {
+        self.try_node_at(script, database).unwrap_or_else(|said| panic!("{said}"))
+    }
+
+    /// The same; a node that does not start is told by what it said.
+    pub(crate) fn try_node_at(&self, script: &str, database: Option<&str>) -> Result<Node, String> {
         static MADE: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let number = MADE.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let path = |end: &str| self.house.path().join(format!("node-{number}.{end}"));
@@ -77,9 +82,13 @@ impl Cluster {
         let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let said = || std::fs::read_to_string(path("log")).unwrap_or_default();
-        let address = line.trim().strip_prefix("adjutant ready on http://").unwrap_or_else(|| panic!("{}", said()));
-        Node { address: address.to_owned(), child, clock: path("clock") }
+        match line.trim().strip_prefix("adjutant ready on http://") {
+            Some(address) => Ok(Node { address: address.to_owned(), child, clock: path("clock") }),
+            None => {
+                child.wait().unwrap();
+                Err(std::fs::read_to_string(path("log")).unwrap_or_default())
+            }
+        }
     }
 
     /// The bell that every ring of `ring_bell` is written to.

@@ -1,97 +1,176 @@
 //! What clients saw, and whether it can be true: nothing that a node once said may be missing from, or different in, what is there
 //! in the end. An answer that never came proves nothing in either direction.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Mutex;
+use std::sync::atomic::AtomicUsize;
 
 use serde_json::Value;
 
 use super::people::Doors;
 
+/// How many compare at a time.
+const READERS: usize = 4;
+
+/// Everything that was answered about one run.
+#[derive(Default)]
+struct Seen {
+    /// The order it was taken for, as it was answered.
+    orders: Vec<String>,
+    /// What was shown of its log, by its number: a fingerprint, because there are many.
+    events: BTreeMap<u64, u64>,
+    /// What somebody who followed it was told, and whether that was all of it.
+    told: BTreeSet<u64>,
+    followed: bool,
+    /// The ends that were shown.
+    ends: Vec<String>,
+}
+
 /// Everything that was answered.
 #[derive(Default)]
 pub(crate) struct History {
-    /// The run that each order became, as it was answered.
-    orders: Mutex<Vec<(String, String)>>,
-    /// What was shown of the log of each run, by its number.
-    events: Mutex<BTreeMap<(String, u64), Value>>,
-    /// The yeses that were taken, by question.
-    taken: Mutex<BTreeMap<String, usize>>,
-    /// The ends that were shown.
-    ends: Mutex<Vec<(String, String)>>,
+    runs: Mutex<BTreeMap<String, Seen>>,
+    /// What became of the questions whose answer was taken, and how often one was.
+    taken: Mutex<BTreeMap<String, (&'static str, usize)>>,
     /// What could not be true the moment it was seen.
     wrong: Mutex<Vec<String>>,
+    /// How often somebody who followed a run had to go on at another node.
+    pub(crate) hops: AtomicUsize,
+}
+
+fn fingerprint(event: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    event.to_string().hash(&mut hasher);
+    hasher.finish()
 }
 
 impl History {
-    pub(crate) fn ordered(&self, name: &str, run: &str) {
-        self.orders.lock().unwrap().push((name.to_owned(), run.to_owned()));
+    fn of(&self, run: &str, note: impl FnOnce(&mut Seen)) {
+        note(self.runs.lock().unwrap().entry(run.to_owned()).or_default());
     }
 
-    pub(crate) fn taken(&self, question: &str) {
-        *self.taken.lock().unwrap().entry(question.to_owned()).or_default() += 1;
+    fn wrong(&self, what: String) {
+        self.wrong.lock().unwrap().push(what);
+    }
+
+    pub(crate) fn ordered(&self, name: &str, run: &str) {
+        self.of(run, |seen| seen.orders.push(name.to_owned()));
+    }
+
+    pub(crate) fn taken(&self, question: &str, becomes: &'static str) {
+        self.taken.lock().unwrap().entry(question.to_owned()).or_insert((becomes, 0)).1 += 1;
     }
 
     /// A status of a run, by whoever stays with it: after an end there is no other.
     pub(crate) fn status(&self, run: &str, status: &str, before: &str) {
         let ended = |status: &str| matches!(status, "COMPLETED" | "FAILED" | "CANCELLED");
         if ended(before) && status != before {
-            self.wrong.lock().unwrap().push(format!("{run} was {before} and is {status}"));
+            self.wrong(format!("{run} was {before} and is {status}"));
         }
         if ended(status) {
-            self.ends.lock().unwrap().push((run.to_owned(), status.to_owned()));
+            self.of(run, |seen| seen.ends.push(status.to_owned()));
+        }
+    }
+
+    fn shown(&self, run: &str, seq: u64, event: &Value) {
+        let print = fingerprint(event);
+        let mut before = None;
+        self.of(run, |seen| before = seen.events.insert(seq, print));
+        if before.is_some_and(|before| before != print) {
+            self.wrong(format!("{run} showed two different events as {seq}"));
         }
     }
 
     /// A page of a run's log. Says the number of the last event.
     pub(crate) fn page(&self, run: &str, after: u64, page: &Value) -> u64 {
-        let (mut seen, mut last) = (self.events.lock().unwrap(), after);
+        let mut last = after;
         for event in page["data"].as_array().into_iter().flatten() {
             let seq = event["data"]["seq"].as_u64().unwrap();
             if seq <= last {
-                self.wrong.lock().unwrap().push(format!("{run} showed {seq} after {last}"));
+                self.wrong(format!("{run} showed {seq} after {last}"));
             }
             last = seq;
-            let before = seen.insert((run.to_owned(), seq), event.clone());
-            if before.is_some_and(|before| before != *event) {
-                self.wrong.lock().unwrap().push(format!("{run} showed two different events as {seq}"));
-            }
+            self.shown(run, seq, event);
         }
         last
     }
 
+    /// An event of a stream. Says its number.
+    pub(crate) fn told(&self, run: &str, after: u64, seq: u64, event: &Value) -> u64 {
+        if seq <= after {
+            self.wrong(format!("the stream of {run} told {seq} after {after}"));
+        }
+        self.shown(run, seq, event);
+        self.of(run, |seen| {
+            seen.told.insert(seq);
+        });
+        seq
+    }
+
+    /// Somebody followed a run to its end.
+    pub(crate) fn followed(&self, run: &str) {
+        self.of(run, |seen| seen.followed = true);
+    }
+
     /// How many events were seen by somebody before the end.
     pub(crate) fn seen(&self) -> usize {
-        self.events.lock().unwrap().len()
+        self.runs.lock().unwrap().values().map(|seen| seen.events.len()).sum()
+    }
+
+    /// How many runs were followed to their end.
+    pub(crate) fn streams(&self) -> usize {
+        self.runs.lock().unwrap().values().filter(|seen| seen.followed).count()
     }
 
     /// Compares what was seen with what is there. Says what cannot be.
     pub(crate) fn check(&self, doors: &Doors) -> Vec<String> {
         let mut wrong = self.wrong.lock().unwrap().clone();
-        let mut logs: BTreeMap<String, BTreeMap<u64, Value>> = BTreeMap::new();
-        let mut log = |run: &str| logs.entry(run.to_owned()).or_insert_with(|| whole_log(doors, run)).clone();
-        for (name, run) in self.orders.lock().unwrap().iter() {
-            let first = log(run).values().next().cloned().unwrap_or_default();
-            if first["data"]["user_message"] != **name {
-                wrong.push(format!("the order {name} was taken as {run}, which is {first}"));
+        let (runs, taken) = (self.runs.lock().unwrap(), self.taken.lock().unwrap());
+        let (runs, taken) = (runs.iter().collect::<Vec<_>>(), taken.iter().collect::<Vec<_>>());
+        let part = |all: usize| all.div_ceil(READERS).max(1);
+        std::thread::scope(|scope| {
+            let runs = runs.chunks(part(runs.len())).map(|part| {
+                scope.spawn(move || part.iter().flat_map(|(run, seen)| seen.check(doors, run)).collect::<Vec<_>>())
+            });
+            let taken = taken.chunks(part(taken.len())).map(|part| {
+                scope.spawn(move || {
+                    let check = |(question, (becomes, times)): &(&String, &(&str, usize))| {
+                        let (_, now) = doors.ask("GET", &format!("/api/v1/approvals/{question}"), None, None);
+                        let true_ = *times == 1 && now["status"] == **becomes;
+                        (!true_).then(|| format!("{question} was {becomes} {times} times and is {}", now["status"]))
+                    };
+                    part.iter().filter_map(check).collect::<Vec<_>>()
+                })
+            });
+            let checks: Vec<_> = runs.chain(taken).collect();
+            wrong.extend(checks.into_iter().flat_map(|check| check.join().unwrap()));
+        });
+        wrong
+    }
+}
+
+impl Seen {
+    fn check(&self, doors: &Doors, run: &str) -> Vec<String> {
+        let (mut wrong, log) = (Vec::new(), whole_log(doors, run));
+        let first = log.values().next().cloned().unwrap_or_default();
+        for name in self.orders.iter().filter(|name| first["data"]["user_message"] != ***name) {
+            wrong.push(format!("the order {name} was taken as {run}, which is {first}"));
+        }
+        for (seq, print) in &self.events {
+            if log.get(seq).map(fingerprint) != Some(*print) {
+                wrong.push(format!("event {seq} of {run} was shown and is not there: {:?}", log.get(seq)));
             }
         }
-        for ((run, seq), event) in self.events.lock().unwrap().iter() {
-            if log(run).get(seq) != Some(event) {
-                wrong.push(format!("event {seq} of {run} was shown and is not there: {event}"));
+        if self.followed {
+            let missed: Vec<_> = log.keys().filter(|seq| !self.told.contains(seq)).collect();
+            if !missed.is_empty() {
+                wrong.push(format!("whoever followed {run} was not told of {missed:?}"));
             }
         }
-        for (run, status) in self.ends.lock().unwrap().iter() {
-            let (_, now) = doors.ask("GET", &format!("/api/v1/runs/{run}"), None, None);
-            if now["status"] != **status {
-                wrong.push(format!("{run} was shown as {status} and is {}", now["status"]));
-            }
-        }
-        for (question, times) in self.taken.lock().unwrap().iter() {
-            let (_, now) = doors.ask("GET", &format!("/api/v1/approvals/{question}"), None, None);
-            if *times > 1 || now["status"] != "approved" {
-                wrong.push(format!("{question} was approved {times} times and is {}", now["status"]));
-            }
+        let (_, now) = doors.ask("GET", &format!("/api/v1/runs/{run}"), None, None);
+        for status in self.ends.iter().filter(|status| now["status"] != ***status) {
+            wrong.push(format!("{run} was shown as {status} and is {}", now["status"]));
         }
         wrong
     }

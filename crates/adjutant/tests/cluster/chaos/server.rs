@@ -1,15 +1,24 @@
 //! A PostgreSQL of its own, because it is going to be treated badly.
 
 use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::house::{Done, is_root, signal};
 use crate::nodes::PATIENCE;
 
+/// How large its disk is, where it has one of its own: more than it ever needs.
+const DISK: &str = "6g";
+
 pub(crate) struct Postgres {
     script: Child,
     pub(crate) url: String,
+    data: PathBuf,
+    pg_ctl: PathBuf,
+    owner: String,
+    /// The disk that it has for itself, if this process may give it one.
+    disk: Option<PathBuf>,
 }
 
 impl Postgres {
@@ -18,17 +27,29 @@ impl Postgres {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/with-postgres");
         let mut command = Command::new(script);
         command.args(["sh", "-c", "echo \"$ADJUTANT_TEST_POSTGRES\"; cat"]).env_remove("ADJUTANT_TEST_POSTGRES");
+        command.env("ADJUTANT_POSTGRES_DISK", DISK);
         let mut script = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut url = String::new();
         BufReader::new(script.stdout.take().unwrap()).read_line(&mut url).unwrap();
         assert!(url.starts_with("postgres://"), "PostgreSQL did not start");
-        Self { script, url: url.trim().to_owned() }
+        let url = url.trim().to_owned();
+        let sql = |sql| Done::of(Command::new("psql").arg(&url).args(["-Atqc", sql])).out.trim_end().to_owned();
+        let data = std::fs::canonicalize(sql("SHOW data_directory")).unwrap();
+        let pid = std::fs::read_to_string(data.join("postmaster.pid")).unwrap();
+        let program = std::fs::read_link(format!("/proc/{}/exe", pid.lines().next().unwrap())).unwrap();
+        let owner = Done::of(Command::new("stat").args(["-c", "%U"]).arg(&data)).out.trim().to_owned();
+        let above = data.parent().unwrap().to_owned();
+        let disk = above.ends_with("disk").then_some(above);
+        Self { script, url, data, pg_ctl: program.with_file_name("pg_ctl"), owner, disk }
     }
 
     /// Host and port.
     pub(crate) fn address(&self) -> String {
-        let url: url::Url = self.url.parse().unwrap();
-        format!("127.0.0.1:{}", url.port().unwrap())
+        format!("127.0.0.1:{}", self.port())
+    }
+
+    fn port(&self) -> u16 {
+        self.url.parse::<url::Url>().unwrap().port().unwrap()
     }
 
     /// The same database by another way.
@@ -48,45 +69,36 @@ impl Postgres {
     pub(crate) fn crash(&self) {
         let writer = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer'";
         if let Some(pid) = self.sql(writer).and_then(|pid| pid.parse().ok()) {
-            signal("KILL", pid);
+            send("KILL", &[pid]);
         }
     }
 
     /// Kills the server itself with SIGKILL, and starts it again once all that was left of it is gone.
     pub(crate) fn kill(&self) {
-        let Some(data) = self.sql("SHOW data_directory") else { return };
-        let first_line =
-            || Some(std::fs::read_to_string(format!("{data}/postmaster.pid")).ok()?.lines().next()?.to_owned());
-        let Some(pid) = first_line().and_then(|line| line.parse::<u32>().ok()) else { return };
-        let programs = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap();
-        let pg_ctl = programs.with_file_name("pg_ctl");
-        let owner = Done::of(Command::new("stat").args(["-c", "%U", &data])).out.trim().to_owned();
-        let port = self.url.parse::<url::Url>().unwrap().port().unwrap();
+        let pid = std::fs::read_to_string(self.data.join("postmaster.pid")).unwrap_or_default();
+        let Some(pid) = pid.lines().next().and_then(|line| line.parse().ok()) else { return };
         signal("KILL", pid);
+        self.revive();
+    }
+
+    /// Waits until it serves again; one that ended is started.
+    pub(crate) fn revive(&self) {
         let begun = Instant::now();
-        loop {
+        while self.sql("SELECT 1").is_none() {
             let mut start = if is_root() {
                 let mut start = Command::new("runuser");
-                start.args(["-u", &owner, "--"]).arg(&pg_ctl);
+                start.args(["-u", &self.owner, "--"]).arg(&self.pg_ctl);
                 start
             } else {
-                Command::new(&pg_ctl)
+                Command::new(&self.pg_ctl)
             };
-            start.args([
-                "-D",
-                &data,
-                "-l",
-                &format!("{data}/../server.log"),
-                "-o",
-                &format!("-p {port}"),
-                "-w",
-                "start",
-            ]);
-            // What it prints goes nowhere: the server would inherit a pipe, and whoever reads it would wait for its end.
-            if start.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap().success() {
-                return;
-            }
+            start.arg("-D").arg(&self.data).arg("-l").arg(self.data.join("../server.log"));
+            start.args(["-o", &format!("-p {}", self.port()), "-w", "start"]);
+            // What it prints goes nowhere: the server would inherit a pipe, and whoever reads it would wait for its end. One that
+            // only recovers refuses a second one.
+            let _ = start.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
             assert!(begun.elapsed() < PATIENCE, "PostgreSQL did not start again");
+            std::thread::sleep(Duration::from_millis(100));
         }
     }
 
@@ -96,6 +108,55 @@ impl Postgres {
         self.sql(&format!("ALTER SYSTEM SET default_transaction_read_only = {word}"));
         self.sql("SELECT pg_reload_conf()");
     }
+
+    /// Whether its disk can be filled without filling anybody else's.
+    pub(crate) const fn has_disk(&self) -> bool {
+        self.disk.is_some()
+    }
+
+    /// Leaves it no room at all. Says whether that came about.
+    pub(crate) fn fill_disk(&self) -> bool {
+        let Some(disk) = &self.disk else { return false };
+        (0..20).any(|_| {
+            let used = Done::of(Command::new("df").args(["-k", "--output=used"]).arg(disk)).out;
+            let used = used.lines().nth(1).map(str::trim).unwrap_or_default().to_owned();
+            // A disk that is made as small as what is on it needs no file to fill it. It grows while we look.
+            !used.is_empty() && self.resize(&format!("{used}k"))
+        })
+    }
+
+    /// Gives it its room back; a server that gave up over it is started again.
+    pub(crate) fn free_disk(&self) {
+        assert!(self.resize(DISK));
+        self.revive();
+    }
+
+    fn resize(&self, size: &str) -> bool {
+        let Some(disk) = &self.disk else { return false };
+        let resized = Command::new("mount").args(["-o", &format!("remount,size={size}")]).arg(disk).output();
+        resized.is_ok_and(|done| done.status.success())
+    }
+
+    /// Stops whatever in it writes or commits, and lets it go on, again and again: to everybody else that is a disk which takes
+    /// its time. A real one cannot be slowed down without rights that few machines give a test.
+    pub(crate) fn stutter(&self, times: usize) {
+        let writing = "SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type IN \
+                       ('client backend', 'walwriter', 'checkpointer', 'background writer')";
+        for _ in 0..times {
+            let Some(pids) = self.sql(writing) else { return };
+            let pids: Vec<u32> = pids.lines().filter_map(|pid| pid.parse().ok()).collect();
+            send("STOP", &pids);
+            std::thread::sleep(Duration::from_millis(200));
+            send("CONT", &pids);
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+/// Sends a signal to processes, some of which may be gone by now.
+fn send(name: &str, pids: &[u32]) {
+    let pids = pids.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
+    let _ = Command::new("sh").arg("-c").arg(format!("kill -{name} {pids}")).stderr(Stdio::null()).status().unwrap();
 }
 
 impl Drop for Postgres {
