@@ -20,8 +20,10 @@ pub(crate) const fn now(dialect: Dialect) -> &'static str {
     }
 }
 
-/// This program among those that share a database: a newer version is a greater number. One may meet what a newer one wrote.
-pub(crate) const PROGRAM: u64 = 1_000_000 * number(env!("CARGO_PKG_VERSION_MAJOR"))
+/// This program among those that share a database: a newer version is a greater number, and none is nothing. One may meet what a
+/// newer one wrote.
+pub(crate) const PROGRAM: u64 = 1
+    + 1_000_000 * number(env!("CARGO_PKG_VERSION_MAJOR"))
     + 1_000 * number(env!("CARGO_PKG_VERSION_MINOR"))
     + number(env!("CARGO_PKG_VERSION_PATCH"));
 
