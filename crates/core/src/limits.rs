@@ -18,9 +18,12 @@ pub const TOOL_CALLS: u32 = 200;
 pub const TURNS_CEILING: u32 = 200;
 /// What an instance allows at the most, whatever an agent says.
 pub const TOOL_CALLS_CEILING: u32 = 1000;
-/// How long a run goes on at the most, not counting the time it waits for a person: whatever takes longer hangs, or goes round in
+/// How long a run goes on at the most, not counting the time it waits for a person or nobody drives it: whatever takes longer hangs, or goes round in
 /// circles that are too wide to be noticed.
 pub const RUN_TIME: Duration = Duration::from_secs(24 * 60 * 60);
+/// What passes between two events of a run counts at most as this long of it: a run that goes on writes events, and whatever is
+/// longer is a server that was off, or a queue that nobody drained. Longer than any model or tool is waited for.
+pub const RUN_GAP: Duration = Duration::from_secs(60 * 60);
 /// Output tokens of one model call unless the agent says otherwise.
 pub const OUTPUT_TOKENS: u32 = 4000;
 /// Model calls of an agent in one hour unless the agent says otherwise.

@@ -1,7 +1,9 @@
 //! Where a run stops by itself: turns, tool calls, a loop without progress.
 
 use adjutant_core::guard::judge::Decision as Judgement;
-use adjutant_core::limits::{RUN_TIME, STUCK_REPEATS};
+use std::time::Duration;
+
+use adjutant_core::limits::{RUN_GAP, RUN_TIME, STUCK_REPEATS};
 use adjutant_core::run::event::Decision;
 use adjutant_core::run::step::{Finish, Step};
 
@@ -26,16 +28,25 @@ fn a_run_stops_after_its_last_turn() {
 }
 
 #[test]
-fn a_run_stops_after_a_day_of_its_own_and_the_time_of_people_does_not_count() {
-    let day = i64::try_from(RUN_TIME.as_millis()).unwrap();
-    let mut story = Story::new();
-    story.writes(&[("a", "/a.md")]).holds("a", 1).at(3 * day);
+fn a_run_stops_after_a_day_of_its_own_and_neither_people_nor_an_outage_count() {
+    let millis = |time: Duration| i64::try_from(time.as_millis()).unwrap();
+    let (day, gap) = (millis(RUN_TIME), millis(RUN_GAP));
+    let mut story = Story::limited(200, 200);
+    story.at(3 * day);
+    assert_eq!(code(&story), None, "it lay in a queue that nobody drained");
+    story.writes(&[("a", "/a.md")]).holds("a", 1).at(6 * day);
     story.decides(1, Decision::Approve).allows("a").starts("a").ends("a", "1");
     assert_eq!(code(&story), None, "it waited for a person");
-    story.at(4 * day - 1000);
-    assert_eq!(code(&story), None);
-    story.at(4 * day + 60_000);
-    assert_eq!(code(&story), Some("timeout"));
+    // The hour that the queue counts as, then one an hour.
+    let (hours, mut now) = (day / gap, 6 * day);
+    for hour in 1..hours {
+        now += gap;
+        let name = format!("c{hour}");
+        story.at(now).writes(&[(&name, "/a.md")]).runs(&name, &name);
+        assert_eq!(code(&story), None, "hour {hour}");
+    }
+    story.at(now + day);
+    assert_eq!(code(&story), Some("timeout"), "one more is one too many, however long");
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub use permit::NoPermit;
 use crate::content::{Content, Hash};
 use crate::id::{ApprovalId, CallId};
 use crate::label::Labels;
-use crate::limits::OUTPUT_REPAIRS;
+use crate::limits::{OUTPUT_REPAIRS, RUN_GAP};
 use crate::message::FinishReason;
 use crate::money::{MicroUsd, TokenUsage};
 use crate::run::event::{
@@ -125,10 +125,10 @@ impl State {
         self.pause.is_some() || self.approvals.values().any(Approval::is_pending)
     }
 
-    /// How long it has gone on by now, not counting the time it waited for a person.
+    /// How long it has gone on by now, not counting the time it waited for a person, or lay where nobody drove it.
     #[must_use]
     pub fn went_on_until(&self, now: Time) -> Duration {
-        if self.waits_for_person() { self.went_on } else { self.went_on + now.since(self.updated_at) }
+        if self.waits_for_person() { self.went_on } else { self.went_on + now.since(self.updated_at).min(RUN_GAP) }
     }
 
     /// The earlier call of the turn that a person is asked about and that asks for the very same thing (T8). How its
