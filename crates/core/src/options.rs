@@ -15,35 +15,67 @@ const THINKING_MOST: u32 = 1_000_000;
 /// Fields beyond what is known here, and their bytes together.
 const EXTRAS: usize = 16;
 const EXTRA_BYTES: usize = 8 * 1024;
-/// What a request says itself, and what would make an answer larger than what was put aside for it.
-const OWN_FIELDS: [&str; 27] = [
+/// What a request says itself, what would make an answer larger or dearer than what was put aside for it, and what would let a
+/// provider act by itself, where no guard looks. Written small and without marks between words: some providers take a field in
+/// more than one spelling.
+const OWN_FIELDS: [&str; 54] = [
+    // What is asked, and of whom.
     "model",
+    "models",
+    "fallbacks",
     "messages",
     "input",
     "contents",
+    "prompt",
     "instructions",
     "system",
-    "systemInstruction",
-    "tools",
-    "toolConfig",
-    "functions",
+    "systeminstruction",
+    "cachedcontent",
+    "conversation",
+    "previousresponseid",
     "stream",
-    "stream_options",
+    "streamoptions",
     "store",
+    "background",
+    // How much is answered, and at what price.
     "options",
-    "generationConfig",
-    "inferenceConfig",
-    "max_tokens",
-    "max_completion_tokens",
-    "max_output_tokens",
-    "max_new_tokens",
-    "num_predict",
+    "generationconfig",
+    "inferenceconfig",
+    "additionalmodelrequestfields",
+    "maxtokens",
+    "maxcompletiontokens",
+    "maxoutputtokens",
+    "maxnewtokens",
+    "numpredict",
     "n",
-    "best_of",
-    "num_generations",
-    "candidate_count",
-    "fallbacks",
-    "models",
+    "bestof",
+    "numgenerations",
+    "candidatecount",
+    "prediction",
+    "modalities",
+    "audio",
+    "servicetier",
+    "performanceconfig",
+    "speed",
+    "provider",
+    "route",
+    // What it may do.
+    "tools",
+    "toolchoice",
+    "toolconfig",
+    "functions",
+    "functioncall",
+    "maxtoolcalls",
+    "mcpservers",
+    "container",
+    "contextmanagement",
+    "plugins",
+    "connectors",
+    "datasources",
+    "websearchoptions",
+    "searchparameters",
+    "enablesearch",
+    "agentid",
 ];
 /// Parts of the names of headers that prove who calls, or that belong to the connection.
 const OWN_HEADERS: [&str; 16] = [
@@ -240,13 +272,18 @@ impl ModelOptions {
         let headers = self.extra_headers.iter().filter_map(|(name, value)| {
             header_problem(name, value).map(|right| (format!("extra_headers.{name}"), right))
         });
-        let own = self.extra_body.keys().filter(|name| OWN_FIELDS.contains(&name.as_str()));
+        let own = self.extra_body.keys().filter(|name| OWN_FIELDS.contains(&plain(name).as_str()));
         let fields = own.map(|name| {
-            let right = "a request says this itself, or money could not be put aside for it";
+            let right = "a request says this itself, or neither budget nor guard would hold for it";
             (format!("extra_body.{name}"), right)
         });
         wrong.chain(headers).chain(fields).collect()
     }
+}
+
+/// A name, however it is spelled.
+fn plain(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect()
 }
 
 /// Why a header is not sent.
@@ -293,6 +330,14 @@ mod tests {
             r#"{"extra_body":{"model":"x"}}"#,
             r#"{"extra_body":{"n":64}}"#,
             r#"{"extra_body":{"max_tokens":9}}"#,
+            r#"{"extra_body":{"generation_config":{"max_output_tokens":9}}}"#,
+            r#"{"extra_body":{"generationConfig":{"candidateCount":9}}}"#,
+            r#"{"extra_body":{"Max-Tokens":9}}"#,
+            r#"{"extra_body":{"service_tier":"priority"}}"#,
+            r#"{"extra_body":{"mcp_servers":[]}}"#,
+            r#"{"extra_body":{"web_search_options":{}}}"#,
+            r#"{"extra_body":{"previous_response_id":"x"}}"#,
+            r#"{"extra_body":{"additionalModelRequestFields":{}}}"#,
             r#"{"top_p":0}"#,
             r#"{"top_p":1.5}"#,
             r#"{"stop":[""]}"#,
