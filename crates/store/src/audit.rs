@@ -14,10 +14,17 @@ use crate::{Store, StoreError};
 
 const COLUMNS: &str = "stream, seq, time, kind, actor, agent, run, tool, target, verdict, is_error";
 
-const LOST_LOGS: &str = "SELECT e.workspace, e.stream \
-     FROM (SELECT DISTINCT workspace, stream FROM events WHERE workspace <> 'sys') e WHERE NOT EXISTS (\
-     SELECT 1 FROM workspaces w WHERE w.id = e.workspace AND (e.stream = w.id OR EXISTS (\
-     SELECT 1 FROM runs r WHERE r.workspace = e.workspace AND r.id = e.stream))) ORDER BY e.stream";
+/// Both go from one log to the next by the index, past all the events between.
+const TENANTS: &str = "WITH RECURSIVE tenants (workspace) AS (SELECT min(workspace) FROM events \
+     UNION ALL SELECT (SELECT min(events.workspace) FROM events WHERE events.workspace > tenants.workspace) \
+     FROM tenants WHERE tenants.workspace IS NOT NULL) \
+     SELECT workspace FROM tenants WHERE workspace IS NOT NULL AND workspace <> 'sys'";
+const LOST_LOGS: &str = "WITH RECURSIVE logs (stream) AS (SELECT min(stream) FROM events WHERE workspace = $1 \
+     UNION ALL SELECT (SELECT min(events.stream) FROM events WHERE events.workspace = $1 \
+     AND events.stream > logs.stream) FROM logs WHERE logs.stream IS NOT NULL) \
+     SELECT stream FROM logs WHERE stream IS NOT NULL AND NOT EXISTS (\
+     SELECT 1 FROM workspaces w WHERE w.id = $1 AND (logs.stream = w.id OR EXISTS (\
+     SELECT 1 FROM runs r WHERE r.workspace = $1 AND r.id = logs.stream)))";
 
 impl Store {
     /// Entries of a workspace (`None`: of the instance itself), newest first.
@@ -61,8 +68,15 @@ impl Store {
     /// Those of the database.
     pub async fn lost_logs(&self) -> Result<Vec<(WorkspaceId, StreamId)>, StoreError> {
         let sql = sql!(self, memory => memory.lost_logs());
-        let rows = sql.db.scan(LOST_LOGS, vec![]).await?;
-        rows.into_iter().map(|mut row| Ok((row.take()?, row.take()?))).collect()
+        let mut lost = Vec::new();
+        for mut tenant in sql.db.scan(TENANTS, vec![]).await? {
+            let workspace: WorkspaceId = tenant.take()?;
+            for mut row in sql.db.scan(LOST_LOGS, args![workspace]).await? {
+                lost.push((workspace, row.take()?));
+            }
+        }
+        lost.sort_by_key(|(_, stream): &(_, StreamId)| stream.to_string());
+        Ok(lost)
     }
 
     /// The ends of the runs of a workspace that moved since a moment, in the order of their ids, after one of them.

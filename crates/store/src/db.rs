@@ -18,6 +18,8 @@ use crate::value::{Arg, Args, Row, Value};
 
 /// How long PostgreSQL may take to answer a statement. A connection whose other end is gone never says so by itself.
 const ANSWER: Duration = Duration::from_secs(60);
+/// The same for one that looks at more than a few rows: of a large instance that takes minutes.
+const SCAN: Duration = Duration::from_secs(15 * 60);
 
 /// Statement text: constant, or put together from constant pieces. Never holds a value.
 pub(crate) type Text = Cow<'static, str>;
@@ -51,7 +53,7 @@ pub(crate) struct Lent {
 }
 
 impl Lent {
-    async fn from(pool: &sqlx::PgPool) -> Result<Self, StoreError> {
+    pub(crate) async fn from(pool: &sqlx::PgPool) -> Result<Self, StoreError> {
         Ok(Self { connection: pool.acquire().await?, whole: true })
     }
 
@@ -74,14 +76,18 @@ impl Lent {
     }
 
     async fn fetch(&mut self, query: Query<'_>) -> Result<Vec<Row>, StoreError> {
+        self.fetch_within(ANSWER, query).await
+    }
+
+    async fn fetch_within(&mut self, most: Duration, query: Query<'_>) -> Result<Vec<Row>, StoreError> {
         let whole = std::mem::replace(&mut self.whole, false);
         let fetched = query.fetch_all(&mut *self.connection);
-        let rows = within(ANSWER, async { Ok(fetched.await) }).await?;
+        let rows = within(most, async { Ok(fetched.await) }).await?;
         self.whole = whole;
         postgres_rows(&rows?)
     }
 
-    async fn execute(&mut self, query: Query<'_>) -> Result<u64, StoreError> {
+    pub(crate) async fn execute(&mut self, query: Query<'_>) -> Result<u64, StoreError> {
         let whole = std::mem::replace(&mut self.whole, false);
         let executed = query.execute(&mut *self.connection);
         let done = within(ANSWER, async { Ok(executed.await) }).await?;
@@ -172,9 +178,14 @@ impl Db {
 
     /// As [`Db::read`], for what looks at more than a few rows: others are not held up meanwhile.
     pub(crate) async fn scan(&self, sql: impl Into<Text>, args: Args) -> Result<Vec<Row>, StoreError> {
-        let Self::Sqlite { readers, .. } = self else { return self.read(sql, args).await };
-        let (readers, sql) = (Arc::clone(readers), sql.into());
-        let rows = apart(move || readers.with(|connection| lite::rows(connection, &sql, &args))).await?;
+        let sql = sql.into();
+        let rows = match self {
+            Self::Sqlite { readers, .. } => {
+                let readers = Arc::clone(readers);
+                apart(move || readers.with(|connection| lite::rows(connection, &sql, &args))).await?
+            }
+            Self::Postgres { pool, .. } => Lent::from(pool).await?.fetch_within(SCAN, query!(sql, args)).await?,
+        };
         Ok(self.counted(rows))
     }
 
@@ -316,6 +327,15 @@ impl Tx {
             Self::Sqlite(tx, _) => lite::changed(tx.connection()?, &sql, &args),
             Self::Postgres(tx) => tx.execute(query!(sql, args)).await,
         }
+    }
+
+    /// Waits in PostgreSQL until others are done, however long they take.
+    pub(crate) async fn queue(&mut self, sql: &'static str) -> Result<(), StoreError> {
+        match self {
+            Self::Sqlite(..) => {}
+            Self::Postgres(tx) => sqlx::raw_sql(sql).execute(&mut *tx.connection).await.map(drop)?,
+        }
+        Ok(())
     }
 
     /// Several statements without values: a migration.

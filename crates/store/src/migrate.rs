@@ -75,9 +75,7 @@ async fn go_through(db: &Db, sealing: &Sealing, steps: &[Migration]) -> Result<(
     let mut kept = false;
     loop {
         let mut tx = db.begin().await?;
-        if tx.dialect() == Dialect::Postgres {
-            tx.run(TURN, vec![]).await?;
-        }
+        tx.queue(TURN).await?;
         let schema = schema(&mut tx, steps.len() as u64).await?;
         if schema > 0 && !came_by(steps, schema, get(&mut tx, MADE_BY).await?.as_deref()) {
             return Err(StoreError::OtherBuild);

@@ -51,6 +51,11 @@ stories! {
         if world.is_sqlite() || world.is_postgres() {
             world.execute(&format!("DELETE FROM runs WHERE id = '{}'", lost.id)).await;
             assert_eq!(world.store.lost_logs().await.unwrap(), [(home.workspace, lost.stream())]);
+            let foreign = Home::new(&world.store).await;
+            let alone = foreign.started(&world.store).await;
+            world.execute(&format!("DELETE FROM runs WHERE id = '{}'", alone.id)).await;
+            let both = [(home.workspace, lost.stream()), (foreign.workspace, alone.stream())];
+            assert_eq!(world.store.lost_logs().await.unwrap(), both, "in every workspace");
             assert_eq!(world.store.head(home.workspace, kept.stream()).await.unwrap(), kept.head);
         }
     }
