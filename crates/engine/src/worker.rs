@@ -118,6 +118,8 @@ async fn work(engine: Engine, mut shift: watch::Receiver<Shift>) {
             engine.store().claim(engine.node(), engine.env().now(), free).await
         };
         let pause = match claims {
+            // A place that is freed wakes the loop, and so does the end of the shift. Notebooks come back without a word.
+            Ok(_) if free == 0 => POLL,
             Ok(claims) if claims.is_empty() => idle_for(&engine).await,
             Ok(claims) => {
                 for claim in claims {

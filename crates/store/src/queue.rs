@@ -146,7 +146,8 @@ impl Store {
         Ok(sql.db.read_one(text, args![node]).await?.is_some())
     }
 
-    /// How long the first lease of another node lasts that drives runs, where there may be other nodes.
+    /// How long the first lease of another node still lasts that drives runs, where there may be other nodes. What is due of one
+    /// whose lease is over is in [`Store::next_due`].
     ///
     /// # Errors
     /// Those of the database.
@@ -156,7 +157,8 @@ impl Store {
         }
         let sql = sql!(self, memory => Ok(None));
         let text = format!(
-            "SELECT min(expires) - {now} FROM nodes WHERE id <> $1 AND EXISTS (SELECT 1 FROM runs WHERE owner = nodes.id)",
+            "SELECT min(expires) - {now} FROM nodes WHERE id <> $1 AND expires > {now} \
+             AND EXISTS (SELECT 1 FROM runs WHERE owner = nodes.id)",
             now = now(sql.db.dialect())
         );
         let row = sql.db.read_one(text, args![node]).await?;

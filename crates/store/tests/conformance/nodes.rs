@@ -1,6 +1,7 @@
 //! The life of a node: it joins, renews, is taken for dead, leaves.
 
 use adjutant_store::StoreError;
+use adjutant_store::row::{RunChange, Writer};
 
 use crate::fixture::*;
 use crate::world::{World, sealed};
@@ -47,6 +48,26 @@ stories! {
         world.store.claim_run(one, at(10), run.id).await.unwrap().unwrap();
         world.store.join(one).await.unwrap();
         assert_eq!(run.row(&world.store).await.owner, None, "a new life starts with nothing");
+    }
+}
+
+postgres_stories! {
+    async fn a_lease_that_is_over_is_waited_for_no_more(world: &World) {
+        let home = Home::new(&world.store).await;
+        let (dead, alive) = (node_id(), node_id());
+        world.store.join(dead).await.unwrap();
+        world.store.join(alive).await.unwrap();
+        let run = home.started(&world.store).await;
+        let claim = world.store.claim_run(dead, at(10), run.id).await.unwrap().unwrap();
+        assert!(world.store.next_expiry(alive).await.unwrap().is_some());
+        assert_eq!(world.store.next_expiry(dead).await.unwrap(), None, "one's own is nobody's to wait for");
+        let owner = Run { writer: Writer::Owner { node: dead, epoch: claim.epoch }, ..run };
+        let mut append = owner.say(&["sits out a wait"]);
+        append.run = Some(RunChange::Update { state: state("RUNNING", Some(at(9_000))), release: false });
+        world.store.append(append).await.unwrap();
+        world.expire(dead).await;
+        assert_eq!(world.store.next_expiry(alive).await.unwrap(), None);
+        assert_eq!(world.store.next_due().await.unwrap(), Some(at(9_000)), "then it is taken up");
     }
 }
 
