@@ -83,8 +83,7 @@ impl Engine {
     /// # Errors
     /// When the node cannot be registered in the store.
     pub async fn start_worker(&self) -> Result<Worker, EngineError> {
-        self.recognise_notebooks().await?;
-        self.join().await?;
+        self.take_place().await?;
         let (shift, told) = watch::channel(Shift::On);
         let engine = self.clone();
         let task = tokio::spawn(async move { work(engine, told).await });
@@ -312,8 +311,7 @@ impl Engine {
     /// # Errors
     /// When the node cannot be registered in the store.
     pub async fn attend(&self) -> Result<Attendance, EngineError> {
-        self.recognise_notebooks().await?;
-        self.join().await?;
+        self.take_place().await?;
         let helpers = attendants(self);
         Ok(Attendance { engine: self.clone(), helpers })
     }

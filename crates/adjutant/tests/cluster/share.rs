@@ -171,6 +171,41 @@ fn a_node_with_other_notebooks_is_refused_and_one_that_lost_them_takes_nothing_u
 }
 
 #[test]
+fn of_two_nodes_that_begin_together_with_two_folders_one_starts() {
+    use std::io::{BufRead, Read};
+    use std::process::Stdio;
+
+    let Some(cluster) = Cluster::new() else { return };
+    let key = cluster.house.path().join("shared.key");
+    std::fs::write(&key, "0123456789abcdef".repeat(4)).unwrap();
+    std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let begin = |name: &str| {
+        let mut command = std::process::Command::new(crate::house::BINARY);
+        cluster.house.prepare(&mut command);
+        command.env("ADJUTANT_SECRET_KEY_FILE", &key).arg("--data").arg(cluster.house.path().join(name));
+        command.args(["serve", "--listen", "127.0.0.1:0", "--no-open"]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let mut begun = [begin("one"), begin("two")];
+    let (mut ready, mut refused) = (0, String::new());
+    for child in &mut begun {
+        let mut line = String::new();
+        std::io::BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        if line.starts_with("adjutant ready on ") {
+            ready += 1;
+        } else {
+            child.stderr.take().unwrap().read_to_string(&mut refused).unwrap();
+        }
+    }
+    for mut child in begun {
+        let _ = child.kill();
+        child.wait().unwrap();
+    }
+    assert_eq!(ready, 1, "{refused}");
+    assert!(refused.contains("all nodes share one folder"), "{refused}");
+}
+
+#[test]
 fn a_node_whose_notifications_were_cut_reads_again_what_it_missed() {
     let Some(cluster) = Cluster::new() else { return };
     let (one, two) = (cluster.node(ASKS), cluster.node(ASKS));
