@@ -14,6 +14,7 @@ use adjutant_core::id::{AgentId, UserId, WorkspaceId};
 use adjutant_core::tool::ToolDefinitions;
 use adjutant_models::Allowed;
 use adjutant_store::row::{PolicyNames, Under, WorkspaceRow};
+use serde::de::DeserializeOwned;
 
 use crate::engine::{Engine, lock};
 use crate::error::EngineError;
@@ -200,9 +201,7 @@ impl Engine {
 /// # Errors
 /// When it cannot be read.
 pub fn workspace_tools(tenant: &WorkspaceRow) -> Result<Option<BTreeSet<String>>, EngineError> {
-    tenant.tools.as_deref().map(serde_json::from_str).transpose().map_err(|bad| {
-        EngineError::Invalid(format!("the tools of the workspace `{}` cannot be read: {bad}", tenant.slug))
-    })
+    tenant.tools.as_deref().map(|text| read(tenant, "the tools", text)).transpose()
 }
 
 /// What a workspace filters for all its agents. One that cannot be read lets nothing through (rule G2).
@@ -210,9 +209,7 @@ pub fn workspace_tools(tenant: &WorkspaceRow) -> Result<Option<BTreeSet<String>>
 /// # Errors
 /// When it cannot be read.
 pub fn workspace_filter(tenant: &WorkspaceRow) -> Result<Vec<FilterEntry>, EngineError> {
-    serde_json::from_str(&tenant.content_filter).map_err(|bad| {
-        EngineError::Invalid(format!("the content filter of the workspace `{}` cannot be read: {bad}", tenant.slug))
-    })
+    read(tenant, "the content filter", &tenant.content_filter)
 }
 
 /// The providers whose models a workspace allows. A list that cannot be read allows none (rule G2).
@@ -220,8 +217,11 @@ pub fn workspace_filter(tenant: &WorkspaceRow) -> Result<Vec<FilterEntry>, Engin
 /// # Errors
 /// When it cannot be read.
 pub fn allowed_providers(tenant: &WorkspaceRow) -> Result<Allowed, EngineError> {
-    let Some(text) = &tenant.providers else { return Ok(Allowed::All) };
-    serde_json::from_str(text).map(Allowed::These).map_err(|bad| {
-        EngineError::Invalid(format!("the providers of the workspace `{}` cannot be read: {bad}", tenant.slug))
-    })
+    let names = tenant.providers.as_deref().map(|text| read(tenant, "the providers", text)).transpose()?;
+    Ok(names.map_or(Allowed::All, Allowed::These))
+}
+
+fn read<T: DeserializeOwned>(tenant: &WorkspaceRow, what: &str, text: &str) -> Result<T, EngineError> {
+    serde_json::from_str(text)
+        .map_err(|bad| EngineError::Invalid(format!("{what} of the workspace `{}` cannot be read: {bad}", tenant.slug)))
 }

@@ -1,7 +1,7 @@
 //! Time and chance as values, so that tests and simulation can own both. The only place that reads a clock.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use adjutant_core::id::CallId;
 use adjutant_core::time::Time;
@@ -77,6 +77,11 @@ impl Source for System {
         #[allow(clippy::expect_used, reason = "an operating system without randomness is not one we can run on")]
         getrandom::fill(bytes).expect("the operating system gives random bytes");
     }
+}
+
+/// A stretch of time as it is recorded, in milliseconds.
+pub(crate) fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Ids that are made from a moment and ten random bytes.

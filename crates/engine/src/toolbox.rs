@@ -350,7 +350,7 @@ impl Driver {
             let outcome = tokio::time::timeout(timeout, tool.run(permit, &world)).await;
             let late =
                 || ToolOutcome::InDoubt { message: format!("The tool did not end within {} s.", timeout.as_secs()) };
-            let ms = u64::try_from(env.now().since(from).as_millis()).unwrap_or(u64::MAX);
+            let ms = crate::env::millis(env.now().since(from));
             (outcome.unwrap_or_else(|_| late()), ms)
         });
         self.running.insert(call, Work { task, recovery });

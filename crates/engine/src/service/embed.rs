@@ -13,6 +13,7 @@ use adjutant_models::{Embedded, Model, Purpose, lineup, tokens};
 use super::outside::{Ended, Errand, Heard, Outside};
 use crate::asking::in_time;
 use crate::engine::Engine;
+use crate::env::millis;
 use crate::error::EngineError;
 
 /// Texts that are to become vectors.
@@ -102,7 +103,7 @@ impl Engine {
             let reserved = self.announce(outside, errand, number, (tokens::bound_of(texts), 0)).await?;
             let from = self.env().now();
             let made = in_time(calls.model.patience(), calls.model.embed(texts, calls.purpose)).await;
-            let ms = u64::try_from(self.env().now().since(from).as_millis()).unwrap_or(u64::MAX);
+            let ms = millis(self.env().now().since(from));
             let heard = made.as_ref().map(|made| heard(made, texts));
             let ended = self.settle(outside, errand, number, &reserved, heard, ms).await?;
             let error = match made {

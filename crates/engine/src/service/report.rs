@@ -20,6 +20,7 @@ pub use self::account::Account;
 pub use self::calls::ModelCallReport;
 use self::calls::model_calls;
 use crate::engine::Engine;
+use crate::env::millis;
 use crate::error::EngineError;
 use crate::log::Recorded;
 
@@ -269,10 +270,6 @@ fn pending(state: &State) -> Vec<adjutant_core::id::ApprovalId> {
     let calls = state.approvals.iter().filter(|(_, approval)| approval.is_pending()).map(|(id, _)| *id);
     let money = state.budget_items.iter().filter(|(_, item)| item.is_pending()).map(|(id, _)| *id);
     calls.chain(money).collect()
-}
-
-fn millis(span: std::time::Duration) -> u64 {
-    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn metrics(state: &State, recorded: &[Recorded], actions: &[ActionReport], model_calls: &[ModelCallReport]) -> Metrics {

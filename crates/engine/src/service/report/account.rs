@@ -13,7 +13,7 @@ use adjutant_core::time::Time;
 use adjutant_core::tool::{Resource, ResourceAction};
 use serde::Serialize;
 
-use super::millis;
+use crate::env::millis;
 use crate::log::Recorded;
 
 /// What there is to say of a run beside its answer.

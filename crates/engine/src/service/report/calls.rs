@@ -7,7 +7,7 @@ use adjutant_core::run::event::{Event, ModelRequested};
 use adjutant_core::time::Time;
 use serde::Serialize;
 
-use super::millis;
+use crate::env::millis;
 use crate::log::Recorded;
 
 /// One model call.
