@@ -85,8 +85,9 @@ impl Engine {
     /// Saves the next version of an agent.
     ///
     /// # Errors
-    /// When somebody saved another version meanwhile, or the short name is taken.
+    /// When somebody saved another version meanwhile, the short name is taken, or it names a key that it could never use.
     pub async fn put_agent(&self, by: Actor, row: AgentRow, config: &AgentConfig) -> Result<AgentRow, EngineError> {
+        self.check_agent_key(row.workspace, row.id, config.provider_key_id).await?;
         let act = Act::new(Deed::AgentSaved, Some(by), format!("{} version {}", row.slug, row.version))
             .agent(row.id)
             .with("version", row.version)

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use adjutant_core::audit::{Act, Deed};
+use adjutant_core::guard::policy::AgentProblem;
 use adjutant_core::id::{AgentId, KeyId, UserId, WorkspaceId};
 use adjutant_core::label::Labels;
 use adjutant_core::message::{Message, ModelRequest, Part, Role};
@@ -19,6 +20,7 @@ use crate::asking::in_time;
 use crate::audit::{AuditLog, Done};
 use crate::current::allowed_providers;
 use crate::engine::Engine;
+use crate::env::millis;
 use crate::error::EngineError;
 use crate::projection::word;
 
@@ -218,7 +220,7 @@ impl Engine {
         let reserved = self.announce(&outside, Errand::KeyTest, 1, most).await?;
         let from = self.env().now();
         let answer = in_time(asked.patience(), asked.answer(&request, &DeltaSink::none())).await;
-        let ms = u64::try_from(self.env().now().since(from).as_millis()).unwrap_or(u64::MAX);
+        let ms = millis(self.env().now().since(from));
         let heard = answer.as_ref().map(|answer| Heard {
             served: answer.served_model.clone(),
             finish: word(&answer.finish),
@@ -233,8 +235,8 @@ impl Engine {
     }
 
     /// The key that a call of a provider is made with: the one that is named for the run or by its agent, the agent's, the
-    /// person's, the workspace's; none is the operator's. Of a key that was named for this provider and may not be used any
-    /// more nobody else pays in its place.
+    /// person's, the workspace's; none is the operator's. Where the key that is named for this provider may not be used, or a key
+    /// that is named is gone, nobody else pays in its place. One for another provider counts for that one alone.
     pub(crate) async fn key_for(
         &self,
         workspace: WorkspaceId,
@@ -249,12 +251,10 @@ impl Engine {
         }
         let rows = self.store().provider_keys(workspace).await?;
         for id in named.iter().flatten() {
-            let row = rows.iter().find(|row| row.id == *id);
-            match row.filter(|row| is_usable(row, agent, person)) {
-                Some(row) if row.provider == provider => return Ok(Some(*id)),
-                // It is for another provider.
-                Some(_) => {}
-                None => return Err(EngineError::Model(unusable(*id))),
+            match rows.iter().find(|row| row.id == *id) {
+                Some(row) if row.provider != provider => {}
+                Some(row) if is_usable(row, agent, person) => return Ok(Some(*id)),
+                Some(_) | None => return Err(EngineError::Model(unusable(*id))),
             }
         }
         let of = |owner: KeyOwner| {
@@ -281,6 +281,26 @@ impl Engine {
         let rows = self.store().provider_keys(workspace).await?;
         let usable = rows.iter().any(|row| row.id == id && is_usable(row, Some(agent), person));
         if usable { Ok(()) } else { Err(EngineError::not_found("key", id)) }
+    }
+
+    /// Whether a key that an agent names may ever be used by it: by somebody's runs, if not by everybody's.
+    ///
+    /// # Errors
+    /// [`EngineError::InvalidAgent`] when it may not, or is none.
+    pub(crate) async fn check_agent_key(
+        &self,
+        workspace: WorkspaceId,
+        agent: AgentId,
+        key: Option<KeyId>,
+    ) -> Result<(), EngineError> {
+        let Some(id) = key else { return Ok(()) };
+        let rows = self.store().provider_keys(workspace).await?;
+        let of_another = |row: &ProviderKeyRow| row.kind == "agent" && row.subject != agent.to_string();
+        if rows.iter().any(|row| row.id == id && !of_another(row)) {
+            return Ok(());
+        }
+        let detail = format!("there is no key `{id}` that it could use");
+        Err(EngineError::InvalidAgent(vec![AgentProblem { field: "provider_key_id".to_owned(), detail }]))
     }
 
     /// A model, called with a stored key where there is one. The value is opened here and goes to its hosts and nowhere else.
