@@ -21,6 +21,7 @@ use futures::FutureExt;
 
 use crate::driver::Driver;
 use crate::engine::Engine;
+use crate::env::millis;
 use crate::error::EngineError;
 use crate::log::{Flushed, RunLog, texts};
 use crate::patience::Hold;
@@ -71,12 +72,27 @@ impl Driver {
                 self.state().turns.last().and_then(|turn| turn.answered.as_ref()).and_then(|answered| answered.cost)
             }
             Err(error) => {
-                let allowed = self.agent().await?.providers;
+                let allowed = self.allowed_by_now().await?;
                 self.record_failure(turn, attempt, &allowed, &error, first.get().is_some())?
             }
         };
-        self.point_out(asked, cost).await?;
+        if let Some(asked) = asked {
+            self.point_out(&asked, cost).await?;
+        }
         Ok(Flushed::Written)
+    }
+
+    /// The providers whose models may be asked next. Where that cannot be read, those that were allowed when the model was
+    /// asked: what became of the call has still to be recorded, and whoever stands in is looked at again before it is asked.
+    async fn allowed_by_now(&mut self) -> Result<Arc<Allowed>, EngineError> {
+        let agent = match self.agent().await {
+            Ok(agent) => agent,
+            Err(error) => {
+                tracing::warn!(run = %self.log.run, %error, "what a run may ask next cannot be read at the moment");
+                self.known_agent().await?
+            }
+        };
+        Ok(agent.providers)
     }
 
     async fn request(&mut self, turn: u32, attempt: u32) -> Result<Option<ModelRequest>, EngineError> {
@@ -180,7 +196,8 @@ impl Driver {
             self.engine.ratios().learn(&request.model, request, counted.input);
         }
         let usage = answer.usage.unwrap_or_else(|| tokens::estimate(request, &answer));
-        let cost = self.engine.cost_of(&request.model, &answer.served_model, &usage);
+        let key = self.state().asking.as_ref().and_then(|asking| asking.key);
+        let cost = self.engine.cost_of(&request.model, &answer.served_model, key, &usage);
         let unfit = if has_calls { None } else { self.unfit(&answer.text) };
         let text = Content::new(answer.text);
         // What does not fit the schema is no answer: exactly one ends a run.
@@ -270,10 +287,6 @@ struct Took {
     ms: u64,
     /// Until its first piece, where it came in pieces.
     first: Option<u64>,
-}
-
-fn millis(span: Duration) -> u64 {
-    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The tool that a call is really for: `use_tool` is recorded, judged and run as the tool it names (guard T1). What cannot be

@@ -3,7 +3,9 @@
 
 mod settled;
 
-use adjutant_core::budget::{Budget, BudgetAsk, Change, Overspent, Owner, Period, RUN_PURSE, Spend, micros};
+use adjutant_core::budget::{
+    Budget, BudgetAsk, Change, Overspent, Owner, Period, Purses, RUN_PURSE, Spend, micros, spend_all,
+};
 use adjutant_core::guard::policy::AgentConfig;
 use adjutant_core::id::KeyId;
 use adjutant_core::label::Labels;
@@ -24,7 +26,7 @@ use crate::error::EngineError;
 use crate::log::Flushed;
 use crate::service::budgets;
 
-pub(crate) use settled::{model_call, of_event, of_failure};
+pub(crate) use settled::{model_call, of_event, of_failure, settle};
 
 /// Bytes of a token that a window is filled with: fewer than most texts have, so that a full window still fits.
 const BYTES_PER_TOKEN: u64 = 3;
@@ -61,20 +63,37 @@ pub(crate) struct Reservation {
 }
 
 impl Reservation {
-    /// So much from each of these, for the day and for the month.
-    pub(crate) fn of(amount: MicroUsd, drawn: &[Drawn], now: Time, zone: &str) -> Self {
+    /// What a call can cost at the most, and by which prices, from each of these, for the day and for the month.
+    pub(crate) fn of(most: Option<Cost>, drawn: &[Drawn], now: Time, zone: &str) -> Self {
+        let (amount, version) = most.map(|most| (most.amount, most.version)).unzip();
+        if amount == Some(MicroUsd::ZERO) {
+            return Self { amount, spends: Vec::new(), version };
+        }
+        let change = |budget: &Budget, period: Period| match amount {
+            Some(amount) => Change::Reserve { amount, limit: budget.of(period) },
+            // Nothing can be put aside. Should its answer tell what it cost, that is taken from here.
+            None => Change::Reserve { amount: MicroUsd::ZERO, limit: None },
+        };
         let spends = drawn.iter().flat_map(|drawn| {
             Period::ALL.map(|period| Spend {
                 purse: drawn.owner.purse(period, &period.name(now, zone)),
-                change: Change::Reserve { amount, limit: drawn.budget.of(period) },
+                change: change(&drawn.budget, period),
             })
         });
-        Self { amount: Some(amount), spends: spends.collect(), version: None }
+        Self { amount, spends: spends.collect(), version }
     }
 
     pub(crate) fn purses(&self) -> Vec<String> {
         self.spends.iter().map(|spend| spend.purse.clone()).collect()
     }
+}
+
+/// An amount that somebody wanted to hear of, and that is reached.
+pub(crate) struct Reached {
+    pub(crate) purse: String,
+    pub(crate) at: MicroUsd,
+    /// What is spent by now.
+    pub(crate) spent: MicroUsd,
 }
 
 /// A purse that a run draws from, and the budget it belongs to.
@@ -94,45 +113,51 @@ impl Driver {
         let state = self.state();
         let Some(start) = &state.start else { return Ok(Reserved::Fits(Reservation::default())) };
         let drawn = self.engine.drawn(start.workspace, Some(agent), start.initiator, key).await?;
-        let facts = self.engine.priced(start.workspace, &request.model).await?;
-        let output = u64::from(request.max_tokens);
-        let most = facts.as_ref().and_then(|facts| facts.prices.bound(tokens::bound(request), output));
-        let version = facts.map(|facts| facts.version);
-        let Some(amount) = most else { return self.without_price(&request.model, agent, &drawn).await };
-        if amount == MicroUsd::ZERO {
-            return Ok(Reserved::Fits(Reservation::default()));
+        let known = self.engine.priced(start.workspace, &request.model, key).await?;
+        let most = dearest(&known, tokens::bound(request), u64::from(request.max_tokens));
+        match &most {
+            None => {
+                if let Some(over) = self.without_price(&request.model, agent, &drawn).await? {
+                    return Ok(Reserved::Unpriced(over));
+                }
+            }
+            Some(most) if most.amount > MicroUsd::ZERO => {
+                if let Some(limit) = start.budget.map(|budget| budget + state.raised)
+                    && state.cost + most.amount > limit
+                {
+                    let over = Overspent { purse: RUN_PURSE.to_owned(), limit, spent: state.cost, needed: most.amount };
+                    return Ok(Reserved::TooMuch(over));
+                }
+            }
+            Some(_) => {}
         }
-        if let Some(limit) = start.budget.map(|budget| budget + state.raised)
-            && state.cost + amount > limit
-        {
-            let over = Overspent { purse: RUN_PURSE.to_owned(), limit, spent: state.cost, needed: amount };
-            return Ok(Reserved::TooMuch(over));
-        }
-        let reservation = Reservation::of(amount, &drawn, self.now(), &start.time_zone);
-        Ok(Reserved::Fits(Reservation { version, ..reservation }))
+        Ok(Reserved::Fits(Reservation::of(most, &drawn, self.now(), &start.time_zone)))
     }
 
-    /// Whether a model is asked although nobody knows what that costs: no limit would be escaped, or somebody said yes.
-    async fn without_price(&self, model: &str, agent: &CurrentAgent, drawn: &[Drawn]) -> Result<Reserved, EngineError> {
+    /// The limit that a model of which nobody knows what it costs would escape, unless somebody said yes to that.
+    async fn without_price(
+        &self,
+        model: &str,
+        agent: &CurrentAgent,
+        drawn: &[Drawn],
+    ) -> Result<Option<Overspent>, EngineError> {
         let state = self.state();
-        let free = Ok(Reserved::Fits(Reservation::default()));
-        let Some(start) = state.start.as_ref().filter(|_| !state.priceless.contains(model)) else { return free };
+        let Some(start) = state.start.as_ref().filter(|_| !state.priceless.contains(model)) else { return Ok(None) };
         if self.engine.unpriced() == Unpriced::Allow {
-            return free;
+            return Ok(None);
         }
         if let Some((owner, period, limit)) = escaped(drawn) {
             let purse = owner.purse(period, &period.name(self.now(), &start.time_zone));
             let kept = self.engine.store().purse(&purse).await?;
             let (limit, spent) = (limit + kept.raised, kept.spent);
-            return Ok(Reserved::Unpriced(Overspent { purse, limit, spent, needed: MicroUsd::ZERO }));
+            return Ok(Some(Overspent { purse, limit, spent, needed: MicroUsd::ZERO }));
         }
         // What the person who started it gave is not the agent's to give up.
         let own = &agent.config.budget;
         let given = start.budget.filter(|limit| !own.allow_unpriced || Some(*limit) != own.run());
-        Ok(given.map_or(Reserved::Fits(Reservation::default()), |limit| {
-            let purse = RUN_PURSE.to_owned();
-            let (limit, spent) = (limit + state.raised, state.cost);
-            Reserved::Unpriced(Overspent { purse, limit, spent, needed: MicroUsd::ZERO })
+        Ok(given.map(|limit| {
+            let (purse, limit, spent) = (RUN_PURSE.to_owned(), limit + state.raised, state.cost);
+            Overspent { purse, limit, spent, needed: MicroUsd::ZERO }
         }))
     }
 
@@ -164,25 +189,34 @@ impl Driver {
         self.log.push(Paused { reason: PauseReason::Budget, until: None, by: None, ask: Some(Box::new(ask)) })
     }
 
-    /// Says that spending has reached amounts that somebody wanted to hear of, each once for all runs.
+    /// Says that spending has reached amounts that somebody wanted to hear of, each once for all runs. What was answered is not
+    /// durable yet, and must not be lost because nobody can look: then the next call says it.
     pub(crate) async fn point_out(
         &mut self,
-        asked: Option<ModelRequested>,
+        asked: &ModelRequested,
         cost: Option<MicroUsd>,
     ) -> Result<(), EngineError> {
-        let Some((asked, reserved)) = asked.and_then(|asked| Some((asked.clone(), asked.reserved?))) else {
-            return Ok(());
-        };
-        let agent = self.known_agent().await?;
-        let Some(start) = self.state().start.clone() else { return Ok(()) };
-        let drawn = self.engine.drawn(start.workspace, Some(&agent), start.initiator, asked.key).await?;
-        for (purse, at, spent) in
-            self.engine.amounts_reached(&drawn, &asked.purses, reserved, cost.unwrap_or(reserved)).await?
-        {
+        let reached = self.reached(asked, cost).await.unwrap_or_else(|error| {
+            tracing::warn!(run = %self.log.run, %error, "nobody could look which amounts are reached");
+            Vec::new()
+        });
+        for Reached { purse, at, spent } in reached {
             let alert = Spend { purse: purse.clone(), change: Change::Alert(at) };
             self.log.push_spending(BudgetAlerted { purse, at, spent }, None, vec![alert])?;
         }
         Ok(())
+    }
+
+    async fn reached(&mut self, asked: &ModelRequested, cost: Option<MicroUsd>) -> Result<Vec<Reached>, EngineError> {
+        if asked.purses.is_empty() {
+            return Ok(Vec::new());
+        }
+        let agent = self.known_agent().await?;
+        let Some(start) = self.state().start.clone() else { return Ok(Vec::new()) };
+        let drawn = self.engine.drawn(start.workspace, Some(&agent), start.initiator, asked.key).await?;
+        let reserved = asked.reserved.unwrap_or_default();
+        let open = Change::Settle { reserved, cost: cost.unwrap_or(reserved) };
+        self.engine.amounts_reached(&drawn, &asked.purses, Some(open)).await
     }
 
     /// What follows a failed model call.
@@ -230,8 +264,7 @@ impl Engine {
         Ok(drawn)
     }
 
-    /// The amounts to be pointed out that are reached once a call has cost this, and that nobody heard of yet: the purse, the
-    /// amount, and what is spent then.
+    /// The amounts to be pointed out that are reached, once what is `open` is written, and that nobody heard of yet.
     ///
     /// # Errors
     /// Those of the store.
@@ -239,22 +272,27 @@ impl Engine {
         &self,
         drawn: &[Drawn],
         purses: &[String],
-        reserved: MicroUsd,
-        cost: MicroUsd,
-    ) -> Result<Vec<(String, MicroUsd, MicroUsd)>, EngineError> {
+        open: Option<Change>,
+    ) -> Result<Vec<Reached>, EngineError> {
         let mut found = Vec::new();
         for drawn in drawn {
             let mine = |purse: &&String| purse.starts_with(&drawn.owner.purse(Period::Month, ""));
             let Some(purse) = purses.iter().find(mine) else { continue };
-            let kept = self.store().purse(purse).await?;
-            let spent = MicroUsd(kept.spent.0.saturating_sub(reserved.0)) + cost;
-            found.extend(drawn.budget.alerts(spent, kept.alerted).map(|at| (purse.clone(), at, spent)));
+            let mut kept = self.store().purse(purse).await?;
+            if let Some(change) = open.clone() {
+                let spend = Spend { purse: purse.clone(), change };
+                let after = spend_all(&Purses::from([(purse.clone(), kept)]), &[spend]);
+                kept = after.ok().and_then(|after| after.get(purse).copied()).unwrap_or(kept);
+            }
+            let reached = |at| Reached { purse: purse.clone(), at, spent: kept.spent };
+            found.extend(drawn.budget.alerts(kept.spent, kept.alerted).map(reached));
         }
         Ok(found)
     }
 
-    /// What is known about a model; where that is no price, about the one that answered in its name last. A deployment may
-    /// have any name, and says only in its answers what it is.
+    /// What is known about the prices of a model that is called with this key; where that is nothing, about all that have answered
+    /// in its name. A deployment may have any name, and says only in its answers what it is; a name that stands for several
+    /// models may be answered by the dearest of them. If the price of one of them is not known, none is.
     ///
     /// # Errors
     /// Those of the store.
@@ -262,19 +300,26 @@ impl Engine {
         &self,
         workspace: adjutant_core::id::WorkspaceId,
         model: &str,
-    ) -> Result<Option<ModelFacts>, EngineError> {
-        let known = self.models().facts(model);
-        if known.as_ref().is_some_and(|facts| facts.prices.is_known()) {
-            return Ok(known);
+        key: Option<KeyId>,
+    ) -> Result<Vec<ModelFacts>, EngineError> {
+        if let Some(known) = self.price_list(model, key) {
+            return Ok(vec![known]);
         }
         let served = self.store().served_as(workspace, model).await?;
-        let answered = served.and_then(|served| self.models().facts(&served));
-        Ok(answered.filter(|facts| facts.prices.is_known()).or(known))
+        let known: Option<Vec<_>> = served.iter().map(|served| self.price_list(served, key)).collect();
+        Ok(known.unwrap_or_default())
+    }
+
+    /// What is known about a model whose price is known. What costs nothing as long as nobody shows a key has no known price for
+    /// those who do.
+    fn price_list(&self, model: &str, key: Option<KeyId>) -> Option<ModelFacts> {
+        let facts = self.models().facts(model).filter(|facts| facts.prices.is_known());
+        facts.filter(|facts| key.is_none() || !facts.is_free_without_key())
     }
 
     /// What a use costs: by the price of the model that was asked, or else of the one that answered.
-    pub(crate) fn cost_of(&self, asked: &str, served: &str, usage: &TokenUsage) -> Option<Cost> {
-        let of = |model: &str| self.models().facts(model).and_then(|facts| facts.cost(usage));
+    pub(crate) fn cost_of(&self, asked: &str, served: &str, key: Option<KeyId>, usage: &TokenUsage) -> Option<Cost> {
+        let of = |model: &str| self.price_list(model, key).and_then(|facts| facts.cost(usage));
         of(asked).or_else(|| of(served))
     }
 
@@ -323,6 +368,13 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// The most that so many tokens cost at these prices, whichever applies; none where there are none.
+pub(crate) fn dearest(known: &[ModelFacts], input: u64, output: u64) -> Option<Cost> {
+    let bound = |facts: &ModelFacts| Some((facts.prices.bound(input, output)?, facts.version.clone()));
+    let bounds: Option<Vec<_>> = known.iter().map(bound).collect();
+    bounds?.into_iter().max().map(|(amount, version)| Cost { amount, version })
 }
 
 /// Whose limit a model without a known price would escape, of the widest of those that are drawn from.

@@ -17,8 +17,6 @@ use crate::{ApiKey, BroughtKey, Credential, KeyPlace, Model, ModelError, ModelSo
 
 /// The name of the built-in provider.
 pub(crate) const DEMO: &str = "demo";
-/// The version of prices of what nobody is asked to pay for.
-const FREE: &str = "free";
 /// The version of prices that the operator wrote.
 const OWN_PRICES: &str = "configuration";
 /// The one model it has.
@@ -250,7 +248,7 @@ impl ModelSource for Models {
         let facts = || known.clone().unwrap_or_else(|| ModelFacts::unknown(provider, rest));
         match self.prices.get(provider) {
             Some(prices) => Some(facts().costing(prices.clone(), OWN_PRICES)),
-            None if free && unpriced => Some(facts().costing(Prices::nothing(), FREE)),
+            None if free && unpriced => Some(facts().free_without_key()),
             None => known,
         }
     }
@@ -440,6 +438,8 @@ mod tests {
         let input = |name: &str| models.facts(name).and_then(|facts| facts.prices.base.input);
         assert_eq!((input("home/any"), input("script/any")), (Some(Rate(0)), Some(Rate(0))));
         assert_eq!((input("cloud/any"), input("proxy/any"), input("priced/any")), (None, None, Some(Rate(7))));
+        let by_key = |name: &str| models.facts(name).is_some_and(|facts| facts.is_free_without_key());
+        assert!(by_key("home/any") && !by_key("priced/any"), "whoever shows a key may be sent a bill");
         assert!(!models.facts("priced/any").unwrap().is_blind(), "a price says nothing about pictures");
         models.set_catalog({
             let mut catalog = Catalog::default();

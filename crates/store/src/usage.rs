@@ -14,6 +14,15 @@ use crate::{Store, StoreError};
 
 /// A quarter of an hour: every time zone's day begins on one.
 const QUARTER_MS: i64 = 15 * 60 * 1000;
+/// Models that are told to have answered in the name of one: more than any name stands for.
+pub(crate) const SERVED: usize = 100;
+/// Goes from one name to the next by the index, past all the calls between: a name that was asked a million times costs as much
+/// as one that was asked once.
+const SERVED_AS: &str = "WITH RECURSIVE names (served) AS (\
+     SELECT min(served) FROM model_calls WHERE workspace = $1 AND model = $2 AND served IS NOT NULL \
+     UNION ALL SELECT (SELECT min(later.served) FROM model_calls AS later WHERE later.workspace = $1 AND later.model = $2 \
+     AND later.served > names.served) FROM names WHERE names.served IS NOT NULL) \
+     SELECT served FROM names WHERE served IS NOT NULL";
 const COLUMNS: &str = "log, turn, attempt, agent, person, key, model, served, at, outcome, tokens_input, tokens_output, \
                        tokens_cached, tokens_reasoning, tokens_cache_write, estimated, cost, price_version, ms";
 
@@ -64,16 +73,14 @@ impl Store {
         sql.db.read(text, args).await?.into_iter().map(|row| read(workspace, row)).collect()
     }
 
-    /// The model that answered last when this one was asked.
+    /// The models that answered when this one was asked, each once.
     ///
     /// # Errors
     /// Those of the database.
-    pub async fn served_as(&self, workspace: WorkspaceId, model: &str) -> Result<Option<String>, StoreError> {
+    pub async fn served_as(&self, workspace: WorkspaceId, model: &str) -> Result<Vec<String>, StoreError> {
         let sql = sql!(self, memory => memory.served_as(workspace, model));
-        let text = "SELECT served FROM model_calls WHERE workspace = $1 AND model = $2 AND served IS NOT NULL \
-                    ORDER BY at DESC, log, turn DESC LIMIT 1";
-        let rows = sql.db.read(text, args![workspace, model]).await?;
-        rows.into_iter().next().map(|mut row| row.take()).transpose()
+        let rows = sql.db.read(format!("{SERVED_AS} LIMIT {SERVED}"), args![workspace, model]).await?;
+        rows.into_iter().map(|mut row| row.take()).collect()
     }
 
     /// Replaces the model calls of a log by what it says.

@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::audit::{AuditLog, Done};
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::spending::{Drawn, Reservation, Unpriced, escaped, of_failure};
+use crate::spending::{Drawn, Reached, Reservation, Unpriced, dearest, escaped, of_failure, settle};
 
 /// What a call outside of runs is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub(super) struct Outside {
     pub(super) person: UserId,
     pub(super) name: String,
     pub(super) key: Option<KeyId>,
-    facts: Option<ModelFacts>,
+    known: Vec<ModelFacts>,
     drawn: Vec<Drawn>,
     zone: String,
 }
@@ -92,12 +92,25 @@ pub(super) struct Ended {
     /// Tokens that were written.
     #[serde(default)]
     output: u64,
+    /// The part of those that were read that came from a cache, or went into one, and of those that were written that were
+    /// thought.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    cached: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    cache_write: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    reasoning: u64,
     pub(super) estimated: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) cost: Option<MicroUsd>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) price_version: Option<String>,
     ms: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Engine {
@@ -112,9 +125,9 @@ impl Engine {
         name: String,
         key: Option<KeyId>,
     ) -> Result<Outside, EngineError> {
-        let facts = self.priced(workspace, &name).await?;
+        let known = self.priced(workspace, &name, key).await?;
         let drawn = self.drawn(workspace, None, person, key).await?;
-        Ok(Outside { workspace, person, name, key, facts, drawn, zone: self.zone(workspace).await? })
+        Ok(Outside { workspace, person, name, key, known, drawn, zone: self.zone(workspace).await? })
     }
 
     /// Puts the money for so many tokens aside and records that the provider is about to be asked.
@@ -128,7 +141,7 @@ impl Engine {
         attempt: u32,
         (input, output): (u64, u64),
     ) -> Result<Reservation, EngineError> {
-        let most = calls.facts.as_ref().and_then(|facts| facts.prices.bound(input, output));
+        let most = dearest(&calls.known, input, output);
         if most.is_none()
             && self.unpriced() == Unpriced::Ask
             && let Some((owner, period, _)) = escaped(&calls.drawn)
@@ -137,10 +150,7 @@ impl Engine {
             return Err(EngineError::PriceUnknown { model, whose, period: period.word() });
         }
         let now = self.env().now();
-        let reservation = match most.filter(|most| *most > MicroUsd::ZERO) {
-            Some(amount) => Reservation::of(amount, &calls.drawn, now, &calls.zone),
-            None => Reservation::default(),
-        };
+        let reservation = Reservation::of(most, &calls.drawn, now, &calls.zone);
         let act = calls
             .act(errand.deeds().0, errand)
             .with("model", calls.name.clone())
@@ -166,34 +176,32 @@ impl Engine {
         heard: Result<Heard, &ModelError>,
         ms: u64,
     ) -> Result<Ended, EngineError> {
-        let ended = self.over(calls, errand, attempt, reserved.amount, heard, ms);
-        let amount = reserved.amount.unwrap_or_default();
-        let cost = ended.cost.unwrap_or(amount);
-        let settle = |purse| Spend { purse, change: Change::Settle { reserved: amount, cost } };
-        let spends = reserved.purses().into_iter().map(settle).collect();
+        let ended = self.over(calls, errand, attempt, reserved, heard, ms);
+        let spends = settle(reserved.purses(), reserved.amount, ended.cost);
         let mut act = calls.act(errand.deeds().1, errand);
         if let Ok(Value::Object(detail)) = serde_json::to_value(&ended) {
             act.detail = detail;
         }
         let done = Done { doing: Some(Doing::Spend(spends)), ..Done::default() };
-        let purses = reserved.purses();
-        let reached = self.amounts_reached(&calls.drawn, &purses, amount, cost).await?;
         self.audit_done(AuditLog::Workspace(calls.workspace), act, done).await?;
-        for (purse, at, spent) in reached {
-            self.alert(calls.workspace, purse, at, spent).await?;
-        }
         self.meter().called(ended.served.as_ref().map(|_| (ended.usage(), ended.cost)));
+        // It is paid for and recorded. That nobody can say so is no reason to withhold what came of it: the next call says it.
+        if let Err(error) = self.alerts(calls, &reserved.purses()).await {
+            tracing::warn!(workspace = %calls.workspace, %error, "amounts that are reached could not be pointed out");
+        }
         Ok(ended)
     }
 
+    async fn alerts(&self, calls: &Outside, purses: &[String]) -> Result<(), EngineError> {
+        for reached in self.amounts_reached(&calls.drawn, purses, None).await? {
+            self.alert(calls.workspace, reached).await?;
+        }
+        Ok(())
+    }
+
     /// Records once that an amount is reached.
-    async fn alert(
-        &self,
-        workspace: WorkspaceId,
-        purse: String,
-        at: MicroUsd,
-        spent: MicroUsd,
-    ) -> Result<(), EngineError> {
+    async fn alert(&self, workspace: WorkspaceId, reached: Reached) -> Result<(), EngineError> {
+        let Reached { purse, at, spent } = reached;
         let act = Act::new(Deed::AmountReached, None, format!("{spent} spent of {purse}"))
             .with("purse", purse.clone())
             .with("at_microusd", at.0)
@@ -212,7 +220,7 @@ impl Engine {
         calls: &Outside,
         errand: Errand,
         attempt: u32,
-        reserved: Option<MicroUsd>,
+        reserved: &Reservation,
         heard: Result<Heard, &ModelError>,
         ms: u64,
     ) -> Ended {
@@ -225,6 +233,9 @@ impl Engine {
             outcome: String::new(),
             tokens: 0,
             output: 0,
+            cached: 0,
+            cache_write: 0,
+            reasoning: 0,
             estimated: false,
             cost: None,
             price_version: None,
@@ -232,12 +243,15 @@ impl Engine {
         };
         match heard {
             Ok(heard) => {
-                let cost = self.cost_of(&calls.name, &heard.served, &heard.usage);
+                let cost = self.cost_of(&calls.name, &heard.served, calls.key, &heard.usage);
                 Ended {
                     served: Some(heard.served),
                     outcome: heard.finish,
                     tokens: heard.usage.input,
                     output: heard.usage.output,
+                    cached: heard.usage.cached,
+                    cache_write: heard.usage.cache_write,
+                    reasoning: heard.usage.reasoning,
                     estimated: heard.estimated,
                     cost: cost.as_ref().map(|cost| cost.amount),
                     price_version: cost.map(|cost| cost.version),
@@ -245,8 +259,9 @@ impl Engine {
                 }
             }
             Err(error) => {
-                let cost = of_failure(error, false, reserved).or(Some(MicroUsd::ZERO));
-                Ended { outcome: error.class().to_owned(), cost, ..ended }
+                let cost = of_failure(error, false, reserved.amount);
+                // What it counts as was reckoned when it was put aside.
+                Ended { outcome: error.class().to_owned(), cost, price_version: reserved.version.clone(), ..ended }
             }
         }
     }
@@ -274,7 +289,13 @@ impl Outside {
 
 impl Ended {
     fn usage(&self) -> TokenUsage {
-        TokenUsage { input: self.tokens, output: self.output, ..TokenUsage::default() }
+        TokenUsage {
+            input: self.tokens,
+            output: self.output,
+            cached: self.cached,
+            reasoning: self.reasoning,
+            cache_write: self.cache_write,
+        }
     }
 }
 

@@ -220,19 +220,19 @@ impl Engine {
         for call in self.all_calls(workspace, filter).await? {
             sum.calls += 1;
             sum.recorded += call.cost.unwrap_or_default();
-            // A call that failed counts as what was put aside for it; no tokens were counted.
-            let failed = call.served.is_none().then(|| call.cost.unwrap_or_default());
-            let served = call.served.as_deref().unwrap_or_default();
-            let priced = self.cost_of(&call.model, served, &call.usage);
-            match (failed, priced) {
-                (Some(cost), _) => sum.repriced += cost,
-                (None, Some(cost)) => {
-                    sum.repriced += cost.amount;
+            let priced = match &call.served {
+                Some(served) => self.cost_of(&call.model, served, call.key, &call.usage).map(|cost| {
                     if !sum.versions.contains(&cost.version) {
                         sum.versions.push(cost.version);
                     }
-                }
-                (None, None) => sum.unpriced += 1,
+                    cost.amount
+                }),
+                // A call that failed counts as what was put aside for it; no tokens were counted.
+                None => call.cost,
+            };
+            match priced {
+                Some(cost) => sum.repriced += cost,
+                None => sum.unpriced += 1,
             }
         }
         Ok(sum)

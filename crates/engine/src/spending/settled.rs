@@ -11,9 +11,9 @@ use adjutant_store::row::ModelCallRow;
 
 use crate::projection::word;
 
-/// What a failed call counts as: nothing where the provider did not answer at all, otherwise all that was put aside.
+/// What a failed call counts as: nothing where the provider did not answer at all, otherwise all that was put aside. Where that
+/// is not known, neither is what it cost.
 pub(crate) fn of_failure(error: &ModelError, partial: bool, reserved: Option<MicroUsd>) -> Option<MicroUsd> {
-    let reserved = reserved?;
     let answered = match error {
         ModelError::Network { .. } => error.may_have_arrived(),
         ModelError::Timeout { .. }
@@ -30,7 +30,14 @@ pub(crate) fn of_failure(error: &ModelError, partial: bool, reserved: Option<Mic
         | ModelError::Policy { .. }
         | ModelError::Broken { .. } => false,
     };
-    Some(if answered || partial { reserved } else { MicroUsd::ZERO })
+    if answered || partial { reserved } else { Some(MicroUsd::ZERO) }
+}
+
+/// Puts what a call cost in the place of what was put aside for it. What cannot be priced counts as all of that.
+pub(crate) fn settle(purses: Vec<String>, reserved: Option<MicroUsd>, cost: Option<MicroUsd>) -> Vec<Spend> {
+    let reserved = reserved.unwrap_or_default();
+    let change = Change::Settle { reserved, cost: cost.unwrap_or(reserved) };
+    purses.into_iter().map(|purse| Spend { purse, change: change.clone() }).collect()
 }
 
 /// What an event changes in purses, and the model call that is over with it. Follows from the log alone, so that a fact that
@@ -43,12 +50,8 @@ pub(crate) fn of_event(state: &State, event: &Event, at: Time) -> (Vec<Spend>, O
     }
     let Some(row) = model_call(state, event, at) else { return (Vec::new(), None) };
     let asking = state.asking.as_ref();
-    let reserved = asking.and_then(|asking| asking.reserved).unwrap_or_default();
-    // What cannot be priced is counted as all that was put aside for it.
-    let cost = row.cost.unwrap_or(reserved);
-    let purses = asking.map(|asking| asking.purses.clone()).unwrap_or_default();
-    let settle = |purse| Spend { purse, change: Change::Settle { reserved, cost } };
-    (purses.into_iter().map(settle).collect(), Some(row))
+    let spends = asking.map(|asking| settle(asking.purses.clone(), asking.reserved, row.cost));
+    (spends.unwrap_or_default(), Some(row))
 }
 
 /// The model call that is over with an event.
@@ -85,7 +88,7 @@ pub(crate) fn model_call(state: &State, event: &Event, at: Time) -> Option<Model
         Event::ModelFailed(body) => {
             // What it counts as was reckoned when it was put aside.
             let price_version = asking.price_version.clone();
-            Some(ModelCallRow { cost: body.cost.or(Some(MicroUsd::ZERO)), price_version, ..row(body.class.clone()) })
+            Some(ModelCallRow { cost: body.cost, price_version, ..row(body.class.clone()) })
         }
         _ => None,
     }

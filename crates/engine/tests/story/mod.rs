@@ -14,6 +14,7 @@ mod limits;
 mod meta;
 mod money;
 mod newer;
+mod paid;
 mod provider;
 mod races;
 mod rates;

@@ -12,7 +12,7 @@ use adjutant_core::routing::ModelChoice;
 use adjutant_core::run::event::{Decision, Event, PauseReason};
 use adjutant_core::run::status::Status;
 use adjutant_engine::models::catalog::{ModelFacts, PriceTier, Prices, Rate};
-use adjutant_engine::models::{DeltaSink, Model, ModelError, tokens};
+use adjutant_engine::models::{BroughtKey, DeltaSink, Model, ModelError, tokens};
 use adjutant_engine::{Agent, EngineError, ModelSource, StartRun};
 use adjutant_store::row::{BudgetRow, UsageFilter};
 use async_trait::async_trait;
@@ -23,19 +23,21 @@ use super::{Clock, Stage, ask};
 /// Models by name: each fails so often with what it is given, then answers. A token costs a dollar, so that one call costs
 /// at most what the agent may write, and its question.
 #[derive(Default)]
-struct Shelf {
+pub(super) struct Shelf {
     failures: Mutex<BTreeMap<String, Vec<ModelError>>>,
     shown: &'static str,
     /// Whether each call costs all that it can.
     greedy: bool,
-    /// The model that answers, whichever was asked.
-    serves: Option<&'static str>,
+    /// The models that answer one after the other, the last for ever, whichever was asked.
+    pub(super) serves: Mutex<Vec<&'static str>>,
+    /// What happens while a model is asked, once.
+    pub(super) meanwhile: Mutex<Option<Box<dyn FnOnce() + Send>>>,
     asked: Mutex<Vec<String>>,
-    calls: AtomicUsize,
+    pub(super) calls: AtomicUsize,
 }
 
 impl Shelf {
-    fn new(failures: &[(&str, &[ModelError])]) -> Arc<Self> {
+    pub(super) fn new(failures: &[(&str, &[ModelError])]) -> Arc<Self> {
         let failures = failures.iter().map(|(name, errors)| ((*name).to_owned(), errors.to_vec())).collect();
         Arc::new(Self { failures: Mutex::new(failures), ..Self::default() })
     }
@@ -60,22 +62,39 @@ impl ModelSource for OnShelf {
         if provider == "unpriced" {
             return None;
         }
-        let rate = Some(Rate(1_000_000));
+        if provider == "home" {
+            return Some(ModelFacts::unknown(provider, model).free_without_key());
+        }
+        let rate = Some(Rate(if provider == "dear" { 10_000_000 } else { 1_000_000 }));
         let base = PriceTier { input: rate, output: rate, ..PriceTier::default() };
         let prices = Prices { base, over: Vec::new() };
         Some(ModelFacts { prices, version: "v7".to_owned(), ..ModelFacts::free(provider, model) })
+    }
+
+    fn model_with(&self, name: &str, _key: BroughtKey) -> Result<Arc<dyn Model>, ModelError> {
+        self.model(name)
+    }
+
+    fn host(&self, provider: &str) -> Option<String> {
+        Some(format!("{provider}.example"))
     }
 }
 
 struct Book(Arc<Shelf>);
 
 impl Book {
+    fn served(&self) -> Option<&'static str> {
+        let mut serves = self.0.serves.lock().unwrap();
+        if serves.len() > 1 { Some(serves.remove(0)) } else { serves.first().copied() }
+    }
+
     fn usage(&self, request: &ModelRequest) -> TokenUsage {
         let (input, output) = match self.0.greedy {
             true => (tokens::bound(request), u64::from(request.max_tokens)),
             false => (100, 10),
         };
-        TokenUsage { input, output, ..TokenUsage::default() }
+        let cached = if request.model.ends_with("-cached") { 40 } else { 0 };
+        TokenUsage { input, output, cached, ..TokenUsage::default() }
     }
 }
 
@@ -85,6 +104,9 @@ impl Model for Book {
         self.0.calls.fetch_add(1, Ordering::SeqCst);
         self.0.asked.lock().unwrap().push(request.model.clone());
         deltas.text(self.0.shown);
+        if let Some(meanwhile) = self.0.meanwhile.lock().unwrap().take() {
+            meanwhile();
+        }
         if let Some(error) = self.0.failures.lock().unwrap().get_mut(&request.model).and_then(Vec::pop) {
             return Err(error);
         }
@@ -94,27 +116,32 @@ impl Model for Book {
             calls: Vec::new(),
             usage: Some(self.usage(request)),
             finish: FinishReason::Stop,
-            served_model: self.0.serves.map_or_else(|| request.model.clone(), str::to_owned),
+            served_model: self.served().unwrap_or(&request.model).to_owned(),
         })
     }
 }
 
-async fn agent(stage: &Stage, shelf: &Arc<Shelf>, clock: &Clock, change: impl FnOnce(&mut AgentSpec)) -> Agent {
+pub(super) async fn agent(
+    stage: &Stage,
+    shelf: &Arc<Shelf>,
+    clock: &Clock,
+    change: impl FnOnce(&mut AgentSpec),
+) -> Agent {
     let source: Arc<dyn ModelSource> = Arc::new(OnShelf(Arc::clone(shelf)));
-    let builder = stage.bare().models(source, "a/one").env(clock.env()).toolsets([]);
+    let builder = stage.bare().models(source, "a/one").env(clock.env()).toolsets([]).master_key([7; 32]);
     builder.configure(|spec| spec.max_tokens_per_request = Some(100)).configure(change).build().await.unwrap()
 }
 
-fn in_order(models: &[&str]) -> impl FnOnce(&mut AgentSpec) {
+pub(super) fn in_order(models: &[&str]) -> impl FnOnce(&mut AgentSpec) {
     let models = models.iter().map(|name| (*name).to_owned()).collect();
     move |spec| spec.model = Some(ModelChoice::InOrder(models))
 }
 
-fn budget(json: &str) -> BudgetSpec {
+pub(super) fn budget(json: &str) -> BudgetSpec {
     serde_json::from_str(json).unwrap()
 }
 
-async fn failures(agent: &Agent, run: adjutant_core::id::RunId) -> Vec<(String, Option<String>)> {
+pub(super) async fn failures(agent: &Agent, run: adjutant_core::id::RunId) -> Vec<(String, Option<String>)> {
     let recorded = agent.engine().recorded(agent.workspace(), run, 0, None).await.unwrap();
     let failed = recorded.into_iter().filter_map(|item| match item.event {
         Event::ModelFailed(body) => Some((body.model, body.next)),
@@ -161,7 +188,7 @@ async fn no_other_model_is_asked_once_a_piece_of_an_answer_was_shown() {
 }
 
 /// An agent of a model without a known price.
-async fn on_credit(stage: &Stage, shelf: &Arc<Shelf>, clock: &Clock, json: &str) -> Agent {
+pub(super) async fn on_credit(stage: &Stage, shelf: &Arc<Shelf>, clock: &Clock, json: &str) -> Agent {
     let budget = budget(json);
     let change = |spec: &mut AgentSpec| {
         in_order(&["unpriced/x"])(spec);
@@ -224,13 +251,14 @@ async fn what_an_agent_gives_up_is_its_own_limit_and_nobody_elses() {
 #[tokio::test]
 async fn a_deployment_with_a_name_of_its_own_has_the_price_of_the_model_that_answers() {
     let (stage, clock) = (Stage::new(&[]), Clock::new());
-    let shelf = Arc::new(Shelf { serves: Some("a/one"), ..Shelf::default() });
+    let shelf = Arc::new(Shelf { serves: Mutex::new(vec!["a/one"]), ..Shelf::default() });
     let agent = on_credit(&stage, &shelf, &clock, "{}").await;
     let held = agent.run("go").await.unwrap();
     assert_eq!(held.status, Status::Paused, "nobody knows yet what it is");
     agent.decide(held.pending_approvals[0], Decision::Approve).await.unwrap();
     let first = agent.resume(held.id).await.unwrap();
     assert_eq!((first.status, first.cost_microusd, first.cost_estimated), (Status::Completed, 110, false));
+    assert_eq!(super::paid::spent(&agent).await, 110, "its answer told what it cost, and that is taken from the purse");
     let second = agent.run("go").await.unwrap();
     assert_eq!((second.status, second.cost_microusd), (Status::Completed, 110), "and now it is put aside for");
     assert!(second.model_calls[0].reserved_microusd.is_some_and(|reserved| reserved > 110));

@@ -16,6 +16,8 @@ use crate::vendor::{BEDROCK_REGIONS, Vendor};
 const TABLE: &str = include_str!("../../catalog.txt");
 /// The version of prices that no provider made.
 const BUILT_IN_PRICES: &str = "built-in";
+/// The version of prices of what nobody is asked to pay for.
+const FREE: &str = "free";
 /// The grade of a model nobody graded.
 const MIDDLE_GRADE: u8 = 5;
 
@@ -93,6 +95,18 @@ impl ModelFacts {
     #[must_use]
     pub fn costing(self, prices: Prices, version: &str) -> Self {
         Self { prices, version: version.to_owned(), ..self }
+    }
+
+    /// The same where it runs on a server that asks nobody for a key, and so sends nobody a bill.
+    #[must_use]
+    pub fn free_without_key(self) -> Self {
+        self.costing(Prices::nothing(), FREE)
+    }
+
+    /// Whether it costs nothing only as long as it is called without a key.
+    #[must_use]
+    pub fn is_free_without_key(&self) -> bool {
+        self.version == FREE
     }
 
     /// Whether it is known to see no images.

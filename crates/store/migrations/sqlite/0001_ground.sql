@@ -400,7 +400,7 @@ CREATE TABLE rates (
 -- Projection: every attempt to call a model, once it is over: what was read and written, and what it cost.
 CREATE TABLE model_calls (
     workspace TEXT NOT NULL,
-    -- The log it is recorded in: a run's, or the workspace's for embeddings.
+    -- The log it is recorded in: a run's, or the workspace's for embeddings and tests of keys.
     log TEXT NOT NULL,
     turn INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
@@ -425,6 +425,8 @@ CREATE TABLE model_calls (
 ) STRICT;
 -- Serves: usage of a stretch of time.
 CREATE INDEX model_calls_at ON model_calls (workspace, at);
+-- Serves: the models that answered when one was asked.
+CREATE INDEX model_calls_served ON model_calls (workspace, model, served);
 
 -- What is spent of each budget in each stretch of time, reservations included: one number for all nodes.
 CREATE TABLE purses (

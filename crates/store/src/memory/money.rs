@@ -1,5 +1,7 @@
 //! Model calls, purses and budgets in memory. Keys are kept in databases only.
 
+use std::collections::BTreeSet;
+
 use adjutant_core::budget::Purse;
 use adjutant_core::id::WorkspaceId;
 use adjutant_core::money::MicroUsd;
@@ -10,6 +12,7 @@ use super::{Memory, State};
 use crate::StoreError;
 use crate::provider_keys::OpenKey;
 use crate::row::{BudgetRow, ModelCallRow, ProviderKeyRow, UsageFilter, UsageRow};
+use crate::usage::SERVED;
 
 const QUARTER_MS: i64 = 15 * 60 * 1000;
 
@@ -48,11 +51,11 @@ impl Memory {
         Ok(rows.into_iter().skip(skip).take(limit as usize).collect())
     }
 
-    pub(crate) fn served_as(&self, workspace: WorkspaceId, model: &str) -> Result<Option<String>, StoreError> {
+    pub(crate) fn served_as(&self, workspace: WorkspaceId, model: &str) -> Result<Vec<String>, StoreError> {
         let state = self.state();
-        let asked = |row: &&ModelCallRow| row.workspace == workspace && row.model == model && row.served.is_some();
-        let last = state.model_calls.values().filter(asked).max_by_key(|row| row.at);
-        Ok(last.and_then(|row| row.served.clone()))
+        let asked = state.model_calls.values().filter(|row| row.workspace == workspace && row.model == model);
+        let served: BTreeSet<_> = asked.filter_map(|row| row.served.clone()).collect();
+        Ok(served.into_iter().take(SERVED).collect())
     }
 
     pub(crate) fn rebuild_model_calls(&self, log: StreamId, rows: Vec<ModelCallRow>) -> Result<(), StoreError> {

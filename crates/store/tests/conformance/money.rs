@@ -51,6 +51,24 @@ fn call(home: &Home, run: &Run, turn: u32, model: &str, cost: Option<u64>) -> Mo
 }
 
 stories! {
+    async fn all_that_answered_in_a_models_name_are_told_each_once(world: &World) {
+        let (home, foreign) = (Home::new(&world.store).await, Home::new(&world.store).await);
+        for (home, served) in [(&home, ["b/x", "a/x", "b/x"]), (&foreign, ["c/x", "c/x", "c/x"])] {
+            let mut run = home.started(&world.store).await;
+            for (turn, served) in (1..).zip(served) {
+                let answered = ModelCallRow { served: Some(served.into()), ..call(home, &run, turn, "auto/x", Some(1)) };
+                let failed = ModelCallRow { attempt: 2, served: None, ..answered.clone() };
+                let other = ModelCallRow { attempt: 3, model: "b/x".into(), served: Some("d/x".into()), ..answered.clone() };
+                let append = Append { model_calls: vec![answered, failed, other], ..run.say(&["answered"]) };
+                run.head = world.store.append(append).await.unwrap();
+            }
+        }
+        let mut told = world.store.served_as(home.workspace, "auto/x").await.unwrap();
+        told.sort();
+        assert_eq!(told, ["a/x", "b/x"]);
+        assert_eq!(world.store.served_as(home.workspace, "never/asked").await.unwrap(), [""; 0]);
+    }
+
     async fn of_sixty_four_runs_at_once_exactly_as_many_spend_as_the_budget_holds(world: &World) {
         let home = Home::new(&world.store).await;
         let mut runs = Vec::new();

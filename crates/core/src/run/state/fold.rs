@@ -8,6 +8,7 @@ use super::call::{Answered, Call, Doubt, Judged, Seen};
 use super::{State, Turn};
 use crate::guard::judge::Decision as Judgement;
 use crate::id::{ApprovalId, CallId};
+use crate::money::MicroUsd;
 use crate::run::event::{
     ApprovalAsked, ApprovalDecided, ApprovalKind, CallEnded, CallInDoubt, CallJudged, CallProposed, CallStarted,
     CancelAsked, Decision, DoubtOutcome, Event, InDoubtResolved, ModelAnswered, ModelFailed, ModelRequested, RunEnded,
@@ -131,12 +132,16 @@ impl State {
         self.answering(body.turn)?.answered = Some(body.clone());
         self.usage += body.usage;
         self.estimated |= body.estimated;
-        match body.cost {
+        self.count(body.cost);
+        self.hear_out();
+        Ok(())
+    }
+
+    fn count(&mut self, cost: Option<MicroUsd>) {
+        match cost {
             Some(cost) => self.cost += cost,
             None => self.unpriced = true,
         }
-        self.hear_out();
-        Ok(())
     }
 
     /// An answer is heard out once every call it announced is there; until then its call to the model counts as open.
@@ -154,7 +159,7 @@ impl State {
         }
         self.asking = None;
         self.failures.push(body.clone());
-        self.cost += body.cost.unwrap_or_default();
+        self.count(body.cost);
         // What a lost answer had begun to say does not count.
         self.turns.truncate((body.turn as usize).saturating_sub(1));
         Ok(())

@@ -1,0 +1,212 @@
+//! What was paid for is kept, and counted: whatever fails around it, and whoever's key it was.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use adjutant_core::audit::{AuditEvent, Deed};
+use adjutant_core::budget::{Budget, Owner, Period};
+use adjutant_core::guard::policy::{AgentProblem, AgentSpec};
+use adjutant_core::id::{KeyId, UserId};
+use adjutant_core::money::MicroUsd;
+use adjutant_core::routing::ModelChoice;
+use adjutant_core::run::event::Actor;
+use adjutant_core::run::status::Status;
+use adjutant_engine::models::ModelError;
+use adjutant_engine::{Agent, AuditLog, EngineError, KeyOwner, NewKey};
+use adjutant_store::row::UsageFilter;
+
+use super::money::{Shelf, agent, budget, failures, in_order, on_credit};
+use super::{Clock, Stage, ask};
+
+/// What is spent of an agent's month.
+pub(super) async fn spent(agent: &Agent) -> u64 {
+    let month = Period::Month.name(agent.engine().env().now(), "UTC");
+    let purse = Owner::Agent(agent.id()).purse(Period::Month, &month);
+    agent.engine().store().purse(&purse).await.unwrap().spent.0
+}
+
+/// Answers once with a failure that may have been paid for.
+fn odd() -> ModelError {
+    ModelError::Unknown { reason: "it spoke in tongues", status: None, detail: Default::default() }
+}
+
+fn shared(stage: &Arc<Stage>, sql: &'static str) -> Box<dyn FnOnce() + Send> {
+    let stage = Arc::clone(stage);
+    Box::new(move || stage.tamper(sql))
+}
+
+#[tokio::test]
+async fn an_answer_is_kept_and_paid_once_though_nobody_can_look_which_amounts_are_reached() {
+    let (stage, clock) = (Arc::new(Stage::new(&[])), Clock::new());
+    let shelf = Shelf::new(&[]);
+    let agent = agent(&stage, &shelf, &clock, |spec| spec.budget = Some(budget(r#"{"alert_at_usd":[0.0001]}"#))).await;
+    *shelf.meanwhile.lock().unwrap() = Some(shared(&stage, "ALTER TABLE budgets RENAME TO budgets_away"));
+    let run = agent.engine().start_run(agent.workspace(), ask(&agent)).await.unwrap();
+    agent.engine().drive_run(run).await.unwrap();
+    stage.tamper("ALTER TABLE budgets_away RENAME TO budgets");
+    let report = agent.resume(run).await.unwrap();
+    assert_eq!((report.status, report.cost_microusd), (Status::Completed, 110));
+    assert_eq!((shelf.calls.load(Ordering::SeqCst), spent(&agent).await), (1, 110));
+    let next = agent.run("go").await.unwrap();
+    let events = agent.engine().recorded(agent.workspace(), next.id, 0, None).await.unwrap();
+    assert!(events.iter().any(|item| item.event.kind() == "budget_alerted"), "the next call says it");
+}
+
+#[tokio::test]
+async fn a_failure_is_recorded_though_nobody_can_look_what_is_allowed_next() {
+    let (stage, clock) = (Arc::new(Stage::new(&[])), Clock::new());
+    let wait = ModelError::RateLimited { retry_after: Some(Duration::from_secs(900)), status: Some(429) };
+    let shelf = Shelf::new(&[("a/one", &[wait])]);
+    let agent = agent(&stage, &shelf, &clock, |_| {}).await;
+    *shelf.meanwhile.lock().unwrap() = Some(shared(&stage, "ALTER TABLE agents RENAME TO agents_away"));
+    let run = agent.engine().start_run(agent.workspace(), ask(&agent)).await.unwrap();
+    let driven = agent.engine().drive_run(run).await;
+    stage.tamper("ALTER TABLE agents_away RENAME TO agents");
+    assert_eq!(failures(&agent, run).await, [("a/one".to_owned(), None)], "{driven:?}");
+    clock.forward(1000);
+    assert_eq!(agent.resume(run).await.unwrap().status, Status::Completed);
+    assert_eq!(shelf.calls.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn a_failed_call_without_a_known_price_is_counted_as_unknown_and_a_refused_one_as_nothing() {
+    let refused = ModelError::Unauthorized { status: Some(401), detail: Default::default() };
+    for (error, cost, estimated) in [(odd(), None, true), (refused, Some(0), false)] {
+        let (stage, clock) = (Stage::new(&[]), Clock::new());
+        let shelf = Shelf::new(&[("unpriced/x", &[error])]);
+        let agent = on_credit(&stage, &shelf, &clock, r#"{"allow_unpriced":true}"#).await;
+        let report = agent.run("go").await.unwrap();
+        assert_eq!((report.model_calls[0].cost_microusd, report.cost_estimated), (cost, estimated), "{report:#?}");
+        let rows = agent.engine().store().model_calls(agent.workspace(), &UsageFilter::default(), 0, 9).await.unwrap();
+        assert_eq!(rows[0].cost, cost.map(MicroUsd));
+        let again = agent.engine().reprice(agent.workspace(), &UsageFilter::default()).await.unwrap();
+        assert_eq!(again.unpriced, u64::from(cost.is_none()));
+    }
+}
+
+#[tokio::test]
+async fn a_name_that_several_answer_for_is_put_aside_for_at_the_price_of_the_dearest() {
+    let (stage, clock) = (Stage::new(&[]), Clock::new());
+    let shelf = Shelf::new(&[]);
+    *shelf.serves.lock().unwrap() = vec!["a/one", "a/one", "dear/one", "a/one"];
+    let change = |spec: &mut AgentSpec| {
+        in_order(&["unpriced/x"])(spec);
+        spec.budget = Some(budget(r#"{"run_usd":null,"month_usd":null}"#));
+    };
+    let agent = agent(&stage, &shelf, &clock, change).await;
+    let mut reserved = Vec::new();
+    for _ in 0..5 {
+        reserved.push(agent.run("go").await.unwrap().model_calls[0].reserved_microusd);
+    }
+    let cheap = reserved[1].unwrap();
+    assert_eq!(reserved, [None, Some(cheap), Some(cheap), Some(cheap * 10), Some(cheap * 10)]);
+}
+
+async fn keep_key(agent: &Agent, owner: KeyOwner, provider: &str) -> KeyId {
+    let (provider, value) = (provider.to_owned(), "sk-brought-0123456789".to_owned());
+    let new = NewKey { owner, name: format!("for {provider}"), provider, value, hosts: Vec::new() };
+    agent.engine().add_key(agent.workspace(), agent.user(), new).await.unwrap().id
+}
+
+#[tokio::test]
+async fn a_server_that_is_free_without_a_key_has_no_known_price_for_those_who_bring_one() {
+    let (stage, clock) = (Stage::new(&[]), Clock::new());
+    let agent = agent(&stage, &Shelf::new(&[]), &clock, in_order(&["home/llama"])).await;
+    let free = agent.run("go").await.unwrap();
+    assert_eq!((free.status, free.cost_microusd, free.cost_estimated), (Status::Completed, 0, false));
+    keep_key(&agent, KeyOwner::Person(agent.user()), "home").await;
+    let held = agent.run("go").await.unwrap();
+    assert_eq!((held.status, held.pending_approvals.len()), (Status::Paused, 1), "{held:#?}");
+}
+
+async fn naming(agent: &Agent, models: &[&str], key: Option<KeyId>) -> Result<(), EngineError> {
+    let row = agent.engine().find_agent(agent.workspace(), "embedded").await?;
+    let models = models.iter().map(|name| (*name).to_owned()).collect();
+    let spec = AgentSpec {
+        name: "Tester".to_owned(),
+        slug: Some("embedded".to_owned()),
+        model: Some(ModelChoice::InOrder(models)),
+        scope: Some(serde_json::from_str(r#"{"notebooks":["*"],"folders":["/"]}"#).unwrap()),
+        provider_key_id: key,
+        ..AgentSpec::default()
+    };
+    agent.engine().save_agent(agent.workspace(), Actor::User(agent.user()), spec, row.version).await.map(drop)
+}
+
+#[tokio::test]
+async fn a_key_that_an_agent_names_counts_for_its_provider_alone() {
+    let (stage, clock) = (Stage::new(&[]), Clock::new());
+    let agent = agent(&stage, &Shelf::new(&[]), &clock, |_| {}).await;
+    let kim: UserId = agent.engine().env().id();
+    let theirs = keep_key(&agent, KeyOwner::Person(kim), "b").await;
+    naming(&agent, &["a/one"], Some(theirs)).await.unwrap();
+    let done = agent.run("go").await.unwrap();
+    assert_eq!(done.status, Status::Completed, "{:?}", done.error);
+    naming(&agent, &["b/two"], Some(theirs)).await.unwrap();
+    let stopped = agent.run("go").await.unwrap();
+    assert_eq!(stopped.status, Status::Failed, "for its own provider nobody else pays");
+    assert!(stopped.error.unwrap().message.contains("Nothing was sent"));
+}
+
+#[tokio::test]
+async fn an_agent_that_names_a_key_it_could_never_use_is_not_saved() {
+    let (stage, clock) = (Stage::new(&[]), Clock::new());
+    let agent = agent(&stage, &Shelf::new(&[]), &clock, |_| {}).await;
+    let none: KeyId = agent.engine().env().id();
+    let anothers = keep_key(&agent, KeyOwner::Agent(agent.engine().env().id()), "a").await;
+    for key in [none, anothers] {
+        let refused = naming(&agent, &["a/one"], Some(key)).await.unwrap_err();
+        let EngineError::InvalidAgent(problems) = &refused else { panic!("{refused}") };
+        assert!(matches!(&problems[..], [AgentProblem { field, .. }] if field == "provider_key_id"), "{refused}");
+    }
+    let own = keep_key(&agent, KeyOwner::Agent(agent.id()), "a").await;
+    naming(&agent, &["a/one"], Some(own)).await.unwrap();
+}
+
+/// How often it was recorded outside of runs that an amount is reached.
+async fn alerts(agent: &Agent) -> usize {
+    let log = AuditLog::Workspace(agent.workspace());
+    let entries = agent.engine().audit_log(log).await.unwrap();
+    entries
+        .iter()
+        .filter(|entry| matches!(&entry.event, Some(AuditEvent::Act(act)) if act.deed == Deed::AmountReached))
+        .count()
+}
+
+#[tokio::test]
+async fn what_a_test_of_a_key_cost_is_settled_though_nobody_can_point_an_amount_out() {
+    let (stage, clock) = (Stage::new(&[]), Clock::new());
+    let agent = agent(&stage, &Shelf::new(&[]), &clock, |_| {}).await;
+    let (engine, workspace, user) = (agent.engine(), agent.workspace(), agent.user());
+    let mine = Owner::Person(workspace, user);
+    let limits = Budget { alert_at_usd: vec![0.00001], ..Budget::default() };
+    engine.save_budget(workspace, user, mine, &limits).await.unwrap();
+    let key = keep_key(&agent, KeyOwner::Person(user), "a").await;
+    stage.tamper(
+        "CREATE TRIGGER deaf BEFORE UPDATE OF alerted ON purses WHEN new.alerted <> old.alerted \
+         BEGIN SELECT RAISE(ABORT, 'nobody may be told'); END",
+    );
+    let test = async || engine.test_key(workspace, user, key, Some("a/one-cached".to_owned())).await.unwrap();
+    assert!(test().await.ok, "it was paid for, and its answer is good");
+    let purse = mine.purse(Period::Month, &Period::Month.name(engine.env().now(), "UTC"));
+    let spent = engine.store().purse(&purse).await.unwrap().spent;
+    let rows = engine.store().model_calls(workspace, &UsageFilter::default(), 0, 9).await.unwrap();
+    assert_eq!((rows.len(), rows[0].cost, rows[0].usage.cached), (1, Some(spent), 40), "what was put aside is settled");
+    assert_eq!(alerts(&agent).await, 0);
+    stage.tamper("DROP TRIGGER deaf");
+    assert!(test().await.ok);
+    assert_eq!(alerts(&agent).await, 1, "the next call says it");
+}
+
+#[tokio::test]
+async fn a_test_of_a_key_that_failed_says_by_which_prices_it_counts() {
+    let (stage, clock) = (Stage::new(&[]), Clock::new());
+    let agent = agent(&stage, &Shelf::new(&[("a/one", &[odd()])]), &clock, |_| {}).await;
+    let key = keep_key(&agent, KeyOwner::Person(agent.user()), "a").await;
+    let (engine, workspace) = (agent.engine(), agent.workspace());
+    assert!(!engine.test_key(workspace, agent.user(), key, Some("a/one".to_owned())).await.unwrap().ok);
+    let rows = engine.store().model_calls(workspace, &UsageFilter::default(), 0, 9).await.unwrap();
+    assert_eq!(rows[0].price_version.as_deref(), Some("v7"));
+    assert!(rows[0].cost.is_some_and(|cost| cost > MicroUsd::ZERO));
+}
