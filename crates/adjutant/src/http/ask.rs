@@ -1,17 +1,16 @@
 //! What a request asks, read strictly: unknown fields, wrong types and bad ids are named, with where they are.
 
 use std::str::FromStr;
-use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Request};
-use axum::http::header;
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
 use serde::de::DeserializeOwned;
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::problem::{Kind, Problem};
 use super::server::Server;
+use super::uploads::{Full, Room};
 
 /// Bytes of an ordinary body.
 pub(super) const BODY_BYTES: usize = 1024 * 1024;
@@ -68,6 +67,12 @@ fn is_json(kind: &[u8]) -> bool {
     essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
 }
 
+/// Whether the client takes an answer of this kind.
+pub(super) fn accepts(headers: &HeaderMap, kind: &str) -> bool {
+    let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    accepted.flat_map(|line| line.split(',')).any(|part| part.trim().starts_with(kind))
+}
+
 /// The whole body, if it is not too long.
 pub(super) async fn whole(request: Request, server: &Server) -> Result<Bytes, Problem> {
     Bytes::from_request(request, server).await.map_err(|rejection| {
@@ -79,10 +84,10 @@ pub(super) async fn whole(request: Request, server: &Server) -> Result<Bytes, Pr
     })
 }
 
-/// The whole body of a request that brings a file, once there is room for it; the room is held until it is dropped.
-pub(super) async fn upload(request: Request, server: &Server) -> Result<(Bytes, OwnedSemaphorePermit), Problem> {
-    let room = Arc::clone(&server.uploads).acquire_owned().await;
-    let room = room.map_err(|_| super::frame::overloaded("No file can be taken in at the moment."))?;
+/// The whole body of a request that brings a file, if there is room for it; the room is held until it is dropped.
+pub(super) async fn upload(request: Request, server: &Server) -> Result<(Bytes, Room), Problem> {
+    let room = server.uploads.enter(super::turn::party(&request)).await;
+    let room = room.map_err(|Full| super::frame::overloaded("Too many files are being taken in at the moment."))?;
     Ok((whole(request, server).await?, room))
 }
 

@@ -61,6 +61,7 @@ mod templates;
 mod tools;
 mod turn;
 mod ui;
+mod uploads;
 mod usage;
 mod waiting;
 mod workspaces;

@@ -19,6 +19,7 @@ use super::news::News;
 use super::origin::Origin;
 use super::strangers::Strangers;
 use super::turn::Turns;
+use super::uploads::Uploads;
 use crate::agent_file::Problem as AgentFileProblem;
 use crate::config::Config;
 
@@ -28,8 +29,6 @@ const BELIEVED: Duration = Duration::from_millis(300);
 const REMEMBERED: usize = 10_000;
 /// Requests inside for each that is worked on: the others wait for their turn.
 const INSIDE: usize = 8;
-/// Files that are taken in at the same time: each is held in memory until it is kept.
-const UPLOADS: usize = 16;
 /// Connections beyond those that are inside: they rest, or are told that the server is full.
 const RESTING: usize = 1024;
 
@@ -52,7 +51,7 @@ pub(crate) struct Inner {
     /// Requests that are worked on.
     pub(super) turns: Turns,
     /// Files that are taken in.
-    pub(super) uploads: Arc<Semaphore>,
+    pub(super) uploads: Uploads,
     /// Streams, and requests that wait for a run.
     pub(super) streams: Arc<Semaphore>,
     /// Turns true when the server is told to stop.
@@ -129,7 +128,7 @@ impl Server {
             connections: inside.saturating_add(RESTING),
             requests: Arc::new(Semaphore::new(inside)),
             turns: Turns::new(requests, requests),
-            uploads: Arc::new(Semaphore::new(UPLOADS)),
+            uploads: Uploads::default(),
             streams: Arc::new(Semaphore::new(streams)),
             closing,
             local: local.hash(),

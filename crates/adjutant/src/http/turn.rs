@@ -21,8 +21,7 @@ tokio::task_local! {
 
 /// Lets somebody's request in when it is their turn. Who is signed in only decides in which line it stands.
 pub(super) async fn take(State(server): State<Server>, request: Request, next: Next) -> Response {
-    let party = request.extensions().get::<Signed>().map_or_else(String::new, party);
-    match server.turns.enter(party).await {
+    match server.turns.enter(party(&request)).await {
         Ok(turn) => TURN.scope(RefCell::new(Some(turn)), next.run(request)).await,
         Err(Full) => overloaded("Too many requests of this workspace wait already.").into_response(),
     }
@@ -34,8 +33,9 @@ pub(super) fn give_back() {
     let _ = TURN.try_with(|turn| turn.take());
 }
 
-/// The workspace of somebody who is in one only, else the person.
-fn party(signed: &Signed) -> String {
+/// In which line a request stands: that of the workspace of somebody who is in one only, else of the person.
+pub(super) fn party(request: &Request) -> String {
+    let Some(signed) = request.extensions().get::<Signed>() else { return String::new() };
     match signed.caller.memberships.as_slice() {
         [only] => only.workspace.to_string(),
         [] | [_, _, ..] => signed.caller.user.to_string(),
