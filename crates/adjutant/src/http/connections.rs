@@ -14,7 +14,7 @@ use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
 
 use super::patience::Patient;
 use super::server::Server;
@@ -24,14 +24,19 @@ use super::server::Server;
 const HEAD: Duration = Duration::from_secs(75);
 
 /// Serves until it is told to stop, and then until every connection has ended.
-pub(crate) async fn serve(mut listener: Patient, server: Server, stop: impl Future<Output = ()>) {
-    let places = Arc::new(Semaphore::new(server.connections));
-    let router = super::router(server);
+pub(crate) async fn serve(listener: Patient, server: Server, stop: impl Future<Output = ()>) {
+    let most = server.connections;
+    answer(listener, super::router(server), most, stop).await;
+}
+
+/// Answers at most so many connections at once. While there is no place for one more, who comes waits in the kernel.
+async fn answer(mut listener: Patient, router: Router, most: usize, stop: impl Future<Output = ()>) {
+    let places = Arc::new(Semaphore::new(most));
     let (stopping, told) = watch::channel(false);
     let mut stop = pin!(stop);
     loop {
         let next = async {
-            let place = place(&places).await;
+            let place = Arc::clone(&places).acquire_owned().await;
             (place, listener.accept().await)
         };
         let (place, (stream, from)) = tokio::select! {
@@ -47,11 +52,6 @@ pub(crate) async fn serve(mut listener: Patient, server: Server, stop: impl Futu
     drop((listener, told));
     let _ = stopping.send(true);
     stopping.closed().await;
-}
-
-/// A place for one more connection. While there is none, who comes waits in the kernel.
-async fn place(places: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
-    Arc::clone(places).acquire_owned().await.ok()
 }
 
 /// Answers what comes over one connection, until it ends or the server does.
@@ -81,8 +81,13 @@ where
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
+    use axum::extract::Path;
     use axum::routing::get;
     use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+    use tokio::net::TcpStream;
+    use tokio::sync::oneshot;
     use tokio::time::Instant;
 
     use super::*;
@@ -136,11 +141,47 @@ mod tests {
 
     #[tokio::test]
     async fn one_more_connection_than_there_are_places_waits_until_another_ends() {
-        let places = Arc::new(Semaphore::new(1));
-        let first = place(&places).await;
-        let mut second = pin!(place(&places));
-        assert!(futures::poll!(second.as_mut()).is_pending());
+        let listener = Patient::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        let address = listener.address().unwrap();
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let keep = Arc::clone(&heard);
+        let router = Router::new().route(
+            "/{who}",
+            get(move |Path(who): Path<String>| {
+                keep.lock().unwrap().push(who);
+                std::future::ready("hello")
+            }),
+        );
+        let (stop, stopped) = oneshot::channel::<()>();
+        let serving = tokio::spawn(answer(listener, router, 1, async { stopped.await.unwrap() }));
+        let ask = async |stream: &mut TcpStream, who: &str| {
+            stream.write_all(format!("GET /{who} HTTP/1.1\r\nhost: here\r\n\r\n").as_bytes()).await.unwrap();
+        };
+        let hear = async |stream: &mut TcpStream| {
+            let mut answer = String::new();
+            while !answer.ends_with("hello") {
+                let mut piece = [0; 1024];
+                let read = stream.read(&mut piece).await.unwrap();
+                assert_ne!(read, 0, "{answer}");
+                answer += std::str::from_utf8(&piece[..read]).unwrap();
+            }
+        };
+        let mut first = TcpStream::connect(address).await.unwrap();
+        ask(&mut first, "first").await;
+        hear(&mut first).await;
+        let mut second = TcpStream::connect(address).await.unwrap();
+        ask(&mut second, "second").await;
+        // Each answer is another chance for the second to come in between.
+        for _ in 0..20 {
+            ask(&mut first, "first").await;
+            hear(&mut first).await;
+        }
         drop(first);
-        assert!(second.await.is_some());
+        hear(&mut second).await;
+        let heard = heard.lock().unwrap().clone();
+        assert_eq!(heard.iter().position(|who| who == "second"), Some(21), "{heard:?}");
+        drop(second);
+        stop.send(()).unwrap();
+        serving.await.unwrap();
     }
 }
