@@ -303,21 +303,11 @@ fn entries(file: &Path) -> Result<Value, Failure> {
     serde_json::from_str(&text).map_err(|why| refused(format!("not a JSON array of entries: {why}")))
 }
 
-/// The tools there are for the agents of a workspace, in words.
-fn tools_of(row: &Value) -> String {
-    let names: Vec<_> = row["tools"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    match names.as_slice() {
-        [] => "none".to_owned(),
-        ["*"] => "all".to_owned(),
-        _ => names.join(", "),
-    }
-}
-
-/// The providers whose models a workspace allows.
-fn providers(row: &Value) -> String {
-    let names: Vec<_> = row["allowed_providers"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+/// The names that a workspace allows, in words.
+fn allowed(row: &Value, field: &str, none: &str) -> String {
+    let names: Vec<_> = row[field].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     match names[..] {
-        [] => "none but the built-in one".to_owned(),
+        [] => none.to_owned(),
         ["*"] => "all".to_owned(),
         [..] => one_line(&names.join(", ")),
     }
@@ -330,8 +320,8 @@ fn settings(row: &Value) -> Vec<String> {
         format!("name            {}", word(row, "name")),
         format!("time zone       {}", word(row, "time_zone")),
         format!("keeps runs      {}", word(row, "keep_runs")),
-        format!("tools           {}", tools_of(row)),
-        format!("providers       {}", providers(row)),
+        format!("tools           {}", allowed(row, "tools", "none")),
+        format!("providers       {}", allowed(row, "allowed_providers", "none but the built-in one")),
     ];
     lines.extend(retention::sizes(&row["size"]));
     let entries = row["content_filter"].as_array().map(Vec::as_slice).unwrap_or_default();

@@ -25,7 +25,7 @@ use utoipa_axum::routes;
 
 use super::agents::find_agent;
 use super::approvals::{NewDecision, decided};
-use super::ask::{Body, Path};
+use super::ask::{Body, Path, accepts};
 use super::chats::find_chat;
 use super::door::{Access, Signed};
 use super::problem::{Kind, Problem};
@@ -164,8 +164,7 @@ async fn follow(
     Path((chat, run)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
     let (access, row) = interaction(&server, &signed, &chat, &run).await?;
-    let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    if accepted.flat_map(|line| line.split(',')).any(|kind| kind.trim().starts_with("application/json")) {
+    if accepts(&headers, "application/json") {
         return Ok(Json(told(&server, access, &row, true).await?).into_response());
     }
     let after = last_seen(&headers, None)?;

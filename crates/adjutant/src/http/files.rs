@@ -18,7 +18,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::ask::{Asked, Body, Path, the_one, upload};
+use super::ask::{Asked, Body, Path, accepts, the_one, upload};
 use super::door::{Access, Signed};
 use super::page::{Slice, limit};
 use super::problem::{Kind, Problem};
@@ -177,11 +177,6 @@ pub(super) fn raw(path: &NotePath, bytes: Vec<u8>) -> Response {
     response
 }
 
-fn wants_json(headers: &HeaderMap) -> bool {
-    let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    accepted.flat_map(|line| line.split(',')).any(|kind| kind.trim().starts_with("application/json"))
-}
-
 /// A text file as a document, or a folder with what it holds.
 #[derive(ToSchema)]
 #[serde(untagged)]
@@ -211,7 +206,7 @@ async fn get(
         return Ok(tagged(StatusCode::NOT_MODIFIED.into_response(), content.hash));
     }
     let hash = content.hash;
-    if !wants_json(&headers) {
+    if !accepts(&headers, "application/json") {
         return Ok(tagged(raw(&place.path, content.bytes), hash));
     }
     let is_untrusted = server.engine.is_note_untrusted(&place, hash).await?;

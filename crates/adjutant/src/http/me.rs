@@ -12,6 +12,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::agents::config;
+use super::ask::accepts;
 use super::door::{Access, Signed};
 use super::problem::Problem;
 use super::server::Server;
@@ -57,8 +58,7 @@ struct Mine {
 /// The caller. `Accept: text/markdown` gives the same in words, with notebooks, agents and what they reach, money and inbox.
 #[utoipa::path(get, operation_id = "get_me", path = "/me", tag = "people", responses((status = 200, description = "Who you are", content((Me = "application/json"), (String = "text/markdown")))))]
 async fn me(State(server): State<Server>, signed: Signed, headers: HeaderMap) -> Result<Response, Problem> {
-    let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    if accepted.flat_map(|line| line.split(',')).any(|part| part.trim().starts_with("text/markdown")) {
+    if accepts(&headers, "text/markdown") {
         let text = in_words(&server, &signed).await?;
         return Ok(([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], text).into_response());
     }

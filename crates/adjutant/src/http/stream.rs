@@ -19,6 +19,7 @@ use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::{OwnedSemaphorePermit, broadcast, watch};
 use tokio::time::Interval;
 
+use super::ask::accepts;
 use super::door::{Access, Signed};
 use super::events::topic;
 use super::frame::overloaded;
@@ -123,8 +124,7 @@ pub(super) fn last_seen(headers: &HeaderMap, after: Option<u64>) -> Result<u64, 
 
 /// Whether the client wants a stream.
 pub(super) fn wants_stream(headers: &HeaderMap) -> bool {
-    let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    accepted.flat_map(|line| line.split(',')).any(|kind| kind.trim().starts_with("text/event-stream"))
+    accepts(headers, "text/event-stream")
 }
 
 pub(super) fn every(span: Duration) -> Interval {
