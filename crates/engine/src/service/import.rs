@@ -100,6 +100,7 @@ impl Engine {
                 labels: Labels::UNTRUSTED,
                 supersedes: None,
                 model: None,
+                fallbacks: Vec::new(),
                 max_cost: None,
                 turns: None,
                 key: None,

@@ -30,6 +30,7 @@ mod told;
 mod undo;
 mod usage;
 mod waiting;
+mod wishes;
 mod workspaces;
 
 pub use access::{

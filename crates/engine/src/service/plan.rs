@@ -48,6 +48,8 @@ pub(super) struct Plan<'a> {
     pub(super) labels: Labels,
     pub(super) supersedes: Option<RunId>,
     pub(super) model: Option<String>,
+    /// Those that stand in for it; the agent's where none is named.
+    pub(super) fallbacks: Vec<String>,
     pub(super) max_cost: Option<MicroUsd>,
     /// How many turns it has, where that is not for the agent to say.
     pub(super) turns: Option<u32>,
@@ -101,6 +103,7 @@ impl<'a> Plan<'a> {
             labels,
             supersedes: None,
             model: Some(other.model.clone()),
+            fallbacks: other.fallbacks.clone(),
             max_cost: None,
             turns: None,
             key: other.key,

@@ -134,6 +134,7 @@ impl Engine {
                 labels: labels.join(files.labels),
                 supersedes: None,
                 model: ask.model.clone(),
+                fallbacks: Vec::new(),
                 max_cost: ask.max_cost,
                 turns: ask.max_turns.map(|most| most.clamp(1, agent.config.max_turns)),
                 key: ask.key,
@@ -191,12 +192,16 @@ impl Engine {
         let chat =
             self.store().chat(workspace, row.chat).await?.ok_or_else(|| EngineError::not_found("chat", row.chat))?;
         let (attachments, noted) = self.attached_again(workspace, user, &agent, &start.attachments).await?;
+        let wishes = self.wishes(start).await?;
         let plan = Plan {
             message: Some(&message),
             attachments,
             filtered: filtered.into_iter().chain(noted).collect(),
             supersedes: Some(run),
-            model: None,
+            model: wishes.model,
+            fallbacks: Vec::new(),
+            max_cost: wishes.max_cost,
+            turns: wishes.turns.map(|turns| turns.min(agent.config.max_turns)),
             ..Plan::after(self.env().id(), user, &agent, chat, start, (start.base, start.labels))
         };
         self.begin(plan).await
@@ -227,9 +232,16 @@ impl Engine {
         );
         let chat = self.new_chat(workspace, user, &agent, row.notebook, title, Some(run)).await?;
         let base = (Some(Base { run, seq: at }), state.labels);
-        let mut plan = Plan::after(self.env().id(), user, &agent, chat, start, base);
-        plan.model = fork.model.or(plan.model);
-        plan.effects = fork.effects;
+        let wishes = self.wishes(start).await?;
+        let mut plan = Plan {
+            max_cost: wishes.max_cost,
+            turns: wishes.turns.map(|turns| turns.min(agent.config.max_turns)),
+            effects: fork.effects,
+            ..Plan::after(self.env().id(), user, &agent, chat, start, base)
+        };
+        if fork.model.is_some() {
+            (plan.model, plan.fallbacks) = (fork.model, Vec::new());
+        }
         self.begin(plan).await
     }
 
@@ -264,7 +276,7 @@ impl Engine {
         let agent = self.active_agent(workspace, row.agent).await?;
         let base = (Some(Base { run, seq: at }), state.labels);
         let plan = Plan {
-            max_cost: start.budget,
+            max_cost: self.wishes(start).await?.max_cost,
             turns: Some(extra_turns),
             ..Plan::after(self.env().id(), user, &agent, chat, start, base)
         };
@@ -324,7 +336,8 @@ impl Engine {
         let images = plan.attachments.iter().any(Attachment::is_image);
         let needs = Needs { tools: !shown.definitions.is_empty(), images, ..Needs::default() }.and(&config.requires);
         self.check_key(plan.workspace, plan.agent.id, plan.user, plan.key).await?;
-        let wanted = self.wanted(plan.agent, plan.model.as_deref(), now, &zone).await?;
+        let mut wanted = self.wanted(plan.agent, plan.model.as_deref(), now, &zone).await?;
+        wanted.fallbacks.extend(plan.fallbacks.iter().cloned());
         let source = self.source(plan.workspace, Some(plan.agent.id), plan.user).await?;
         // A model that can be held to a schema is better where there is one; others are held to it here.
         let held = Needs { structured: true, ..needs };

@@ -6,6 +6,7 @@ mod backtest;
 mod branches;
 mod earlier;
 mod filter;
+mod followed;
 mod gone;
 mod halt;
 mod home;

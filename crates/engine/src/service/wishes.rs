@@ -1,0 +1,56 @@
+//! What whoever started a run asked for beyond what its agent said then: a run that follows it takes that over, beside what the
+//! agent says by now.
+
+use adjutant_core::guard::policy::AgentConfig;
+use adjutant_core::money::MicroUsd;
+use adjutant_core::routing::DEFAULT;
+use adjutant_core::run::event::RunStarted;
+use adjutant_models::ModelSource;
+
+use crate::engine::Engine;
+use crate::error::EngineError;
+
+/// What somebody asked for.
+pub(super) struct Wishes {
+    /// Another model.
+    pub(super) model: Option<String>,
+    /// Less money.
+    pub(super) max_cost: Option<MicroUsd>,
+    /// Another number of turns.
+    pub(super) turns: Option<u32>,
+}
+
+impl Engine {
+    /// The wishes that a run was started with.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(super) async fn wishes(&self, start: &RunStarted) -> Result<Wishes, EngineError> {
+        let row = self.store().agent_version(start.workspace, start.agent, start.agent_version).await?;
+        let then: Option<AgentConfig> = row.and_then(|row| serde_json::from_str(&row.spec).ok());
+        let Some(then) = then else {
+            // Nobody can say what the agent allowed. Whoever meant less must not get more.
+            return Ok(Wishes { model: None, max_cost: start.budget, turns: Some(start.limits.turns) });
+        };
+        Ok(Wishes {
+            model: self.chosen(start, &then).await?,
+            max_cost: start.budget.filter(|limit| Some(*limit) != then.budget.run()),
+            turns: Some(start.limits.turns).filter(|turns| *turns != then.max_turns),
+        })
+    }
+
+    /// The model of a run, if it was not the agent's and can still be asked.
+    async fn chosen(&self, start: &RunStarted, then: &AgentConfig) -> Result<Option<String>, EngineError> {
+        let is = |name: &str| match name {
+            DEFAULT => start.model == self.default_model(),
+            bare if !bare.contains('/') => start.model.rsplit('/').next() == Some(bare),
+            whole => start.model == whole,
+        };
+        let cheaper = then.budget.cheaper_model.as_deref();
+        if start.strategy.is_some() || !start.fallbacks.is_empty() || is(&then.model) || cheaper.is_some_and(is) {
+            return Ok(None);
+        }
+        let source = self.source(start.workspace, Some(start.agent), start.initiator).await?;
+        Ok(source.reachable(&start.model).is_ok().then(|| start.model.clone()))
+    }
+}
