@@ -224,6 +224,7 @@ it('approves nothing that was not shown whole', async () => {
   const card = page.getByRole('region', { name: /Needs you: write_file/ })
   await card.getByRole('button', { name: /Show \d+ more lines/ }).waitFor()
   expect(await card.getByText('line 99').count()).toBe(0)
+  await card.getByRole('button', { name: 'Show all, then approve' }).waitFor()
   await card.focus()
   await page.keyboard.press('a')
   await card.getByText('line 99').waitFor()
@@ -284,6 +285,8 @@ it('decides in the chat by keys, and never loses the place', async () => {
   const { page } = story
   await order(story, 'write /keys.md')
   const card = page.getByRole('region', { name: /Needs you: write_file/ })
+  // The server says first that the answer is theirs.
+  await card.getByRole('button', { name: 'Approve', exact: true }).waitFor()
   await card.focus()
   const place = (): Promise<string | null | undefined> => page.evaluate(() => document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.tagName)
   await page.keyboard.press('f')

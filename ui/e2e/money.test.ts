@@ -1,6 +1,8 @@
 // Money: a run that holds at its budget and goes on with more, what was spent as bars and numbers, and what may be.
 import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { freePort } from './server'
 import { begin, order, setUp, type Story } from './story'
 
 const SCRIPT = `
@@ -15,12 +17,31 @@ const SCRIPT = `
   usage: { input: 1000, output: 10 }
 `
 
+/** A model of which nobody knows the price: it says one word. */
+const SAID = [{ choices: [{ index: 0, delta: { content: 'Hello.' } }] }, { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] }, { choices: [], usage: { prompt_tokens: 1, completion_tokens: 1 } }]
+const own = createServer((_, answer) => {
+  answer.writeHead(200, { 'content-type': 'text/event-stream' })
+  answer.end([...SAID.map((piece) => JSON.stringify({ id: '1', object: 'chat.completion.chunk', model: 'x', ...piece })), '[DONE]'].map((line) => `data: ${line}\n\n`).join(''))
+})
+const DEAR = `---
+name: Dear
+model: own/x
+---
+Answer in one word.
+`
+
 let story: Story
 beforeAll(async () => {
-  story = await begin({ script: SCRIPT, dollarsForAMillion: 1 })
+  const port = await freePort()
+  own.listen(port, '127.0.0.1')
+  const settings = `\n[providers.own]\nkind = "compatible"\nbase_url = "http://127.0.0.1:${port}/v1"\n`
+  story = await begin({ script: SCRIPT, dollarsForAMillion: 1, settings, agents: { 'dear.md': DEAR } })
   await setUp(story)
 })
-afterAll(() => story?.end())
+afterAll(async () => {
+  await story?.end()
+  own.close()
+})
 
 it('sets what an agent may spend', async () => {
   const { page, server } = story
@@ -41,6 +62,24 @@ it('holds at the budget, and goes on where it was with more', async () => {
   await page.goto(`${server.url}/runs`)
   await page.getByRole('link', { name: 'spend' }).click()
   await page.getByRole('paragraph').filter({ hasText: 'It was worth it.' }).waitFor()
+})
+
+it('asks before it asks a model whose price is not known, and speaks of no amount', async () => {
+  const { page, server } = story
+  await page.goto(`${server.url}/chat?agent=dear`)
+  await page.getByRole('textbox', { name: 'Message' }).fill('greet')
+  await page.keyboard.press('Enter')
+  const card = page.getByRole('region', { name: /Needs you: The price of the model `own\/x` is not known/ })
+  await card.getByText('The price of the model is not known', { exact: true }).waitFor()
+  await card.getByRole('button', { name: 'Ask it anyway' }).waitFor()
+  expect(await page.getByRole('button', { name: /and continue/ }).count()).toBe(0)
+  await page.goto(`${server.url}/inbox`)
+  await page.getByRole('button', { name: /^The price of the model is not known/ }).waitFor()
+  await page.getByRole('button', { name: 'Ask it anyway' }).click()
+  await page.getByText('Nothing needs you').waitFor()
+  await page.goto(`${server.url}/runs`)
+  await page.getByRole('link', { name: 'greet' }).click()
+  await page.getByRole('paragraph').filter({ hasText: 'Hello.' }).waitFor()
 })
 
 it('shows what was spent as bars and as numbers', async () => {
@@ -77,6 +116,25 @@ it('sets what a workspace may spend in a month', async () => {
   await page.getByText('Saved.', { exact: true }).waitFor()
   await budgets.getByText(/of \$50\.00/).waitFor()
   await page.getByText('of $50.00', { exact: true }).waitFor()
+})
+
+it('keeps what a budget says about models without a price', async () => {
+  const { page, server } = story
+  await page.goto(`${server.url}/usage`)
+  const budgets = page.getByRole('region', { name: 'Budgets' })
+  const unpriced = budgets.getByRole('checkbox', { name: /Models without a known price/ })
+  await budgets.getByRole('button', { name: 'Change' }).first().click()
+  expect(await unpriced.isChecked()).toBe(false)
+  await unpriced.check()
+  await budgets.getByRole('button', { name: 'Save' }).click()
+  await unpriced.waitFor({ state: 'detached' })
+  await budgets.getByRole('button', { name: 'Change' }).first().click()
+  expect(await unpriced.isChecked()).toBe(true)
+  await budgets.getByLabel('Dollars a month').fill('60')
+  await budgets.getByRole('button', { name: 'Save' }).click()
+  await budgets.getByText(/of \$60\.00/).waitFor()
+  const kept = await page.evaluate(async () => (await (await fetch('/api/v1/workspaces/home/budget')).json()).budget)
+  expect(kept).toMatchObject({ month_usd: 60, allow_unpriced: true })
 })
 
 it('did all that without an error and without asking anybody else', () => {

@@ -4,7 +4,8 @@ mod budget;
 
 use std::collections::BTreeSet;
 
-use adjutant_core::id::{ApprovalId, CallId};
+use adjutant_core::budget::BudgetAsk;
+use adjutant_core::id::{ApprovalId, CallId, UserId};
 use adjutant_core::run::chain::Head;
 use adjutant_core::run::event::{Actor, ApprovalKind, Decision, Event, Risk};
 use adjutant_core::run::state::{Approval, Call, State};
@@ -47,6 +48,12 @@ pub struct Card {
     /// Who decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided_by: Option<String>,
+    /// Who started the run, and so may decide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initiator: Option<UserId>,
+    /// What is asked for, where it is money.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask: Option<BudgetAsk>,
 }
 
 /// The row of a run that nobody drives, if it has begun. What replaced it is in the log of that run, not in its own.
@@ -185,7 +192,7 @@ fn approval_row(state: &State, id: ApprovalId) -> Option<ApprovalRow> {
         created_at: approval.asked_at,
         expires_at: approval.expires_at(),
         decided_at: decided_at.or(resolved_at),
-        card: serde_json::to_string(&card(approval)).unwrap_or_default(),
+        card: serde_json::to_string(&card(start.initiator, approval)).unwrap_or_default(),
     })
 }
 
@@ -202,7 +209,7 @@ fn approval_status(approval: &Approval) -> &'static str {
     }
 }
 
-fn card(approval: &Approval) -> Card {
+fn card(initiator: UserId, approval: &Approval) -> Card {
     let decided = approval.decided.as_ref().map(|(decided, _)| (word(&decided.decision), actor(&decided.by)));
     let resolved = approval.resolved.as_ref().map(|(resolved, _)| (word(&resolved.outcome), actor(&resolved.by)));
     let (decision, decided_by) = decided.or(resolved).unzip();
@@ -214,7 +221,7 @@ fn card(approval: &Approval) -> Card {
         }
         (None, None) => Default::default(),
     };
-    Card { summary, risk, reason, rule, decision, decided_by }
+    Card { summary, risk, reason, rule, decision, decided_by, initiator: Some(initiator), ask: None }
 }
 
 /// Who did something, as text.

@@ -95,6 +95,7 @@ export type Scope = 'once' | 'run' | 'chat' | 'always'
 export interface Approval {
   id: string
   kind: 'call' | 'in_doubt' | 'budget'
+  workspace_id: string
   run_id: string
   chat_id: string
   agent_id: string
@@ -110,6 +111,8 @@ export interface Approval {
   decided_at: string | null
   decided_by: string | null
   decision: string | null
+  /** Whether the decision is theirs who look; the log, which tells everybody the same, does not say. */
+  may_decide?: boolean
   /** What was run in place of the arguments. */
   edited_arguments?: unknown
   /** What was said with the decision. */
@@ -126,6 +129,8 @@ export interface Approval {
   context_summary?: string | null
   /** What a yes adds, where money is asked for. */
   raise_usd?: number | null
+  /** The model whose price is not known, where that is what is asked about. */
+  unpriced_model?: string | null
   /** Secrets in it show their kind and length. */
   hidden?: boolean
 }

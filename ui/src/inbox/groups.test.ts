@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { Approval } from '../api/types'
-import { areAlike, groupsOf, rowsOf, sameCall, whereOf } from './groups'
+import { areAlike, decidable, groupsOf, rowsOf, sameCall, whereOf } from './groups'
 
 const item = (id: string, tool: string, rest: string, agent = 'a', kind: Approval['kind'] = 'call'): Approval => ({ id, kind, agent_id: agent, tool_name: tool, summary: `${tool} ${rest}` }) as Approval
 const request = (id: string, summary: string): Approval => ({ id, kind: 'call', agent_id: 'a', tool_name: 'http_request', summary }) as Approval
@@ -55,4 +55,15 @@ it('lets one yes answer only calls of one tool in one place', () => {
   expect(areAlike([at('1', null), at('2', null)])).toBe(false)
   expect(areAlike([at('1', null)])).toBe(true)
   expect(areAlike([])).toBe(false)
+})
+
+it('takes nothing for alike that is in two workspaces', () => {
+  const at = (id: string, workspace_id: string): Approval => ({ ...item(id, 'write_file', '/a'), workspace_id, place: { directly_in: ['/a'] } })
+  expect([areAlike([at('1', 'w'), at('2', 'w')]), areAlike([at('1', 'w'), at('2', 'v')])]).toEqual([true, false])
+})
+
+it('lets somebody select only calls that are theirs to decide', () => {
+  const mine = { ...item('1', 'write_file', '/a'), may_decide: true }
+  const others = [item('2', 'write_file', '/a'), { ...item('3', 'write_file', '/a'), may_decide: false }, { ...item('4', 'send', '/a', 'a', 'in_doubt'), may_decide: true }]
+  expect(decidable([mine, ...others])).toEqual([mine])
 })

@@ -44,9 +44,12 @@ export function sameCall(items: Approval[]): { tool: string; where: string } | n
 
 /** Whether one yes may answer all of them, which were read whole: calls of one tool in one place. What is alike in nothing but its tool is not. */
 export function areAlike(items: Approval[]): boolean {
-  const kinds = new Set(items.map(({ id, kind, tool_name: tool, place }) => (kind === 'call' && place && !place['exactly'] ? JSON.stringify([tool, place]) : id)))
+  const kinds = new Set(items.map(({ id, kind, workspace_id: workspace, tool_name: tool, place }) => (kind === 'call' && place && !place['exactly'] ? JSON.stringify([workspace, tool, place]) : id)))
   return kinds.size === 1
 }
+
+/** Those that can be selected: calls that whoever looks may decide. A doubt and a question of money have answers of their own. */
+export const decidable = (items: Approval[]): Approval[] => items.filter((item) => item.kind === 'call' && item.may_decide)
 
 export type Row = { key: string; group: Group; isOpen: boolean; item?: never } | { key: string; item: Approval; isInner: boolean; group?: never }
 

@@ -30,6 +30,9 @@ export function unseenOf({ diff, arguments: given }: Pick<Approval, 'diff' | 'ar
   return argumentRows(given, false).reduce((sum, row) => sum + row.hidden, 0)
 }
 
+/** What a run holds for that asks about money. */
+export const moneyTitle = ({ unpriced_model: model }: Pick<Approval, 'unpriced_model'>): string => (model ? t('The price of the model is not known') : t('The money is used up'))
+
 /** Whether a call can be taken back, where its risk says so. What is low says nothing: a request that only reads has left the house. */
 export function undoWords({ kind, risk }: Pick<Approval, 'kind' | 'risk'>): string {
   if (kind !== 'call' || !risk || risk === 'low') return ''

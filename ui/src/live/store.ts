@@ -79,7 +79,8 @@ export const useLive = defineStore('live', () => {
     timer = undefined
   }
 
-  const count = computed(() => pending.value.length)
+  /** Those that wait for whoever looks; others are there to be seen, in shared chats. */
+  const count = computed(() => pending.value.filter((item) => item.may_decide).length)
   /** The number as a badge shows it. */
   const countText = computed(() => `${count.value}${hasMore.value ? '+' : ''}`)
   return { pending, isLoaded, hasMore, runsBeat, chatsBeat, settingsBeat, count, countText, refresh, more, start, stop, rereadAll, follow: tab.follow }

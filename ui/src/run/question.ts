@@ -12,6 +12,7 @@ export function approvalOf(question: Question, view: RunView): Approval {
   return {
     id: question.id,
     kind: question.about,
+    workspace_id: '',
     run_id: view.id,
     chat_id: view.chatId,
     agent_id: view.agentId,
@@ -35,6 +36,7 @@ export function approvalOf(question: Question, view: RunView): Approval {
     allowed_scopes: question.scopes,
     hidden: question.isHidden,
     raise_usd: question.raiseUsd,
+    unpriced_model: question.unpricedModel,
     ...(question.fingerprint ? { fingerprint: question.fingerprint } : {}),
   }
 }

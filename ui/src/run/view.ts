@@ -53,6 +53,8 @@ export interface Question {
   expiresAt: string | null
   /** What a yes adds, where money is asked for. */
   raiseUsd: number | null
+  /** The model whose price is not known, where that is what is asked about. */
+  unpricedModel: string | null
   answer: { decision: string; by: string; scope: string | null; message: string | null } | null
 }
 export interface Note {
@@ -280,6 +282,7 @@ function questionOf(seq: number, data: Data): Question {
     isHidden: data['hidden'] === true,
     expiresAt: maybe(data, 'expires_at'),
     raiseUsd: typeof data['raise_microusd'] === 'number' ? data['raise_microusd'] / MICRO : null,
+    unpricedModel: maybe(data, 'unpriced_model'),
     answer: null,
   }
 }

@@ -1,6 +1,5 @@
 // What somebody may do with a thing that has an owner. The server decides; this only keeps away buttons it would refuse.
 import { ref, watch, type Ref } from 'vue'
-import { useAgents } from '../agents/store'
 import { get } from '../api/client'
 import type { Agent, Chat, Run } from '../api/types'
 import { useSession } from './store'
@@ -8,19 +7,15 @@ import { useSession } from './store'
 export interface Rights {
   /** Stops, edits and takes back: whoever started the run, or an admin. */
   maySteer: (starter: string | undefined) => boolean
-  /** Answers its questions: the same, or whoever owns its agent. */
-  mayDecide: (starter: string | undefined, agent: string) => boolean
   /** Changes and deletes an agent or a chat: whoever owns it, or an admin. */
   mayChange: (thing: Pick<Agent, 'owner_id'>) => boolean
 }
 
 export function useRights(): Rights {
   const session = useSession()
-  const agents = useAgents()
   const isMine = (owner: string | null | undefined): boolean => session.isAdmin || (session.canWrite && owner === session.me?.user_id)
   return {
     maySteer: isMine,
-    mayDecide: (starter, agent) => isMine(starter) || isMine(agents.byId.get(agent)?.owner_id),
     mayChange: (thing) => isMine(thing.owner_id),
   }
 }

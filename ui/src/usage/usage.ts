@@ -24,6 +24,8 @@ export interface Limits {
   day_usd?: number | null
   month_usd?: number | null
   alert_at_usd?: number[]
+  /** Whether models without a known price are asked although there is a limit. */
+  allow_unpriced?: boolean
 }
 export interface Spent {
   spent_microusd: number

@@ -2,14 +2,16 @@
 //! decides.
 
 mod batch;
+mod rights;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use adjutant_core::budget::RUN_PURSE;
 use adjutant_core::content::Hash;
 use adjutant_core::guard::policy::parse_seconds;
 use adjutant_core::guard::redact::{Mode, redact, was_hidden};
-use adjutant_core::id::{AgentId, ApprovalId, RunId};
+use adjutant_core::id::{ApprovalId, RunId};
 use adjutant_core::run::command::{Command, Decide};
 use adjutant_core::run::event::{Actor, ApprovalKind, Decision, DoubtOutcome, GrantScope};
 use adjutant_core::run::state::{Approval, Call, State as RunState};
@@ -23,6 +25,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use self::rights::{decidable, may_decide, rules_agent};
 use super::agents::listed;
 use super::ask::{Asked, Body, Path, given, id, unknown_word};
 use super::door::{Access, Signed};
@@ -81,6 +84,7 @@ async fn list(
         Some(word) => return Err(unknown_word("order", word)),
     };
     let mut rows: Vec<ApprovalRow> = Vec::new();
+    let mut mine: BTreeSet<ApprovalId> = BTreeSet::new();
     let places = listed(&server, &signed, wanted.workspace_id.as_deref(), wanted.agent.as_deref()).await?;
     for (access, agent) in places {
         let filter = ApprovalFilter {
@@ -92,13 +96,20 @@ async fn list(
             order,
             after: given::<ApprovalId>("cursor", wanted.cursor.as_deref())?,
         };
-        rows.extend(server.engine.store().approvals(access.workspace, &filter, most + 1).await?);
+        let found = server.engine.store().approvals(access.workspace, &filter, most + 1).await?;
+        mine.extend(decidable(&server, &signed, access, &found).await?);
+        rows.extend(found);
     }
     rows.sort_by_key(|row| row.id);
     if order == Order::NewestFirst {
         rows.reverse();
     }
-    Ok(page(rows, most, |row| row.id.to_string(), |row| wire::approval(row, None, &Texts::default(), Secrets::Hidden)))
+    let show = |row: &ApprovalRow| {
+        let mut item = wire::approval(row, None, &Texts::default(), Secrets::Hidden);
+        item.may_decide = Some(mine.contains(&row.id));
+        item
+    };
+    Ok(page(rows, most, |row| row.id.to_string(), show))
 }
 
 /// An item that the caller may see.
@@ -118,17 +129,9 @@ pub(super) async fn find(server: &Server, signed: &Signed, name: &str) -> Result
     Err(Problem::not_found("approval", name))
 }
 
-/// Whether they may change an agent for everybody: its owner, or an admin.
-async fn rules_agent(server: &Server, access: Access, agent: AgentId) -> Result<bool, Problem> {
-    if access.role == Role::Admin {
-        return Ok(true);
-    }
-    let agent = server.engine.store().agent(access.workspace, agent).await?;
-    Ok(agent.is_some_and(|agent| agent.owner == Some(access.user)))
-}
-
 async fn shown(
     server: &Server,
+    signed: &Signed,
     access: Access,
     row: &ApprovalRow,
     state: &RunState,
@@ -139,6 +142,7 @@ async fn shown(
     let events = approval.map(wire::events_of).unwrap_or_default();
     let texts = Texts::load(&server.engine, access.workspace, &events).await?;
     let mut shown = wire::approval(row, approval, &texts, secrets);
+    shown.may_decide = Some(!decidable(server, signed, access, std::slice::from_ref(row)).await?.is_empty());
     if let Some(decided) = decided {
         let edited = decided.arguments.map(|edited| texts.of(&edited));
         (shown.edited_arguments, shown.message) = match secrets {
@@ -210,13 +214,7 @@ async fn get(
         Secrets::Hidden
     };
     let state = server.engine.run_state(access.workspace, row.run).await?;
-    Ok(Json(shown(&server, access, &row, &state, secrets).await?))
-}
-
-/// Whether they may decide: whoever started the run, the owner of the agent, or an admin.
-async fn may_decide(server: &Server, access: Access, row: &ApprovalRow) -> Result<bool, Problem> {
-    let run = server.engine.run_row(access.workspace, row.run).await?;
-    Ok(run.initiator == access.user || rules_agent(server, access, row.agent).await?)
+    Ok(Json(shown(&server, &signed, access, &row, &state, secrets).await?))
 }
 
 /// A decision: in our form, or as `approved` or `confirmed`, which older clients send.
@@ -309,10 +307,10 @@ pub(super) async fn decided(server: &Server, signed: &Signed, name: &str, body: 
     let command = command(access, &row, &body)?;
     let state = match server.engine.command(access.workspace, row.run, &command).await {
         Ok(state) => state,
-        Err(error) => return Err(with_preview(server, access, &row, error.into()).await),
+        Err(error) => return Err(with_preview(server, signed, access, &row, error.into()).await),
     };
     let row = server.engine.store().approval(access.workspace, row.id).await?.unwrap_or(row);
-    shown(server, access, &row, &state, Secrets::Hidden).await
+    shown(server, signed, access, &row, &state, Secrets::Hidden).await
 }
 
 fn command(access: Access, row: &ApprovalRow, body: &NewDecision) -> Result<Command, Problem> {
@@ -358,13 +356,19 @@ fn word_of(kind: ApprovalKind) -> &'static str {
 }
 
 /// A person who decided about something old gets to see what it is now.
-async fn with_preview(server: &Server, access: Access, row: &ApprovalRow, problem: Problem) -> Problem {
+async fn with_preview(
+    server: &Server,
+    signed: &Signed,
+    access: Access,
+    row: &ApprovalRow,
+    problem: Problem,
+) -> Problem {
     if !problem.is(Kind::StaleVersion) {
         return problem;
     }
     let now = async {
         let state = server.engine.run_state(access.workspace, row.run).await?;
-        shown(server, access, row, &state, Secrets::Hidden).await
+        shown(server, signed, access, row, &state, Secrets::Hidden).await
     };
     match now.await {
         Ok(shown) => problem.with("approval", json!(shown)),

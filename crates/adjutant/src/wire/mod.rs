@@ -23,6 +23,6 @@ pub(crate) use money::{
 };
 pub(crate) use reach::{can, reach};
 pub(crate) use row::{
-    Item, RunLine, Secrets, TokenSum, agent, approval, arguments, cost, events_of, hide, hide_arguments, run,
+    Item, RunLine, Secrets, TokenSum, agent, approval, arguments, card, cost, events_of, hide, hide_arguments, run,
 };
 pub(crate) use texts::Texts;

@@ -109,6 +109,7 @@ pub(crate) struct Item {
     id: String,
     /// `call`, `in_doubt` or `budget`.
     kind: String,
+    workspace_id: String,
     run_id: String,
     chat_id: String,
     agent_id: String,
@@ -130,6 +131,15 @@ pub(crate) struct Item {
     decided_at: Option<Moment>,
     decision: Option<String>,
     decided_by: Option<String>,
+    /// Whether you may decide it now. Only over HTTP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) may_decide: Option<bool>,
+    /// What a yes adds, where a budget is used up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    raise_usd: Option<f64>,
+    /// The model whose price is not known, where a yes lets it be asked without counting it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unpriced_model: Option<String>,
     /// The arguments that a person put in place of what was asked. Never in lists.
     #[schema(value_type = Option<Object>)]
     pub(crate) edited_arguments: Option<Value>,
@@ -186,16 +196,23 @@ pub(crate) fn events_of(approval: &Approval) -> Vec<Event> {
     [asked, doubt, decided].into_iter().flatten().collect()
 }
 
+/// What the row of an inbox item says; nothing where it was erased.
+pub(crate) fn card(row: &ApprovalRow) -> Option<Card> {
+    serde_json::from_str(&row.card).ok()
+}
+
 /// An inbox item; with what is asked or in doubt, where the caller has read it from the run's log.
 pub(crate) fn approval(row: &ApprovalRow, approval: Option<&Approval>, texts: &Texts, secrets: Secrets) -> Item {
     let asked = approval.and_then(|approval| approval.asked.as_ref());
     let doubt = approval.and_then(|approval| approval.doubt.as_ref());
     let would_run = asked.map(|asked| &asked.arguments).or_else(|| doubt.and_then(|doubt| doubt.arguments.as_ref()));
-    let card: Option<Card> = serde_json::from_str(&row.card).ok();
+    let card = card(row);
+    let ask = card.as_ref().and_then(|card| card.ask.as_ref());
     let word = |pick: fn(&Card) -> &String| card.as_ref().map(pick).cloned();
     let item = Item {
         id: row.id.to_string(),
         kind: row.kind.clone(),
+        workspace_id: row.workspace.to_string(),
         run_id: row.run.to_string(),
         chat_id: row.chat.to_string(),
         agent_id: row.agent.to_string(),
@@ -211,6 +228,9 @@ pub(crate) fn approval(row: &ApprovalRow, approval: Option<&Approval>, texts: &T
         decided_at: row.decided_at.map(Moment::from),
         decision: card.as_ref().and_then(|card| card.decision.clone()),
         decided_by: card.as_ref().and_then(|card| card.decided_by.clone()),
+        may_decide: None,
+        raise_usd: ask.filter(|ask| ask.unpriced.is_none()).map(|ask| ask.raise.dollars()),
+        unpriced_model: ask.and_then(|ask| ask.unpriced.clone()),
         edited_arguments: None,
         message: None,
         context_summary: None,

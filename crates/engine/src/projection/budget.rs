@@ -28,6 +28,8 @@ pub(super) fn row(start: &RunStarted, id: ApprovalId, item: &BudgetItem, pause: 
         rule: "budget".to_owned(),
         decision,
         decided_by,
+        initiator: Some(start.initiator),
+        ask: Some(item.ask.clone()),
     };
     ApprovalRow {
         id,

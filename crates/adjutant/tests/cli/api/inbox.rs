@@ -4,7 +4,7 @@ use std::io::Read;
 
 use serde_json::{Value, json};
 
-use super::client::Server;
+use super::client::{Client, Server};
 use crate::house::{House, text};
 
 #[test]
@@ -85,6 +85,36 @@ fn only_the_starter_an_owner_of_the_agent_or_an_admin_decides() {
     let decision = format!("/api/v1/approvals/{}/decision", text(&run["pending_approvals"][0]));
     kim.post(&decision, json!({"decision": "approve"})).refuses(403, "forbidden");
     server.owner().post(&decision, json!({"decision": "reject"})).expect(200);
+}
+
+#[test]
+fn an_item_says_whether_whoever_looks_may_decide_it_and_where_it_is() {
+    let server = Server::start(House::new());
+    let (owner, lee) = (server.owner(), server.person("lee", "home", "write"));
+    let chat = lee.post("/api/v1/chats", json!({"agent_id": "guide"})).expect(201);
+    let path = format!("/api/v1/chats/{}", text(&chat["id"]));
+    lee.patch(&path, json!({"is_shared": true})).expect(200);
+    let body = json!({"user_message": "tidy the welcome notes"});
+    let run = lee.post(&format!("{path}/runs?wait=60"), body).expect(200);
+    let one = format!("/api/v1/approvals/{}", text(&run["pending_approvals"][0]));
+    let made =
+        owner.post("/api/v1/tokens", json!({"name": "ci", "scopes": ["read", "run", "write", "admin"]})).expect(201);
+    let token = server.nobody().with("authorization", &format!("Bearer {}", text(&made["token"])));
+    let may = |who: &Client| {
+        let listed = who.get("/api/v1/approvals").expect(200)["data"][0].clone();
+        let shown = who.get(&one).expect(200);
+        assert_eq!((&listed["may_decide"], &listed["workspace_id"]), (&shown["may_decide"], &chat["workspace_id"]));
+        shown["may_decide"].as_bool().unwrap()
+    };
+    assert!(may(&lee) && may(&owner));
+    // They see it in a shared chat, and cannot answer it.
+    let others = [server.person("kim", "home", "write"), server.person("rea", "home", "read"), token];
+    for (nth, who) in others.iter().enumerate() {
+        assert!(!may(who), "{nth}");
+        who.post(&format!("{one}/decision"), json!({"decision": "approve"})).refuses(403, "forbidden");
+    }
+    lee.post(&format!("{one}/decision"), json!({"decision": "reject"})).expect(200);
+    assert!(!may(&lee), "what was decided waits for nobody");
 }
 
 #[test]

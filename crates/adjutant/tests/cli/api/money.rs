@@ -115,6 +115,52 @@ fn a_budget_of_the_workspace_holds_and_is_on_the_record() {
 }
 
 #[test]
+fn a_question_of_money_says_what_a_yes_adds_and_who_may_add_it() {
+    let server = priced();
+    let (owner, lee) = (server.owner(), server.person("lee", "home", "write"));
+    let body = json!({"agent_id": "guide", "input": "hello", "max_cost_usd": 0.000_001});
+    let held = lee.post("/api/v1/runs?wait=60", body).expect(200);
+    assert_eq!(held["status"], "PAUSED", "{held:#}");
+    let own = text(&held["pending_approvals"][0]);
+    let item = |who: &Client, id: &str| {
+        let shown = who.get(&format!("/api/v1/approvals/{id}")).expect(200);
+        let listed = who.get("/api/v1/approvals?status=pending").expect(200);
+        let listed = listed["data"].as_array().unwrap().iter().find(|item| item["id"] == id).unwrap().clone();
+        for field in ["kind", "may_decide", "raise_usd", "unpriced_model"] {
+            assert_eq!(shown[field], listed[field], "{field}");
+        }
+        shown
+    };
+    let asked = item(&lee, &own);
+    assert_eq!((&asked["kind"], &asked["raise_usd"]), (&json!("budget"), &json!(0.25)), "{asked:#}");
+    assert_eq!((&asked["may_decide"], &asked["unpriced_model"]), (&json!(true), &Value::Null), "{asked:#}");
+    // The day of the workspace is for all who are in it: more of it takes an admin.
+    owner.put("/api/v1/workspaces/home/budget", json!({"day_usd": 0.001})).expect(200);
+    let held = lee.post("/api/v1/runs?wait=60", json!({"agent_id": "guide", "input": "hello"})).expect(200);
+    assert_eq!(held["status"], "PAUSED", "{held:#}");
+    let shared = text(&held["pending_approvals"][0]);
+    assert_eq!(
+        (&item(&lee, &shared)["may_decide"], &item(&owner, &shared)["may_decide"]),
+        (&json!(false), &json!(true))
+    );
+    lee.post(&format!("/api/v1/approvals/{shared}/decision"), json!({"decision": "approve"})).refuses(403, "forbidden");
+}
+
+#[test]
+fn a_question_about_a_price_names_the_model_and_no_amount() {
+    let house = House::new();
+    house.configure(
+        "default_model = \"own/x\"\n[providers.own]\nkind = \"compatible\"\nbase_url = \"http://127.0.0.1:9/v1\"\n",
+    );
+    let server = Server::start(house);
+    let owner = server.owner();
+    let held = run(&owner);
+    assert_eq!(held["status"], "PAUSED", "{held:#}");
+    let item = owner.get(&format!("/api/v1/approvals/{}", text(&held["pending_approvals"][0]))).expect(200);
+    assert_eq!((&item["unpriced_model"], &item["raise_usd"]), (&json!("own/x"), &Value::Null), "{item:#}");
+}
+
+#[test]
 fn a_persons_key_is_theirs_alone_and_comes_back_without_its_value() {
     let server = priced();
     let (owner, writer) = (server.owner(), server.person("lee", "home", "write"));
