@@ -55,6 +55,23 @@ it('allows a tool at one host, and says why and until when', async () => {
   await rule.waitFor({ state: 'detached' })
 })
 
+it('allows a tool that acts nowhere by what it is called with', async () => {
+  const { page, server } = story
+  await page.goto(`${server.url}/rules?tool=kv_set&argument=key=colour&argument=value=blue`)
+  await page.getByLabel('Decision').selectOption('allow')
+  await page.getByText('Allow: kv_set with key like “colour” with value like “blue” for every agent').waitFor()
+  await page.getByLabel('Name of argument 2').waitFor()
+  await page.getByRole('group', { name: 'Arguments' }).getByRole('button', { name: 'Remove' }).last().click()
+  await page.getByLabel('What argument 1 is like').fill('colour.*')
+  await page.getByRole('button', { name: 'Save the rule' }).click()
+  const rule = page.getByRole('listitem').filter({ hasText: 'kv_set with key like “colour.*” for every agent' })
+  await rule.getByText('Allow').waitFor()
+  const kept = await page.evaluate(async () => (await (await fetch('/api/v1/rules')).json()).data.find((one: { tool: string }) => one.tool === 'kv_set').when)
+  expect(kept).toEqual({ arguments: { key: 'colour.*' } })
+  await rule.getByRole('button', { name: 'Remove' }).click()
+  await rule.waitFor({ state: 'detached' })
+})
+
 it('names what lies just outside of an agent, and lets it in', async () => {
   const { page, server } = story
   await page.goto(`${server.url}/agents/new?tab=scope`)

@@ -5,6 +5,8 @@ it('says where a rule holds', () => {
   expect(placeWords({ directly_in: ['/a', '/b'] })).toBe('directly in /a, /b')
   expect(placeWords({ folders: ['/drafts'], hosts: ['example.org'] })).toBe('in /drafts and below at example.org')
   expect(placeWords({ exactly: 'ab12' })).toBe('with exactly these arguments')
+  expect(placeWords({ hosts: ['a.example'], arguments: { method: 'POST' } })).toBe('at a.example with method like “POST”')
+  expect(placeWords({ arguments: { key: 'draft.*' } })).toBe('with key like “draft.*”')
   expect(placeWords(null)).toBe('anywhere')
 })
 

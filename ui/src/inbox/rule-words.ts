@@ -8,13 +8,16 @@ export const placeWords = (place: Place | null | undefined): string => visible(w
 
 function wordsOf(place: Place | null | undefined): string {
   const said = place ?? {}
-  if (Array.isArray(said['directly_in'])) return t('directly in {folders}', { folders: said['directly_in'].join(', ') })
-  const hosts = Array.isArray(said['hosts']) ? t('at {hosts}', { hosts: said['hosts'].join(', ') }) : ''
-  if (Array.isArray(said['folders'])) return `${t('in {folders} and below', { folders: said['folders'].join(', ') })} ${hosts}`.trim()
-  if (hosts) return hosts
-  if (typeof said['exactly'] === 'string') return t('with exactly these arguments')
-  const names = Object.keys(said)
-  return names.length === 0 ? t('anywhere') : t('with {what}', { what: JSON.stringify(said['arguments'] ?? said) })
+  const joined = (name: string): string => (Array.isArray(said[name]) ? said[name].join(', ') : '')
+  const named = Object.entries((said['arguments'] ?? {}) as Record<string, string>)
+  const parts = [
+    joined('directly_in') && t('directly in {folders}', { folders: joined('directly_in') }),
+    joined('folders') && t('in {folders} and below', { folders: joined('folders') }),
+    joined('hosts') && t('at {hosts}', { hosts: joined('hosts') }),
+    ...named.map(([name, like]) => t('with {name} like “{like}”', { name, like })),
+    typeof said['exactly'] === 'string' && t('with exactly these arguments'),
+  ]
+  return parts.filter(Boolean).join(' ') || t('anywhere')
 }
 
 const ENDS: Record<Scope, string> = {

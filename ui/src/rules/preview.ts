@@ -1,4 +1,6 @@
 // Which calls of the past a rule speaks of. Near enough to choose by; what counts is the guard. Pure.
+import type { When } from './when'
+
 export interface PastCall {
   tool: string | null
   agent_id: string | null
@@ -10,7 +12,7 @@ export interface Wanted {
   tool: string
   /** Empty is every agent. */
   agent: string
-  when: { folders?: string[]; hosts?: string[] }
+  when: When
 }
 
 /** A folder with all below it, or a pattern with `*` inside one folder and `**` over many. */
