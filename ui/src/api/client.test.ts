@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from 'vitest'
-import { addressOf, getChanged, onWorkspace, workspaceOf } from './client'
+import { addressOf, getChanged, onWorkspace, post, workspaceOf } from './client'
 
 afterEach(() => vi.unstubAllGlobals())
 
@@ -9,6 +9,26 @@ it('does not read again what is known', async () => {
   vi.stubGlobal('fetch', answer)
   const read = (known: string): Promise<unknown> => getChanged('/notebooks/{notebook}/files/{path}', { path: { notebook: 'n', path: 'a.md' }, known })
   expect([await read('"one"'), await read('"two"')]).toEqual([{ hash: 'two' }, null])
+})
+
+it('sends what got no answer again under its key, and everything else under a new one', async () => {
+  const keys: (string | null)[] = []
+  const answers: (() => Promise<Response>)[] = []
+  vi.stubGlobal('fetch', (_: string, { headers }: RequestInit) => {
+    keys.push(new Headers(headers).get('idempotency-key'))
+    return answers.shift()?.() ?? Promise.resolve(Response.json({}))
+  })
+  const refused = (status: number, code: string): (() => Promise<Response>) => () => Promise.resolve(Response.json({ code, detail: code }, { status }))
+  const lost = (): Promise<Response> => Promise.reject(new TypeError('network'))
+  const say = (input: string): Promise<unknown> => post('/runs', { body: { agent_id: 'guide', input } }).catch(() => null)
+  answers.push(lost, refused(502, 'bad_gateway'), refused(409, 'in_flight'))
+  for (let n = 0; n < 4; n++) await say('tidy')
+  expect(new Set(keys).size).toBe(1)
+  // It was answered: the same words once more are meant once more. What is refused is answered, too.
+  answers.push(() => Promise.resolve(Response.json({})), refused(422, 'validation_failed'))
+  for (let n = 0; n < 3; n++) await say('tidy')
+  await say('something else')
+  expect(new Set(keys).size).toBe(5)
 })
 
 it('keeps the slashes of a path and nothing else', () => {

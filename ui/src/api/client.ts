@@ -71,6 +71,26 @@ export function addressOf(address: string, path: Record<string, string> = {}, qu
   return ROOT + filled + (search && `?${search}`)
 }
 
+/** The keys of what was sent and got no answer. Sent again as it was, it has the same key, and does its work once. */
+const unanswered = new Map<string, string>()
+const MOST_UNANSWERED = 100
+
+function intentOf(url: string, { body, text }: Ask<unknown>): string {
+  // What is no text cannot be compared, so it is always new.
+  const sent = text instanceof Blob ? crypto.randomUUID() : (text ?? JSON.stringify(body) ?? '')
+  return `${url}\n${sent}`
+}
+function keyFor(intent: string): string {
+  const key = unanswered.get(intent) ?? crypto.randomUUID()
+  unanswered.delete(intent)
+  return key
+}
+function keep(intent: string, key: string): void {
+  const [oldest] = unanswered.keys()
+  if (oldest !== undefined && unanswered.size >= MOST_UNANSWERED) unanswered.delete(oldest)
+  unanswered.set(intent, key)
+}
+
 export async function send(method: Method, url: string, ask: Ask<unknown>, headers: Record<string, string> = {}): Promise<Response> {
   const all: Record<string, string> = { accept: 'application/json', ...headers }
   if (ask.body !== undefined) all['content-type'] = 'application/json'
@@ -78,8 +98,9 @@ export async function send(method: Method, url: string, ask: Ask<unknown>, heade
   if (ask.match) all['if-match'] = ask.match
   if (ask.isNew) all['if-none-match'] = '*'
   if (ask.known) all['if-none-match'] = ask.known
-  // A button that is pressed twice, or a request that is sent again, does its work once.
-  if (method === 'post') all['idempotency-key'] = crypto.randomUUID()
+  const intent = method === 'post' ? intentOf(url, ask) : ''
+  const key = intent && keyFor(intent)
+  if (key) all['idempotency-key'] = key
   const options: RequestInit = { method: method.toUpperCase(), headers: all, credentials: 'same-origin' }
   if (ask.body !== undefined) options.body = JSON.stringify(ask.body)
   if (ask.text !== undefined) options.body = ask.text
@@ -88,10 +109,15 @@ export async function send(method: Method, url: string, ask: Ask<unknown>, heade
   try {
     response = await fetch(url, options)
   } catch (error) {
-    throw error instanceof DOMException ? error : asProblem(error)
+    // Whoever called it off does not wait for it any more.
+    if (error instanceof DOMException) throw error
+    if (key) keep(intent, key)
+    throw asProblem(error)
   }
   if (response.ok || (response.status === 304 && ask.known)) return response
   const problem = await problemOf(response)
+  // The server failed, or is still at work on the first one: what comes of it is not known yet.
+  if (key && (response.status >= 500 || problem.code === 'in_flight')) keep(intent, key)
   if (problem.code === 'unauthenticated' && !url.endsWith('/session')) signedOut()
   throw problem
 }

@@ -41,7 +41,7 @@ export function asProblem(thrown: unknown): Problem {
       code: 'unreachable',
       title: t('The server is not answering'),
       status: 0,
-      detail: t('The server could not be reached. Nothing was sent.'),
+      detail: t('The server could not be reached. If it did arrive, sending it again does not do it twice.'),
       hint: t('It is tried again by itself. Is the server still running?'),
     })
   }
