@@ -65,9 +65,13 @@ it('shows whoever only reads what is shared, without a button that would be refu
 
 it('gives more to whoever gets another role, without showing them what is not theirs', async () => {
   const { page, server } = story
+  await lee.goto(server.url)
+  await lee.getByText('You may look, but not run agents').waitFor()
   await page.reload()
   await page.getByLabel('Role of lee').selectOption('write')
   await page.getByText('Changed.').waitFor()
+  // A page that is open follows.
+  await lee.getByRole('textbox', { name: 'Message' }).waitFor()
   await page.goto(server.url)
   await tidy(page)
 
@@ -87,6 +91,42 @@ it('names whoever decided', async () => {
   await admin.getByRole('button', { name: 'Reject' }).click()
   await lee.getByText('Rejected by dana').waitFor()
   await admin.close()
+})
+
+it('offers a question of a shared chat only to whoever may decide it', async () => {
+  const { page, server } = story
+  await page.getByRole('button', { name: 'What can be done with this chat' }).click()
+  await page.getByRole('menuitem', { name: 'Share it with the workspace' }).click()
+  await page.getByText('shared', { exact: true }).waitFor()
+
+  await lee.goto(`${server.url}/inbox`)
+  await lee.getByRole('button', { name: /write_file .*others decide/ }).waitFor()
+  await lee.getByText('or an admin decides').waitFor()
+  const offered = /^(Approve|Reject|Edit|Tell it|Stop the run)/
+  expect(await lee.getByRole('button', { name: offered }).count()).toBe(0)
+  expect(await lee.getByRole('checkbox').count()).toBe(0)
+  expect(await lee.getByText(/waits? for you/).count()).toBe(0)
+  await lee.keyboard.press('x')
+  await lee.goto(page.url())
+  await lee.getByText('or an admin decides').waitFor()
+  expect(await lee.getByRole('button', { name: offered }).count()).toBe(0)
+  // It still waits for whoever may.
+  await page.getByRole('button', { name: 'Approve', exact: true }).waitFor()
+})
+
+it('offers a yes for always only to whoever may change the agent', async () => {
+  const { page, server } = story
+  await page.getByRole('button', { name: 'Approve for longer' }).click()
+  await page.getByRole('menuitem', { name: 'Always…' }).waitFor()
+  await page.keyboard.press('Escape')
+  await lee.goto(server.url)
+  await tidy(lee)
+  await lee.getByRole('button', { name: 'Approve for longer' }).click()
+  await lee.getByRole('menuitem', { name: 'For this run…' }).waitFor()
+  expect(await lee.getByRole('menuitem', { name: 'Always…' }).count()).toBe(0)
+  await lee.keyboard.press('Escape')
+  await lee.getByRole('button', { name: 'Reject' }).click()
+  await lee.getByText('Rejected by you').waitFor()
 })
 
 it('says when the server is gone, and goes on where it was when it is back', async () => {

@@ -49,6 +49,13 @@ export const useSession = defineStore('session', () => {
   async function reload(): Promise<void> {
     me.value = await get<Me>('/me')
   }
+  /** Follows what others changed about whoever is here: their role, their name, where they are a member. */
+  async function refresh(): Promise<void> {
+    const before = here.value?.id
+    await reload()
+    // The workspace that is shown is gone for them, and so is everything of it that is drawn.
+    if (before && here.value && here.value.id !== before) enter(here.value.id)
+  }
   async function setUp(body: { token: string; name: string; password: string }): Promise<void> {
     await post('/setup', { body })
     await entered()
@@ -97,5 +104,5 @@ export const useSession = defineStore('session', () => {
   const canWrite = computed(() => here.value !== undefined && here.value.role !== 'read')
   const isOwner = computed(() => me.value?.is_owner ?? false)
 
-  return { me, isSetUp, ended, here, isAdmin, isOwner, canWrite, enter, follow, ready, reload, setUp, signIn, accept, signOut, forget }
+  return { me, isSetUp, ended, here, isAdmin, isOwner, canWrite, enter, follow, ready, refresh, reload, setUp, signIn, accept, signOut, forget }
 })
