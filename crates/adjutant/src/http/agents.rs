@@ -1,5 +1,6 @@
 //! `/agents`: their configuration, version by version, and what they may do.
 
+use adjutant_core::budget::{Budget, BudgetSpec};
 use adjutant_core::guard::policy::{AgentConfig, AgentSpec};
 use adjutant_core::id::{AgentId, UserId};
 use adjutant_core::run::event::Actor;
@@ -252,6 +253,7 @@ pub(super) async fn create(
     if config.model_options.has_extras() {
         signed.must(access, Role::Admin, Right::Admin)?;
     }
+    tight(&signed, access, &config.budget, None)?;
     if server.engine.store().agent_by_slug(access.workspace, &config.slug).await?.is_some() {
         return Err(EngineError::Taken { what: "agent", name: config.slug }.into());
     }
@@ -292,6 +294,23 @@ fn same(headers: &HeaderMap, row: &AgentRow) -> Result<(), Problem> {
     }
 }
 
+/// Lets only admins give an agent more to spend than it had, or, when it is made, than agents have by themselves.
+pub(super) fn tight(
+    signed: &Signed,
+    access: Access,
+    budget: &Budget,
+    before: Option<&AgentConfig>,
+) -> Result<(), Problem> {
+    let usual = BudgetSpec::default().complete().map_err(Problem::invalid)?;
+    let before = before.map_or(&usual, |before| &before.budget);
+    if !budget.is_looser_than(before) {
+        return Ok(());
+    }
+    let must = signed.must(access, Role::Admin, Right::Admin);
+    must.map(drop)
+        .map_err(|problem| problem.error("/budget", "lets the agent spend more than before: that is for admins"))
+}
+
 async fn save(
     server: &Server,
     signed: &Signed,
@@ -302,12 +321,14 @@ async fn save(
     if owner.is_none() || owner != row.owner {
         signed.must(access, Role::Admin, Right::Admin)?;
     }
-    let before = config(&row).map(|before| before.model_options).unwrap_or_default();
+    let before = config(&row).ok();
+    let options = before.as_ref().map(|before| before.model_options.clone()).unwrap_or_default();
     let config = server.engine.complete_agent(said.spec)?;
     let after = &config.model_options;
-    if (&before.extra_headers, &before.extra_body) != (&after.extra_headers, &after.extra_body) {
+    if (&options.extra_headers, &options.extra_body) != (&after.extra_headers, &after.extra_body) {
         signed.must(access, Role::Admin, Right::Admin)?;
     }
+    tight(signed, access, &config.budget, before.as_ref())?;
     let next = server.engine.agent_row(access.workspace, row.id, &config, row.version)?;
     let saved = server.engine.put_agent(Actor::User(access.user), AgentRow { owner, ..next }, &config).await?;
     answer(StatusCode::OK, &saved)

@@ -13,7 +13,7 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::agents::{answer, changed};
+use super::agents::{answer, changed, config, tight};
 use super::ask::{Asked, Path};
 use super::door::Signed;
 use super::page::{Page, all};
@@ -70,6 +70,10 @@ async fn resync(
 #[utoipa::path(post, operation_id = "reset_agent", path = "/agents/{agent}/reset", tag = "agents", params(("agent" = String, Path, description = "Id or short name")), responses((status = 200, description = "The agent", body = Agent)))]
 async fn reset(State(server): State<Server>, signed: Signed, Path(name): Path<String>) -> Result<Response, Problem> {
     let (access, row) = changed(&server, &signed, &name).await?;
+    let template = templates().into_iter().find(|spec| spec.slug.as_deref() == Some(row.slug.as_str()));
+    if let Some(template) = template {
+        tight(&signed, access, &server.engine.complete_agent(template)?.budget, config(&row).ok().as_ref())?;
+    }
     let row = server.engine.reset_agent(Actor::User(access.user), row).await?;
     answer(StatusCode::OK, &row)
 }

@@ -143,6 +143,16 @@ impl Budget {
         Period::ALL.into_iter().rev().find_map(limited).filter(|_| !self.allow_unpriced)
     }
 
+    /// Whether it lets more be spent than another did: a limit is higher or gone, or models without a known price escape it.
+    #[must_use]
+    pub fn is_looser_than(&self, before: &Self) -> bool {
+        let limits = |budget: &Self| [budget.run(), budget.of(Period::Day), budget.of(Period::Month)];
+        let higher = |(now, then): (Option<MicroUsd>, Option<MicroUsd>)| {
+            then.is_some_and(|then| now.is_none_or(|now| now > then))
+        };
+        limits(self).into_iter().zip(limits(before)).any(higher) || (self.allow_unpriced && !before.allow_unpriced)
+    }
+
     /// The amounts to be pointed out that are reached and lie above `alerted`, rising.
     pub fn alerts(&self, spent: MicroUsd, alerted: MicroUsd) -> impl Iterator<Item = MicroUsd> {
         let amounts = self.alert_at_usd.iter().map(|usd| micros(*usd));
@@ -283,6 +293,25 @@ mod tests {
             let spec: BudgetSpec = serde_json::from_str(bad).unwrap();
             assert!(spec.complete().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_budget_is_looser_where_one_limit_is_higher_or_gone_or_unknown_prices_escape_it() {
+        let budget = |text: &str| serde_json::from_str::<BudgetSpec>(text).unwrap().complete().unwrap();
+        let usual = budget("{}");
+        for looser in [
+            r#"{"run_usd":null}"#,
+            r#"{"run_usd":0.500001}"#,
+            r#"{"month_usd":null,"day_usd":1}"#,
+            r#"{"month_usd":21,"run_usd":0.1}"#,
+            r#"{"allow_unpriced":true}"#,
+        ] {
+            assert!(budget(looser).is_looser_than(&usual), "{looser}");
+            assert!(!budget(looser).is_looser_than(&budget(looser)), "{looser}");
+        }
+        let daily = budget(r#"{"day_usd":5,"month_usd":2}"#);
+        assert!(!daily.is_looser_than(&usual));
+        assert!(usual.is_looser_than(&daily), "the limit of a day is gone");
     }
 
     #[test]

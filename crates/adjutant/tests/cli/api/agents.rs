@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::client::Server;
+use super::client::{Client, Server};
 use crate::house::{House, text};
 
 #[test]
@@ -306,4 +306,44 @@ fn how_a_model_is_asked_is_kept_and_what_is_handed_on_unknown_is_for_admins() {
     let run = owner.post("/api/v1/runs?wait=60", run).expect(200);
     let replay = server.house.document(&["runs", "replay", run["id"].as_str().unwrap()]);
     assert_eq!(replay["divergences"].as_array().map_or(0, Vec::len), 0, "the request is the same: {replay:#}");
+}
+
+#[test]
+fn only_an_admin_gives_an_agent_more_to_spend_than_it_had() {
+    let server = Server::start(House::new());
+    let (owner, writer) = (server.owner(), server.person("writer", "home", "write"));
+    let path = "/api/v1/agents/mine";
+    for looser in [
+        json!({"run_usd": null}),
+        json!({"month_usd": null}),
+        json!({"month_usd": 1_000_000}),
+        json!({"allow_unpriced": true}),
+    ] {
+        let body = json!({"name": "Mine", "budget": looser});
+        let refused = writer.post("/api/v1/agents", body).refuses(403, "forbidden");
+        assert_eq!(refused["errors"][0]["pointer"], json!("/budget"), "{refused}");
+    }
+    let tighter = json!({"name": "Mine", "budget": {"run_usd": 0.25, "day_usd": 1}});
+    writer.post("/api/v1/agents", tighter).expect(201);
+    let change = |by: &Client, budget: Value| by.with("if-match", "*").patch(path, json!({"budget": budget}));
+    change(&writer, json!({"run_usd": 0.3})).refuses(403, "forbidden");
+    change(&writer, json!({"day_usd": null})).refuses(403, "forbidden");
+    change(&writer, json!({"allow_unpriced": true})).refuses(403, "forbidden");
+    writer.with("if-match", "*").put(path, json!({"name": "Mine"})).refuses(403, "forbidden");
+    change(&writer, json!({"run_usd": 0.2})).expect(200);
+    let loose = json!({"name": "Mine", "budget": {"run_usd": null, "month_usd": 500, "allow_unpriced": true}});
+    owner.with("if-match", "*").put(path, loose).expect(200);
+    let kept = change(&writer, json!({"month_usd": 400})).expect(200);
+    assert_eq!((&kept["budget"]["run_usd"], &kept["budget"]["allow_unpriced"]), (&Value::Null, &json!(true)), "{kept}");
+}
+
+#[test]
+fn a_template_does_not_give_an_agent_back_what_it_may_no_longer_spend() {
+    let server = Server::start(House::new());
+    let (owner, writer) = (server.owner(), server.person("writer", "home", "write"));
+    let made = json!({"name": "Research", "slug": "research", "budget": {"month_usd": 2}});
+    let made = writer.post("/api/v1/agents", made).expect(201);
+    let reset = format!("/api/v1/agents/{}/reset", text(&made["id"]));
+    writer.post(&reset, json!({})).refuses(403, "forbidden");
+    assert_eq!(owner.post(&reset, json!({})).expect(200)["budget"]["month_usd"], json!(20.0));
 }
