@@ -18,7 +18,7 @@ fn the_built_in_table_is_readable_and_every_provider_in_it_is_known() {
     assert!(catalog.models().count() >= 150, "{}", catalog.models().count());
     assert!(providers.len() >= 15, "{providers:?}");
     assert!(providers.iter().all(|provider| Vendor::of(provider).is_some()), "{providers:?}");
-    assert_eq!(catalog.version(), "2026-07-01");
+    assert_eq!(catalog.version(), "2026-11-17");
     for facts in catalog.models() {
         let name = facts.name();
         let PriceTier { input, cached, cache_write, output, .. } = facts.prices.base;
@@ -54,7 +54,7 @@ fn a_use_is_priced_by_class_and_names_the_state_of_the_prices() {
     let facts = Catalog::built_in().find("anthropic/claude-sonnet-4-5", anybody).unwrap();
     let usage = TokenUsage { input: 1320, output: 89, cached: 1000, reasoning: 0, cache_write: 300 };
     let cost = facts.cost(&usage).unwrap();
-    assert_eq!((cost.amount, cost.version.as_str()), (MicroUsd(60 + 300 + 1125 + 1335), "2026-07-01"));
+    assert_eq!((cost.amount, cost.version.as_str()), (MicroUsd(60 + 300 + 1125 + 1335), "2026-11-17"));
     let unknown = Catalog::built_in().find("perplexity/sonar", anybody).unwrap();
     assert_eq!(unknown.cost(&usage), None);
 }
