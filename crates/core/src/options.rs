@@ -111,6 +111,10 @@ pub enum Effort {
     Medium,
     /// Much.
     High,
+    /// More than much.
+    Xhigh,
+    /// As much as there is.
+    Max,
 }
 
 impl Effort {
@@ -123,6 +127,8 @@ impl Effort {
             Self::Low => "low",
             Self::Medium => "medium",
             Self::High => "high",
+            Self::Xhigh => "xhigh",
+            Self::Max => "max",
         }
     }
 }

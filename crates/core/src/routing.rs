@@ -45,7 +45,7 @@ impl Strategy {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum ModelChoice {
-    /// `default`, a strategy, a bare name or `provider/model`.
+    /// `default`, `auto`, a strategy, a bare name or `provider/model`.
     One(String),
     /// The first, and those that may stand in for it, in order.
     InOrder(Vec<String>),
@@ -59,21 +59,29 @@ impl From<&str> for ModelChoice {
 
 /// The model of agents that name none.
 pub const DEFAULT: &str = "default";
+/// The model of agents that leave the choice to a strategy.
+pub const AUTO: &str = "auto";
 /// Models that may stand in for one at the most: more would only make a failure slower.
 pub const STAND_INS: usize = 8;
 
 /// What an agent asks for, put in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
-    /// `default`, a bare name or `provider/model`.
+    /// `default`, `auto`, a bare name or `provider/model`.
     pub model: String,
     /// Those that may stand in for it, in order.
     pub fallbacks: Vec<String>,
-    /// How to choose where the model is left open.
+    /// How to choose where the model is `auto`; otherwise it means nothing.
     pub strategy: Option<Strategy>,
 }
 
 impl Wanted {
+    /// How to choose, where the choice is left open.
+    #[must_use]
+    pub fn open(&self) -> Option<Strategy> {
+        (self.model == AUTO).then(|| self.strategy.unwrap_or(Strategy::Balanced))
+    }
+
     /// Puts together what may be written in three places.
     ///
     /// # Errors
@@ -94,14 +102,14 @@ impl Wanted {
         let fallbacks: Vec<_> = names.collect();
         let strategy = Strategy::of(&model).or(routing);
         if Strategy::of(&model).is_some() {
-            DEFAULT.clone_into(&mut model);
+            AUTO.clone_into(&mut model);
         }
         let is_name =
             |name: &String| !name.trim().is_empty() && name.len() <= 200 && !name.contains(char::is_whitespace);
         if !is_name(&model) {
-            return Err(("model", "write a model, a list of models, a strategy, or default"));
+            return Err(("model", "write a model, a list of models, auto, a strategy, or default"));
         }
-        let usable = |name: &String| is_name(name) && Strategy::of(name).is_none();
+        let usable = |name: &String| is_name(name) && name != AUTO && Strategy::of(name).is_none();
         if fallbacks.len() > STAND_INS || !fallbacks.iter().all(usable) {
             return Err(("fallback_models", "name up to 8 models"));
         }
@@ -127,16 +135,21 @@ mod tests {
     #[test]
     fn a_strategy_leaves_the_model_open() {
         let wanted = Wanted::of(Some("cheapest".into()), None, None).unwrap();
-        assert_eq!((wanted.model.as_str(), wanted.strategy), (DEFAULT, Some(Strategy::Cheapest)));
-        let both = Wanted::of(Some("a/one".into()), None, Some(Strategy::Balanced)).unwrap();
-        assert_eq!((both.model.as_str(), both.strategy), ("a/one", Some(Strategy::Balanced)));
+        assert_eq!((wanted.model.as_str(), wanted.open()), (AUTO, Some(Strategy::Cheapest)));
+        let auto = Wanted::of(Some("auto".into()), None, Some(Strategy::Fastest)).unwrap();
+        assert_eq!(auto.open(), Some(Strategy::Fastest));
+        assert_eq!(Wanted::of(Some("auto".into()), None, None).unwrap().open(), Some(Strategy::Balanced));
+        for named in [Some("a/one".into()), None] {
+            let named = Wanted::of(named, None, Some(Strategy::Cheapest)).unwrap();
+            assert_eq!((named.open(), named.strategy), (None, Some(Strategy::Cheapest)), "{}", named.model);
+        }
     }
 
     #[test]
     fn what_is_no_name_is_refused() {
         assert_eq!(Wanted::of(Some("".into()), None, None).unwrap_err().0, "model");
         assert_eq!(Wanted::of(Some(ModelChoice::InOrder(vec![])), None, None).unwrap_err().0, "model");
-        for bad in [names(&["cheapest"]), names(&["x"; 9]), names(&["a b"])] {
+        for bad in [names(&["cheapest"]), names(&["auto"]), names(&["x"; 9]), names(&["a b"])] {
             assert_eq!(Wanted::of(None, Some(bad), None).unwrap_err().0, "fallback_models");
         }
     }

@@ -4,6 +4,7 @@
 
 pub mod catalog;
 pub mod chain;
+mod claude;
 pub mod demo;
 mod error;
 mod health;
@@ -35,7 +36,7 @@ pub use protocol::embed::{Embedded, Purpose};
 pub use recorded::{Recorded, Recording};
 pub use registry::{Models, ProviderConfig, ProviderKind};
 pub use scripted::Scripted;
-pub use source::{Allowed, BroughtKey, Lineup, ModelSource, Offer, WithKeys, chosen, lineup};
+pub use source::{Allowed, BroughtKey, KeyState, Lineup, ModelSource, Offer, ProviderFacts, WithKeys, chosen, lineup};
 pub use vendor::{KeyPlace, VENDORS, Vendor};
 pub use wire::auth::{ApiKey, AwsKey, Credential};
 pub use wire::list::Listed;

@@ -1,6 +1,8 @@
 //! The providers of an instance by name, and the way from a model's name (`provider/rest`) to the thing that answers. A
 //! configuration that cannot work is refused here, when it is loaded, not when the first run needs it.
 
+mod about;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -11,9 +13,11 @@ use crate::catalog::{Catalog, ModelFacts, Prices};
 use crate::demo::Demo;
 use crate::health::{Health, Place, Watched};
 use crate::wire::list::{self, Listed};
-use crate::wire::provider::RemoteConfig;
+use crate::wire::provider::{RemoteConfig, percent};
 use crate::wire::{Clock, Provider, Remote, Takes};
-use crate::{ApiKey, BroughtKey, Credential, KeyPlace, Model, ModelError, ModelSource, Offer, Scripted, Vendor};
+use crate::{
+    ApiKey, BroughtKey, Credential, KeyPlace, Model, ModelError, ModelSource, Offer, ProviderFacts, Scripted, Vendor,
+};
 
 /// The name of the built-in provider.
 pub(crate) const DEMO: &str = "demo";
@@ -45,6 +49,7 @@ pub enum ProviderKind {
     },
 }
 
+#[derive(Clone)]
 enum Entry {
     Demo(Arc<Demo>),
     Remote(Arc<Provider>),
@@ -53,7 +58,8 @@ enum Entry {
 
 /// The providers of this instance.
 pub struct Models {
-    entries: BTreeMap<String, Entry>,
+    /// Those that are configured, and what was found on this machine since.
+    entries: RwLock<BTreeMap<String, Entry>>,
     prices: BTreeMap<String, Prices>,
     remotes: BTreeMap<String, RemoteConfig>,
     catalog: RwLock<Arc<Catalog>>,
@@ -87,7 +93,7 @@ impl Models {
                 return Err(ModelError::broken(format!("provider `{name}` is there twice")));
             }
         }
-        Ok(Self { entries, prices: own_prices, remotes, ..Self::built_in(client) })
+        Ok(Self { entries: RwLock::new(entries), prices: own_prices, remotes, ..Self::built_in(client) })
     }
 
     /// Knows a provider that nobody can use without a key of their own, because the operator has none for it.
@@ -104,7 +110,7 @@ impl Models {
         let demo = Entry::Demo(Arc::new(Demo::default()));
         let clock: Clock = Arc::new(jiff::Timestamp::now);
         Self {
-            entries: BTreeMap::from([(DEMO.to_owned(), demo)]),
+            entries: RwLock::new(BTreeMap::from([(DEMO.to_owned(), demo)])),
             prices: BTreeMap::new(),
             remotes: BTreeMap::new(),
             catalog: RwLock::new(Arc::new(Catalog::built_in().clone())),
@@ -120,17 +126,21 @@ impl Models {
     /// `UnknownModel` when there is no such provider, or none such of its models.
     pub fn resolve(&self, model: &str) -> Result<Arc<dyn Model>, ModelError> {
         let unknown = |hint: String| ModelError::UnknownModel { model: model.to_owned(), hint };
-        let names = || self.providers().collect::<Vec<_>>().join(", ");
+        let names = || self.providers().join(", ");
         let Some((provider, rest)) = model.split_once('/').filter(|(_, rest)| !rest.is_empty()) else {
             return Err(unknown(format!("; write it as provider/model (providers: {})", names())));
         };
-        match self.entries.get(provider) {
+        match self.entry(provider) {
             None => Err(unknown(format!(", there is no provider `{provider}` (providers: {})", names()))),
-            Some(Entry::Demo(demo)) if rest == GUIDE => Ok(Arc::clone(demo) as Arc<dyn Model>),
+            Some(Entry::Demo(demo)) if rest == GUIDE => Ok(demo as Arc<dyn Model>),
             Some(Entry::Demo(_)) => Err(unknown(format!(", the built-in one is `{DEMO}/{GUIDE}`"))),
-            Some(Entry::Remote(provider)) => Ok(self.remote(Arc::clone(provider), provider.name.clone(), model, rest)),
-            Some(Entry::Scripted(scripted)) => Ok(Arc::clone(scripted) as Arc<dyn Model>),
+            Some(Entry::Remote(provider)) => Ok(self.remote(Arc::clone(&provider), provider.name.clone(), model, rest)),
+            Some(Entry::Scripted(scripted)) => Ok(scripted as Arc<dyn Model>),
         }
+    }
+
+    fn entry(&self, provider: &str) -> Option<Entry> {
+        self.entries.read().unwrap_or_else(PoisonError::into_inner).get(provider).cloned()
     }
 
     /// A model over the network. What fails is held against `watched`.
@@ -140,7 +150,11 @@ impl Models {
         let facts = catalog.get(provider.vendor.kind, rest);
         let facts = facts.filter(|facts| !facts.abilities.unknown);
         let takes = Takes {
-            temperature: facts.is_none_or(|facts| !facts.abilities.fixed_temperature),
+            // What a name says holds for models that nobody has put into a table yet.
+            temperature: match provider.claude(rest) {
+                Some(claude) => claude.samples(),
+                None => facts.map_or(!provider.reasons(rest), |facts| !facts.abilities.fixed_temperature),
+            },
             reasoning: facts.is_none_or(|facts| facts.abilities.reasoning),
             // Servers that anybody can run take one for every model.
             schema: facts.map_or(provider.vendor.key == KeyPlace::Optional, |facts| facts.abilities.structured),
@@ -161,6 +175,12 @@ impl Models {
             Offer { name, facts, first_piece, resting, by_key: false }
         };
         catalog.models().filter(|facts| facts.provider == kind).map(offer).collect()
+    }
+
+    /// What the catalog knows about a model, at the price that is asked for it here.
+    fn listed_facts(&self, vendor: &Vendor, model: &str, percent: u64) -> Option<ModelFacts> {
+        let known = self.catalog().get(vendor.kind, model).cloned()?;
+        Some(ModelFacts { prices: known.prices.at_percent(percent), ..known })
     }
 
     /// A provider as it is configured, or as its vendor is known.
@@ -195,7 +215,7 @@ impl Models {
     /// The kind of a provider, for what the catalog knows about its models; none for those that are built in.
     #[must_use]
     pub fn kind(&self, provider: &str) -> Option<&'static str> {
-        match self.entries.get(provider)? {
+        match self.entry(provider)? {
             Entry::Remote(provider) => Some(provider.vendor.kind),
             Entry::Demo(_) | Entry::Scripted(_) => None,
         }
@@ -206,8 +226,8 @@ impl Models {
     /// # Errors
     /// When it has no list, or does not show it.
     pub async fn listed(&self, provider: &str) -> Result<Vec<Listed>, ModelError> {
-        match self.entries.get(provider) {
-            Some(Entry::Remote(remote)) => list::listed(remote, &self.client, (self.clock)()).await,
+        match self.entry(provider) {
+            Some(Entry::Remote(remote)) => list::listed(&remote, &self.client, (self.clock)()).await,
             Some(Entry::Demo(_) | Entry::Scripted(_)) | None => {
                 Err(ModelError::broken(format!("provider `{provider}` is not reached over the network from here")))
             }
@@ -215,16 +235,17 @@ impl Models {
     }
 
     /// The names of the providers that are reached over the network, sorted.
-    pub fn remotes(&self) -> impl Iterator<Item = &str> {
-        self.entries.iter().filter_map(|(name, entry)| match entry {
-            Entry::Remote(_) => Some(name.as_str()),
-            Entry::Demo(_) | Entry::Scripted(_) => None,
-        })
+    #[must_use]
+    pub fn remotes(&self) -> Vec<String> {
+        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
+        let remote = |(name, entry): (&String, &Entry)| matches!(entry, Entry::Remote(_)).then(|| name.clone());
+        entries.iter().filter_map(remote).collect()
     }
 
     /// The names of the providers, sorted.
-    pub fn providers(&self) -> impl Iterator<Item = &str> {
-        self.entries.keys().map(String::as_str)
+    #[must_use]
+    pub fn providers(&self) -> Vec<String> {
+        self.entries.read().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
     }
 }
 
@@ -235,13 +256,16 @@ impl ModelSource for Models {
 
     fn facts(&self, name: &str) -> Option<ModelFacts> {
         let (provider, rest) = name.split_once('/')?;
-        let (known, free) = match self.entries.get(provider) {
+        let (known, free) = match self.entry(provider) {
             Some(Entry::Demo(_)) => return Some(ModelFacts::free(DEMO, GUIDE)),
-            Some(Entry::Remote(remote)) => (self.catalog().get(remote.vendor.kind, rest).cloned(), remote.is_free()),
+            Some(Entry::Remote(remote)) => {
+                (self.listed_facts(remote.vendor, rest, remote.percent(rest)), remote.is_free())
+            }
             Some(Entry::Scripted(_)) => (None, true),
             None => {
                 let config = self.config_of(provider)?;
-                (self.catalog().get(config.vendor.kind, rest).cloned(), false)
+                let percent = percent(config.vendor, config.region.as_deref(), rest);
+                (self.listed_facts(config.vendor, rest, percent), false)
             }
         };
         let unpriced = known.as_ref().is_none_or(|facts| !facts.prices.is_known());
@@ -281,17 +305,22 @@ impl ModelSource for Models {
     }
 
     fn offers(&self) -> Vec<Offer> {
-        let remote = |(provider, entry): (&String, &Entry)| match entry {
-            Entry::Remote(remote) => self.offers_of(provider, remote.vendor),
+        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let remote = |(provider, entry): (String, Entry)| match entry {
+            Entry::Remote(remote) => self.offers_of(&provider, remote.vendor),
             Entry::Demo(_) | Entry::Scripted(_) => Vec::new(),
         };
-        self.entries.iter().flat_map(remote).collect()
+        entries.into_iter().flat_map(remote).collect()
+    }
+
+    fn about_providers(&self) -> Vec<ProviderFacts> {
+        self.all_about()
     }
 
     fn offers_with_key(&self, provider: &str) -> Vec<Offer> {
         match self.config_of(provider) {
             // With the operator's key it is offered already.
-            Some(_) if self.entries.contains_key(provider) => Vec::new(),
+            Some(_) if self.entry(provider).is_some() => Vec::new(),
             Some(config) => self.offers_of(provider, config.vendor),
             None => Vec::new(),
         }
@@ -316,13 +345,16 @@ fn check_name(name: &str) -> Result<(), ModelError> {
 
 impl fmt::Debug for Models {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.entries.keys()).finish()
+        f.debug_set().entries(self.providers()).finish()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::KeyState;
     use crate::catalog::{PriceTier, Rate};
 
     fn client() -> reqwest::Client {
@@ -394,7 +426,7 @@ mod tests {
 
     #[test]
     fn a_strategy_may_choose_what_only_a_brought_key_opens_and_nothing_else() {
-        use adjutant_core::routing::{DEFAULT, Strategy, Wanted};
+        use adjutant_core::routing::{AUTO, Strategy, Wanted};
 
         use crate::router::Needs;
         use crate::source::{Allowed, WithKeys, lineup};
@@ -402,7 +434,7 @@ mod tests {
         let local = config("local", openai(Some("http://127.0.0.1:8080/v1"), None));
         let own = RemoteConfig::new(Vendor::of("mistral").unwrap());
         let models = Models::new(vec![local], client()).unwrap().with_unkeyed("lab", own, None);
-        let wanted = Wanted { model: DEFAULT.to_owned(), strategy: Some(Strategy::Cheapest), fallbacks: Vec::new() };
+        let wanted = Wanted { model: AUTO.to_owned(), strategy: Some(Strategy::Cheapest), fallbacks: Vec::new() };
         let needs = Needs { tools: true, ..Needs::default() };
         let chosen = |providers: &[&str]| {
             let providers = providers.iter().map(|name| (*name).to_owned()).collect();
@@ -448,6 +480,81 @@ mod tests {
         });
         let listed = models.facts("home/any").unwrap();
         assert_eq!((listed.window, listed.prices.base.input), (Some(9), Some(Rate(0))));
+    }
+
+    #[test]
+    fn bedrock_asks_more_for_an_answer_from_nearby_than_from_anywhere() {
+        let bedrock = |region: &str| {
+            let key = ApiKey::for_its_address(SecretString::from("sk-secret"));
+            let kind = ProviderKind::Remote(RemoteConfig {
+                region: Some(region.to_owned()),
+                credential: Credential::Key(key),
+                ..RemoteConfig::new(Vendor::of("bedrock").unwrap())
+            });
+            Models::new(vec![config("aws", kind)], client()).unwrap()
+        };
+        let sonnet = "aws/anthropic.claude-sonnet-4-5-20250929-v1:0";
+        let price = |models: &Models, name: &str| {
+            let base = models.facts(name).unwrap().prices.base;
+            (base.input.unwrap().0, base.cached.map(|rate| rate.0), base.output.unwrap().0)
+        };
+        let europe = bedrock("eu-central-1");
+        assert_eq!(price(&europe, sonnet), (3_300_000, Some(330_000), 16_500_000));
+        assert_eq!(price(&bedrock("ap-south-1"), sonnet), (3_000_000, Some(300_000), 15_000_000), "anywhere");
+        assert_eq!(price(&bedrock("us-gov-west-1"), sonnet).0, 3_600_000);
+        assert_eq!(price(&europe, "aws/global.anthropic.claude-sonnet-4-5-20250929-v1:0").0, 3_000_000, "by its name");
+        assert_eq!(price(&bedrock("us-east-1"), "aws/amazon.nova-pro-v1:0").0, 800_000);
+        assert!(price(&europe, "aws/amazon.nova-pro-v1:0").0 >= 1_050_000);
+        let offers = europe.offers();
+        let offered = offers.iter().find(|offer| offer.name == sonnet).unwrap();
+        assert_eq!(offered.facts.prices.base.input, Some(Rate(3_300_000)), "the choice is made by the same price");
+    }
+
+    #[tokio::test]
+    async fn a_server_on_this_machine_is_found_with_its_models_and_nobody_is_asked_elsewhere() {
+        use crate::wire::testing::{Reply, serve};
+
+        let ollama = Vendor::of("ollama").unwrap();
+        let tags = r#"{"models":[{"name":"qwen3:8b"},{"name":"gemma3"}]}"#;
+        let (base, mut seen) = serve(vec![Reply::error(200, &[("content-type", "application/json")], tags)]).await;
+        let models = Models::built_in(client());
+        assert!(models.resolve("ollama/gemma3").is_err());
+        for elsewhere in ["http://192.0.2.1:11434", "http://ollama.example.com"] {
+            let refused = models.detect(ollama, elsewhere, Duration::from_secs(5)).await.unwrap_err();
+            assert!(refused.to_string().contains("not of this machine"), "{refused}");
+        }
+        assert_eq!(models.detect(ollama, &base, Duration::from_secs(5)).await.unwrap(), 2);
+        assert_eq!(seen.recv().await.unwrap().path, "/api/tags");
+        assert!(models.resolve("ollama/gemma3").is_ok());
+        let names: Vec<_> = models.offers().into_iter().map(|offer| offer.name).collect();
+        assert_eq!(names, ["ollama/gemma3", "ollama/qwen3:8b"]);
+        assert_eq!(models.facts("ollama/gemma3").unwrap().prices.base.input, Some(Rate(0)), "it computes here");
+        let about = models.about_providers().into_iter().find(|facts| facts.name == "ollama").unwrap();
+        assert_eq!((about.detected, about.models, about.key), (true, 2, KeyState::NotNeeded));
+        let own = config("mine", remote("ollama", Some("http://127.0.0.1:9"), Credential::None));
+        let configured = Models::new(vec![own], client()).unwrap();
+        let refused = configured.detect(ollama, &base, Duration::from_secs(5)).await.unwrap_err();
+        assert!(refused.to_string().contains("is configured"), "{refused}");
+    }
+
+    #[test]
+    fn it_is_told_which_providers_there_are_and_whether_they_have_a_key() {
+        let lab = RemoteConfig::new(Vendor::of("mistral").unwrap());
+        let configs = vec![config("openai", openai(None, Some("sk-secret"))), config("test", scripted("- text: hi"))];
+        let models = Models::new(configs, client()).unwrap().with_unkeyed("lab", lab, None);
+        let about = models.about_providers();
+        let key = |name: &str| about.iter().find(|facts| facts.name == name).map(|facts| facts.key);
+        assert_eq!(
+            (key("openai"), key("test"), key("demo")),
+            (Some(KeyState::Operator), Some(KeyState::NotNeeded), Some(KeyState::NotNeeded))
+        );
+        assert_eq!(
+            (key("lab"), key("anthropic"), key("vllm")),
+            (Some(KeyState::Missing), Some(KeyState::Missing), None)
+        );
+        let openai = about.iter().find(|facts| facts.name == "openai").unwrap();
+        assert!(openai.models > 10 && openai.host.as_deref() == Some("api.openai.com"), "{openai:?}");
+        assert!(!format!("{about:?}").contains("sk-secret"));
     }
 
     #[test]

@@ -30,6 +30,42 @@ pub struct Offer {
     pub by_key: bool,
 }
 
+/// Whether a provider has a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyState {
+    /// The operator's.
+    Operator,
+    /// It wants none.
+    NotNeeded,
+    /// It wants one, and the operator has none.
+    Missing,
+}
+
+/// What is known about a provider.
+#[derive(Debug, Clone)]
+pub struct ProviderFacts {
+    /// Its name here: what a model's name begins with.
+    pub name: String,
+    /// What it is.
+    pub kind: &'static str,
+    /// What people call it.
+    pub title: &'static str,
+    /// The host it is reached at, where that is known.
+    pub host: Option<String>,
+    /// Whether it has a key.
+    pub key: KeyState,
+    /// The variables its key is usually in.
+    pub key_env: &'static [&'static str],
+    /// Its models that are known.
+    pub models: usize,
+    /// Calls that it may have at once.
+    pub calls_at_once: Option<usize>,
+    /// How long it is still left alone, because it failed.
+    pub resting: Option<Duration>,
+    /// Whether it was found on this machine, and not configured.
+    pub detected: bool,
+}
+
 /// Finds models.
 ///
 /// To implement one: `model` is enough. Without `facts` no price is known, and without `offers` no strategy has a choice.
@@ -53,6 +89,11 @@ pub trait ModelSource: Send + Sync {
     fn model_with(&self, name: &str, key: BroughtKey) -> Result<Arc<dyn Model>, ModelError> {
         let _ = key;
         Err(unknown(name, ", its provider takes no key of yours".to_owned()))
+    }
+
+    /// The providers there are, and those that somebody may bring a key for.
+    fn about_providers(&self) -> Vec<ProviderFacts> {
+        Vec::new()
     }
 
     /// The host that keys of a provider go to; none where it takes no key.
@@ -200,20 +241,19 @@ pub fn lineup(
     needs: &Needs,
 ) -> Result<Lineup, ModelError> {
     let offers = source.offers();
-    let open = wanted.model == DEFAULT;
-    let choice = match wanted.strategy {
-        Some(strategy) if !offers.is_empty() => match chosen(&offers, needs, strategy) {
-            Ok(choice) => Some(choice),
-            // Nobody else fits; a model that was named is used all the same.
-            Err(_) if !open => None,
-            Err(none) => return Err(unknown(strategy.word(), format!(", {none}"))),
-        },
+    // Whoever names a model, or leaves it to the default, gets that one and those that they name: no strategy sends what is
+    // said to somebody else.
+    let choice = match wanted.open() {
+        Some(strategy) if !offers.is_empty() => {
+            let none = |none: crate::router::NoChoice| unknown(strategy.word(), format!(", {none}"));
+            Some(chosen(&offers, needs, strategy).map_err(none)?)
+        }
         Some(_) | None => None,
     };
     let model = match &choice {
-        Some(choice) if open => choice.model.clone(),
-        Some(_) | None if open => named(source, &offers, default_model)?,
-        Some(_) | None => named(source, &offers, &wanted.model)?,
+        Some(choice) => choice.model.clone(),
+        None if wanted.open().is_some() || wanted.model == DEFAULT => named(source, &offers, default_model)?,
+        None => named(source, &offers, &wanted.model)?,
     };
     let mut fallbacks: Vec<String> = if wanted.fallbacks.is_empty() {
         choice.iter().flat_map(|choice| stand_ins(choice, &model)).collect()
@@ -227,7 +267,7 @@ pub fn lineup(
         seen.push(name.clone());
         new
     });
-    Ok(Lineup { model, fallbacks, choice: choice.filter(|_| open) })
+    Ok(Lineup { model, fallbacks, choice })
 }
 
 /// What a strategy would choose now, with its reasons.
@@ -339,15 +379,27 @@ mod tests {
 
     #[test]
     fn a_strategy_chooses_and_names_others_of_other_providers() {
-        let cheap = lined_up(&wanted("default", &[], Some(Strategy::Cheapest))).unwrap();
+        let cheap = lined_up(&wanted("auto", &[], Some(Strategy::Cheapest))).unwrap();
         assert_eq!(cheap[0], "deepseek/deepseek-chat");
         assert_eq!(cheap.len(), 4, "one of each of the other providers: {cheap:?}");
-        let smart = lined_up(&wanted("work/gpt-5.4-mini", &[], Some(Strategy::Smartest))).unwrap();
-        assert_eq!(smart[..2], ["work/gpt-5.4-mini", "anthropic/claude-opus-4-8"]);
-        let none =
-            lineup(&Shelf(&[]), &wanted("default", &[], Some(Strategy::Cheapest)), "demo/guide", &Needs::default());
+        let balanced = lined_up(&wanted("auto", &[], None)).unwrap();
+        assert_eq!(balanced, lined_up(&wanted("auto", &[], Some(Strategy::Balanced))).unwrap());
+        let own = lined_up(&wanted("auto", &["work/gpt-5.4-mini"], Some(Strategy::Cheapest))).unwrap();
+        assert_eq!(
+            own,
+            ["deepseek/deepseek-chat", "work/gpt-5.4-mini"],
+            "those that are named stand in, and no others"
+        );
+        let none = lineup(&Shelf(&[]), &wanted("auto", &[], Some(Strategy::Cheapest)), "demo/guide", &Needs::default());
         assert_eq!(none.unwrap().model, "demo/guide", "where there is nothing to choose from");
         let images = Needs { images: true, structured: true, input: 90_000_000, ..Needs::default() };
-        assert!(lineup(&SHELF, &wanted("default", &[], Some(Strategy::Cheapest)), "demo/guide", &images).is_err());
+        assert!(lineup(&SHELF, &wanted("auto", &[], Some(Strategy::Cheapest)), "demo/guide", &images).is_err());
+    }
+
+    #[test]
+    fn a_model_that_is_named_is_asked_alone_whatever_the_strategy() {
+        let named = wanted("work/gpt-5.4-mini", &[], Some(Strategy::Smartest));
+        assert_eq!(lined_up(&named).unwrap(), ["work/gpt-5.4-mini"]);
+        assert_eq!(lined_up(&wanted("default", &[], Some(Strategy::Smartest))).unwrap(), ["demo/guide"]);
     }
 }

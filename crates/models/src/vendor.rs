@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use secrecy::ExposeSecret as _;
 
+use crate::claude::Claude;
 use crate::protocol::Protocol;
 use crate::wire::auth::Credential;
 use crate::wire::google::project_of;
@@ -220,28 +221,84 @@ pub const VENDORS: &[Vendor] = &[
 /// The parts of the world that Bedrock's inference profiles are for: what their names begin with.
 pub(crate) const BEDROCK_REGIONS: [&str; 9] = ["us", "us-gov", "eu", "apac", "jp", "au", "ca", "sa", "global"];
 
-/// The name under which a model of Bedrock is asked from a region. Anthropic's newer ones answer nobody who does not say in which
-/// part of the world; what is asked in Europe stays there, as it does elsewhere where there is a profile for it.
+/// The name under which a model of Bedrock is asked from a region. Many answer nobody who does not say in which part of the
+/// world; what is asked in Europe stays there, as it does elsewhere where there is a profile for it.
 pub(crate) fn bedrock_profile<'a>(model: &'a str, region: &str) -> Cow<'a, str> {
-    let needs = model.starts_with("anthropic.claude-") && !model.starts_with("anthropic.claude-3-");
-    if !needs {
-        return Cow::Borrowed(model);
+    match bedrock_world(model, region) {
+        Some(world) => Cow::Owned(format!("{world}.{model}")),
+        None => Cow::Borrowed(model),
     }
-    let world = match region {
+}
+
+fn bedrock_world(model: &str, region: &str) -> Option<&'static str> {
+    let part = match region {
         "ap-northeast-1" | "ap-northeast-3" => "jp",
         "ap-southeast-2" | "ap-southeast-4" => "au",
+        asia if asia.starts_with("ap-") => "apac",
         gov if gov.starts_with("us-gov-") => "us-gov",
         us if us.starts_with("us-") => "us",
         eu if eu.starts_with("eu-") => "eu",
         _ => "global",
     };
-    Cow::Owned(format!("{world}.{model}"))
+    if let Some(claude) = Claude::of(model).filter(|_| model.starts_with("anthropic.")) {
+        // Those of the third generation are still rented by region.
+        return claude.since(4, 0).then_some(match part {
+            "jp" | "au" | "apac" if !claude.since(4, 5) => "apac",
+            // Not every size is in every country.
+            "jp" if claude.is_opus() && !claude.since(4, 7) => "global",
+            "au" if claude.is_opus() && !claude.since(4, 6) => "global",
+            "jp" | "au" if claude.is_other() => "global",
+            "apac" => "global",
+            part => part,
+        });
+    }
+    if model.starts_with("amazon.nova-2-") {
+        return Some(if matches!(part, "us" | "eu") { part } else { "global" });
+    }
+    let everywhere = ["amazon.nova-pro-", "amazon.nova-lite-", "amazon.nova-micro-"];
+    if everywhere.iter().any(|name| model.starts_with(name)) {
+        return match part {
+            "jp" | "au" => Some("apac"),
+            "us" | "us-gov" | "eu" | "apac" => Some(part),
+            _ => None,
+        };
+    }
+    let american = ["amazon.nova-premier-", "meta.llama3-3-", "meta.llama4-", "deepseek.r1-"];
+    american.iter().any(|name| model.starts_with(name)).then_some("us").filter(|_| part == "us")
 }
 
-/// Whether a model of OpenAI is only behind its responses: those that are made for writing programs or for long thought.
-pub(crate) fn only_responses(model: &str) -> bool {
-    let name = crate::catalog::undated(model).unwrap_or(model);
-    name.contains("codex") || name.contains("deep-research") || name.ends_with("-pro")
+/// What a model of Bedrock costs in a part of the world, in hundredths of what it costs anywhere: whoever wants an answer from
+/// nearby pays more. Where prices differ a little from model to model it is the dearest.
+pub(crate) fn bedrock_percent(profile: &str) -> u64 {
+    let name = profile.rsplit_once('/').map_or(profile, |(_, name)| name);
+    let Some((world, model)) = name.split_once('.') else { return 100 };
+    let nearby = BEDROCK_REGIONS.contains(&world) && world != "global";
+    match world {
+        _ if !nearby => 100,
+        _ if model.starts_with("amazon.nova-2-") => 110,
+        "eu" if model.starts_with("amazon.nova-") => 132,
+        "apac" if model.starts_with("amazon.nova-") => 106,
+        "us-gov" if model.starts_with("amazon.nova-") => 120,
+        _ if !Claude::of(model).is_some_and(|claude| claude.since(4, 5)) => 100,
+        "us-gov" => 120,
+        _ => 110,
+    }
+}
+
+/// Whether a model of OpenAI is asked through its responses. Those that reason take no tools in chat completions, or no word about
+/// how much to reason beside them; whatever is newer than the names that are known here reasons.
+pub(crate) fn by_responses(model: &str) -> bool {
+    let name = model.strip_prefix("ft:").unwrap_or(model);
+    !["gpt-3", "gpt-4", "chatgpt"].iter().any(|old| name.starts_with(old)) && !name.contains("-chat")
+}
+
+/// Whether a deployment at Azure is named after a model that takes no tools in chat completions. A deployment may have any name;
+/// one that says nothing is asked as most are.
+pub(crate) fn by_responses_at_azure(deployment: &str) -> bool {
+    let version = deployment.strip_prefix("gpt-").and_then(|name| name.split('-').next());
+    let mut numbers = version.unwrap_or_default().split('.').map(|number| number.parse::<u32>().ok());
+    let Some(Some(major)) = numbers.next() else { return false };
+    (major, numbers.next().flatten().unwrap_or(0)) >= (5, 4) && by_responses(deployment)
 }
 
 impl Vendor {
@@ -282,9 +339,14 @@ impl Vendor {
         }
     }
 
+    /// Whether an address is its own, be it the one of a region.
+    pub(crate) fn is_at(&self, host: &str) -> bool {
+        self.host().is_some_and(|own| host.strip_suffix(own).is_some_and(|part| part.is_empty() || part.ends_with('.')))
+    }
+
     /// Its habits at an address: whoever else speaks OpenAI's protocol does so with fewer words.
     pub(crate) fn habits_at(&self, host: &str) -> Habits {
-        if self.habits == ORIGINAL && self.protocol == Protocol::Chat && self.host() != Some(host) {
+        if self.habits == ORIGINAL && self.protocol == Protocol::Chat && !self.is_at(host) {
             return COMPATIBLE;
         }
         self.habits

@@ -223,6 +223,13 @@ impl Catalog {
         }
     }
 
+    /// Notes a model of which only its name is known, and perhaps its size; what is known of it stays.
+    pub(crate) fn note(&mut self, provider: &str, model: &str, window: Option<u64>, longest_output: Option<u64>) {
+        let key = (Self::kind_of(provider).to_owned(), model.to_owned());
+        let facts = || ModelFacts { window, longest_output, ..ModelFacts::unknown(&key.0, &key.1) };
+        self.models.entry(key.clone()).or_insert_with(facts);
+    }
+
     /// Lays a document in the form of models.dev over this table: what it says about a model replaces what was known.
     ///
     /// # Errors

@@ -94,6 +94,23 @@ impl Prices {
         Self { base: PriceTier { input: nothing, output: nothing, ..PriceTier::default() }, over: Vec::new() }
     }
 
+    /// The same at so many hundredths, rounded up.
+    #[must_use]
+    pub(crate) fn at_percent(self, percent: u64) -> Self {
+        if percent == 100 {
+            return self;
+        }
+        let rate = |rate: Option<Rate>| rate.map(|rate| Rate(rate.0.saturating_mul(percent).div_ceil(100)));
+        let tier = |tier: PriceTier| PriceTier {
+            input: rate(tier.input),
+            cached: rate(tier.cached),
+            cache_write: rate(tier.cache_write),
+            output: rate(tier.output),
+            reasoning: rate(tier.reasoning),
+        };
+        Self { base: tier(self.base), over: self.over.into_iter().map(|(over, at)| (over, tier(at))).collect() }
+    }
+
     /// What a use costs, rounded up; none where a price is not known.
     #[must_use]
     pub fn cost(&self, usage: &TokenUsage) -> Option<MicroUsd> {

@@ -3,6 +3,8 @@
 //! Reasoning goes back exactly as it came, with its signature, because the model refuses to go on without it. The prompt is
 //! marked for the provider's cache: in an agent's loop each request repeats the one before.
 
+mod schema;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -29,7 +31,20 @@ struct Body<'a> {
     tools: Vec<WireTool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_config: Option<OutputConfig<'a>>,
     stream: bool,
+}
+
+#[derive(Serialize)]
+struct OutputConfig<'a> {
+    format: Format<'a>,
+}
+
+#[derive(Serialize)]
+struct Format<'a> {
+    r#type: &'static str,
+    schema: &'a RawValue,
 }
 
 #[derive(Serialize)]
@@ -100,7 +115,7 @@ pub(super) fn body(asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
     let system = request.system.text();
     let mut messages = Vec::new();
     for turn in turns(request) {
-        messages.push(message(&turn)?);
+        messages.push(message(&turn, asked.model)?);
     }
     if let Some(last) = messages.last_mut().and_then(|message: &mut WireMessage<'_>| message.content.last_mut()) {
         last.cache_control = Some(CacheControl { r#type: "ephemeral" });
@@ -119,14 +134,18 @@ pub(super) fn body(asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
         messages,
         tools: tools.collect(),
         temperature: asked.temperature,
+        output_config: asked
+            .schema
+            .filter(|schema| schema::is_plain(schema))
+            .map(|schema| OutputConfig { format: Format { r#type: "json_schema", schema } }),
         stream: true,
     })
 }
 
-fn message<'a>(turn: &Turn<'a>) -> Result<WireMessage<'a>, serde_json::Error> {
+fn message<'a>(turn: &Turn<'a>, model: &str) -> Result<WireMessage<'a>, serde_json::Error> {
     let mut blocks = Vec::new();
     for part in &turn.parts {
-        if let Some(content) = content(part)? {
+        if let Some(content) = content(part, model)? {
             blocks.push(Block { content, cache_control: None });
         }
     }
@@ -141,7 +160,7 @@ fn message<'a>(turn: &Turn<'a>) -> Result<WireMessage<'a>, serde_json::Error> {
     Ok(WireMessage { role, content: blocks })
 }
 
-fn content(part: &Part) -> Result<Option<Content<'_>>, serde_json::Error> {
+fn content<'a>(part: &'a Part, model: &str) -> Result<Option<Content<'a>>, serde_json::Error> {
     Ok(match part {
         // A block of blanks is refused.
         Part::Text { text, .. } => {
@@ -152,9 +171,9 @@ fn content(part: &Part) -> Result<Option<Content<'_>>, serde_json::Error> {
         }
         Part::Thinking { text, signature } => {
             let signature = signature.as_deref();
-            let hidden = Mark::AnthropicHidden.read(signature).map(|data| Content::RedactedThinking { data });
+            let hidden = Mark::AnthropicHidden.read(signature, model).map(|data| Content::RedactedThinking { data });
             hidden.or_else(|| {
-                let signature = Mark::Anthropic.read(signature)?;
+                let signature = Mark::Anthropic.read(signature, model)?;
                 Some(Content::Thinking { thinking: text.text(), signature })
             })
         }
@@ -228,6 +247,7 @@ enum Open {
 /// Reads one answer.
 #[derive(Debug, Default)]
 pub(super) struct AnthropicReader {
+    model: String,
     open: BTreeMap<u64, Open>,
     /// The parts of the input, which this provider counts apart.
     fresh: u64,
@@ -235,6 +255,11 @@ pub(super) struct AnthropicReader {
 }
 
 impl AnthropicReader {
+    /// For an answer of this model.
+    pub(super) fn new(model: &str) -> Self {
+        Self { model: model.to_owned(), ..Self::default() }
+    }
+
     fn count(&mut self, usage: &Usage, draft: &mut Draft) {
         self.fresh = usage.input_tokens.unwrap_or(self.fresh);
         self.usage.cached = usage.cache_read_input_tokens.unwrap_or(self.usage.cached);
@@ -254,7 +279,7 @@ impl AnthropicReader {
             }
             "redacted_thinking" => {
                 let place = draft.begin_thinking()?;
-                draft.sign(place, Mark::AnthropicHidden.prefix())?;
+                draft.sign(place, &Mark::AnthropicHidden.prefix(&self.model))?;
                 draft.sign(place, &block.data.unwrap_or_default())?;
             }
             "tool_use" => {
@@ -276,7 +301,7 @@ impl AnthropicReader {
             }
             ("signature_delta", Some(Open::Thinking { place, signed })) => {
                 if !std::mem::replace(signed, true) {
-                    draft.sign(*place, Mark::Anthropic.prefix())?;
+                    draft.sign(*place, &Mark::Anthropic.prefix(&self.model))?;
                 }
                 draft.sign(*place, &piece.signature.unwrap_or_default())
             }

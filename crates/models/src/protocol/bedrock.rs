@@ -110,7 +110,7 @@ pub(super) fn body(asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
     let request = asked.request;
     let mut messages = Vec::new();
     for turn in turns(request) {
-        messages.push(message(&turn)?);
+        messages.push(message(&turn, asked.model)?);
     }
     let tools: Vec<_> = request
         .tools
@@ -131,7 +131,7 @@ pub(super) fn body(asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
     })
 }
 
-fn message<'a>(turn: &Turn<'a>) -> Result<WireMessage<'a>, serde_json::Error> {
+fn message<'a>(turn: &Turn<'a>, model: &str) -> Result<WireMessage<'a>, serde_json::Error> {
     let mut content = Vec::new();
     for part in &turn.parts {
         match part {
@@ -142,8 +142,8 @@ fn message<'a>(turn: &Turn<'a>) -> Result<WireMessage<'a>, serde_json::Error> {
                 content.push(Block::Image { format, source: Source { bytes: data.text() } });
             }
             Part::Thinking { text, signature } => {
-                let hidden = Mark::AnthropicHidden.read(signature.as_deref()).map(Reasoning::RedactedContent);
-                let signed = Mark::Anthropic.read(signature.as_deref());
+                let hidden = Mark::AnthropicHidden.read(signature.as_deref(), model).map(Reasoning::RedactedContent);
+                let signed = Mark::Anthropic.read(signature.as_deref(), model);
                 let signed = signed.map(|signature| Reasoning::ReasoningText { text: text.text(), signature });
                 content.extend(hidden.or(signed).map(Block::ReasoningContent));
             }
@@ -239,11 +239,17 @@ struct Exception {
 /// Reads one answer.
 #[derive(Debug, Default)]
 pub(super) struct BedrockReader {
+    model: String,
     calls: BTreeMap<u64, (Place, bool)>,
     thoughts: BTreeMap<u64, (Place, bool)>,
 }
 
 impl BedrockReader {
+    /// For an answer of this model.
+    pub(super) fn new(model: &str) -> Self {
+        Self { model: model.to_owned(), ..Self::default() }
+    }
+
     fn fill(&mut self, index: u64, delta: Delta, draft: &mut Draft) -> Result<(), Rejected> {
         draft.say(&delta.text.unwrap_or_default())?;
         if let Some(tool) = delta.tool_use {
@@ -262,7 +268,7 @@ impl BedrockReader {
         let mut is_signed = signed;
         for (mark, proof) in proofs.into_iter().filter_map(|(mark, proof)| Some((mark, proof?))) {
             if !std::mem::replace(&mut is_signed, true) {
-                draft.sign(place, mark.prefix())?;
+                draft.sign(place, &mark.prefix(&self.model))?;
             }
             draft.sign(place, &proof)?;
         }

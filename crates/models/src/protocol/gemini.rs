@@ -1,7 +1,8 @@
 //! Google's `streamGenerateContent`, at the Gemini API and at Vertex AI.
 //!
 //! A proof of reasoning (a thought signature) sits on a part: on a call, on text, or on nothing. It is kept with the place
-//! it was at and put back there, because newer models refuse a call that comes back without it.
+//! it was at and put back there, because newer models refuse a call that comes back without it. Calls that another model made
+//! have none; in its place stands a word that these models take for it.
 
 use std::borrow::Cow;
 
@@ -109,7 +110,7 @@ pub(super) fn body(asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
     let system = Some(request.system.text()).filter(|text| !text.is_empty());
     let mut contents = Vec::new();
     for turn in turns(request) {
-        contents.push(content(&turn)?);
+        contents.push(content(&turn, asked.model)?);
     }
     let declarations: Vec<_> = request
         .tools
@@ -134,7 +135,16 @@ pub(super) fn body(asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
     })
 }
 
-fn content<'a>(turn: &Turn<'a>) -> Result<WireContent<'a>, serde_json::Error> {
+/// What stands for a proof where there cannot be one.
+const NO_PROOF: &str = "skip_thought_signature_validator";
+
+/// Whether a model wants a proof beside the first call of a turn: all but those that came before there were any.
+fn wants_proof(model: &str) -> bool {
+    let version = model.strip_prefix("gemini-").and_then(|name| name.split(['-', '.']).next());
+    version.is_some_and(|version| version.parse::<u32>().is_ok_and(|version| version >= 3))
+}
+
+fn content<'a>(turn: &Turn<'a>, model: &str) -> Result<WireContent<'a>, serde_json::Error> {
     let mut parts = Vec::new();
     let mut proofs = Vec::new();
     let mut calls = 0;
@@ -148,10 +158,11 @@ fn content<'a>(turn: &Turn<'a>) -> Result<WireContent<'a>, serde_json::Error> {
                 let inline_data = Some(InlineData { mime_type: media_type, data: data.text() });
                 parts.push(WirePart { inline_data, ..WirePart::default() });
             }
-            Part::Thinking { signature, .. } => proofs.extend(Mark::Gemini.read(signature.as_deref())),
+            Part::Thinking { signature, .. } => proofs.extend(Mark::Gemini.read(signature.as_deref(), model)),
             Part::Call { name, arguments, .. } => {
                 let function_call = Some(WireCall { name, args: readable_object(arguments.text())? });
-                let thought_signature = proof(&proofs, &calls.to_string());
+                let none = (calls == 0 && wants_proof(model)).then_some(NO_PROOF);
+                let thought_signature = proof(&proofs, &calls.to_string()).or(none);
                 parts.push(WirePart { function_call, thought_signature, ..WirePart::default() });
                 calls += 1;
             }
@@ -232,10 +243,17 @@ struct Usage {
 
 /// Reads one answer.
 #[derive(Debug)]
-pub(super) struct GeminiReader;
+pub(super) struct GeminiReader {
+    model: String,
+}
 
 impl GeminiReader {
-    fn chunk(chunk: Chunk, draft: &mut Draft) -> Result<(), Rejected> {
+    /// For an answer of this model.
+    pub(super) fn new(model: &str) -> Self {
+        Self { model: model.to_owned() }
+    }
+
+    fn chunk(&self, chunk: Chunk, draft: &mut Draft) -> Result<(), Rejected> {
         if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
             return Err(Rejected::fault(Fault::from_value(&error)));
         }
@@ -249,7 +267,7 @@ impl GeminiReader {
         let candidate = chunk.candidates.into_iter().flatten().find(|candidate| candidate.index.unwrap_or(0) == 0);
         let Some(candidate) = candidate else { return Ok(()) };
         for part in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
-            Self::part(part, draft)?;
+            self.part(part, draft)?;
         }
         if let Some(reason) = candidate.finish_reason {
             draft.finish(finish(&reason));
@@ -257,7 +275,7 @@ impl GeminiReader {
         Ok(())
     }
 
-    fn part(part: PartRead, draft: &mut Draft) -> Result<(), Rejected> {
+    fn part(&self, part: PartRead, draft: &mut Draft) -> Result<(), Rejected> {
         let text = part.text.unwrap_or_default();
         let thought = part.thought == Some(true);
         if thought && !text.is_empty() {
@@ -276,7 +294,7 @@ impl GeminiReader {
         };
         if let Some(signature) = part.thought_signature.filter(|signature| !signature.is_empty()) {
             let place = draft.begin_thinking()?;
-            draft.sign(place, &format!("{}{at}:{signature}", Mark::Gemini.prefix()))?;
+            draft.sign(place, &format!("{}{at}:{signature}", Mark::Gemini.prefix(&self.model)))?;
         }
         Ok(())
     }
@@ -287,9 +305,9 @@ impl Reader for GeminiReader {
         // A server that does not stream sends a list of what it would have streamed.
         if frame.data.trim_ascii_start().starts_with(b"[") {
             let chunks: Vec<Chunk> = serde_json::from_slice(&frame.data)?;
-            return chunks.into_iter().try_for_each(|chunk| Self::chunk(chunk, draft));
+            return chunks.into_iter().try_for_each(|chunk| self.chunk(chunk, draft));
         }
-        Self::chunk(serde_json::from_slice(&frame.data)?, draft)
+        self.chunk(serde_json::from_slice(&frame.data)?, draft)
     }
 }
 

@@ -96,7 +96,7 @@ impl Protocol {
 
     /// Whether a request may ask for a form of the answer beside tools; others refuse the two together.
     pub(crate) const fn shapes_beside_tools(self) -> bool {
-        matches!(self, Self::Responses)
+        matches!(self, Self::Responses | Self::Anthropic)
     }
 
     /// Headers that every request has.
@@ -159,16 +159,16 @@ impl Protocol {
         options::with_options(self, asked, body?)
     }
 
-    /// Reads one answer.
-    pub(crate) fn reader(self, habits: Habits) -> Box<dyn Reader> {
+    /// Reads one answer of this model.
+    pub(crate) fn reader(self, habits: Habits, model: &str) -> Box<dyn Reader> {
         match self {
             Self::Chat | Self::AzureChat => Box::new(chat::ChatReader::new(habits)),
-            Self::Responses => Box::<responses::ResponsesReader>::default(),
-            Self::Anthropic => Box::<anthropic::AnthropicReader>::default(),
-            Self::Gemini => Box::new(gemini::GeminiReader),
+            Self::Responses => Box::new(responses::ResponsesReader::new(model)),
+            Self::Anthropic => Box::new(anthropic::AnthropicReader::new(model)),
+            Self::Gemini => Box::new(gemini::GeminiReader::new(model)),
             Self::Ollama => Box::new(ollama::OllamaReader),
             Self::Cohere => Box::<cohere::CohereReader>::default(),
-            Self::Bedrock => Box::<bedrock::BedrockReader>::default(),
+            Self::Bedrock => Box::new(bedrock::BedrockReader::new(model)),
         }
     }
 }

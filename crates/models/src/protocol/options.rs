@@ -3,11 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use adjutant_core::message::{Part, Role};
 use adjutant_core::options::{Effort, ModelOptions, ToolChoice};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::{Asked, Protocol};
+use crate::claude::{Claude, Thought};
+use crate::wire::talk::Mark;
 
 /// The least that Anthropic's models may be given to think.
 const THINKING_LEAST: u32 = 1024;
@@ -18,7 +21,9 @@ type Fields = BTreeMap<String, Box<RawValue>>;
 /// A body, with what is asked for.
 pub(super) fn with_options(protocol: Protocol, asked: &Asked<'_>, body: Vec<u8>) -> Result<Vec<u8>, serde_json::Error> {
     let options = &*asked.request.options;
-    if options.is_empty() {
+    // Anthropic's newer models show nothing of their thoughts to whoever does not ask.
+    let speaks = matches!(protocol, Protocol::Anthropic | Protocol::Bedrock) && Claude::of(asked.model).is_some();
+    if options.is_empty() && !speaks {
         return Ok(body);
     }
     let mut fields: Fields = serde_json::from_slice(&body)?;
@@ -86,6 +91,7 @@ impl Wish<'_> {
             Effort::Minimal | Effort::Low => Some(THINKING_LEAST),
             Effort::Medium => Some(4096),
             Effort::High => Some(16_384),
+            Effort::Xhigh | Effort::Max => Some(32_768),
         };
         let wanted = self.options.thinking_tokens.or_else(|| self.effort().and_then(by_effort))?;
         let room = self.asked.request.max_tokens / 4 * 3;
@@ -117,7 +123,8 @@ impl Wish<'_> {
             ToolChoice::Required => json!("required"),
             ToolChoice::Tool(name) => json!({"type": "function", "function": {"name": name}}),
         });
-        let effort = self.effort().map(|effort| json!(effort.word()));
+        // Beyond `high` there is no word that all who speak this know.
+        let effort = self.effort().map(|effort| json!(effort.min(Effort::High).word()));
         let rest = [("top_p", self.top_p()), ("stop", self.stop()), ("seed", self.seed())];
         all(fields, [("reasoning_effort", effort), ("tool_choice", choice)].into_iter().chain(rest).collect())
     }
@@ -130,30 +137,59 @@ impl Wish<'_> {
             ToolChoice::Tool(name) => json!({"type": "function", "name": name}),
         });
         let reasoning = match (self.effort(), self.thinking()) {
-            (Some(effort), _) => Some(json!({"effort": effort.word(), "summary": "auto"})),
+            (Some(effort), _) => Some(json!({"effort": effort.min(Effort::Xhigh).word(), "summary": "auto"})),
             (None, Some(_)) => Some(json!({"summary": "auto"})),
             (None, None) => None,
         };
         all(fields, vec![("reasoning", reasoning), ("top_p", self.top_p()), ("tool_choice", choice)])
     }
 
-    /// How Anthropic's models are asked to think: by tokens, or, those that refuse a temperature, by effort alone.
-    fn deliberation(&self) -> Vec<(&'static str, Option<Value>)> {
-        let Some(tokens) = self.thinking() else { return Vec::new() };
-        if self.asked.samples {
-            return vec![("thinking", Some(json!({"type": "enabled", "budget_tokens": tokens})))];
+    /// How one of Anthropic's models is asked to think.
+    fn deliberation(&self) -> Deliberation {
+        let claude = Claude::of(self.asked.model);
+        let effort = self.effort();
+        let adaptive = |effort: Option<Effort>| {
+            let thinking = json!({"type": "adaptive", "display": "summarized"});
+            let effort = effort.map(|effort| json!(adaptive_word(claude, effort)));
+            Deliberation { thinking: Some(thinking), effort, thinks: true }
+        };
+        match claude.map_or(Thought::ByTokens, Claude::thought) {
+            Thought::ByTokens => match self.thinking().filter(|_| !self.is_amid_unproven_calls()) {
+                Some(tokens) => Deliberation {
+                    thinking: Some(json!({"type": "enabled", "budget_tokens": tokens})),
+                    effort: None,
+                    thinks: true,
+                },
+                None => Deliberation::default(),
+            },
+            Thought::Asked => match (effort, self.options.thinking_tokens) {
+                (Some(Effort::None), _) | (None, None) => Deliberation::default(),
+                (effort, _) => adaptive(effort),
+            },
+            Thought::Usual if effort == Some(Effort::None) => {
+                Deliberation { thinking: Some(json!({"type": "disabled"})), ..Deliberation::default() }
+            }
+            Thought::Usual | Thought::Always => adaptive(effort),
         }
-        let effort = self.effort().map(|effort| match effort {
-            Effort::None | Effort::Minimal | Effort::Low => json!({"effort": "low"}),
-            Effort::Medium => json!({"effort": "medium"}),
-            Effort::High => json!({"effort": "high"}),
-        });
-        vec![("thinking", Some(json!({"type": "adaptive", "display": "summarized"}))), ("output_config", effort)]
+    }
+
+    /// Whether the model is amid calls of which it has no proof that it thought before them: another model made them. Those that
+    /// are given tokens to think refuse to think then.
+    fn is_amid_unproven_calls(&self) -> bool {
+        let mut messages = self.asked.request.messages.iter().rev().skip_while(|message| message.role == Role::Tool);
+        let last = messages.next().filter(|message| message.role == Role::Assistant);
+        let proven = |part: &Part| match part {
+            Part::Thinking { signature, .. } => {
+                let read = |mark: Mark| mark.read(signature.as_deref(), self.asked.model).is_some();
+                read(Mark::Anthropic) || read(Mark::AnthropicHidden)
+            }
+            Part::Text { .. } | Part::Image { .. } | Part::Call { .. } | Part::Result { .. } => false,
+        };
+        last.is_some_and(|message| !message.parts.iter().any(proven))
     }
 
     fn anthropic(&self, fields: &mut Fields) -> Result<(), serde_json::Error> {
-        let deliberation = self.deliberation();
-        let thinks = !deliberation.is_empty();
+        let Deliberation { thinking, effort, thinks } = self.deliberation();
         let choice = self.choice().and_then(|choice| match choice {
             ToolChoice::Auto => Some(json!({"type": "auto"})),
             ToolChoice::None => Some(json!({"type": "none"})),
@@ -165,8 +201,9 @@ impl Wish<'_> {
             fields.remove("temperature");
         }
         let top_p = self.top_p().filter(|_| !thinks);
-        all(fields, deliberation)?;
-        all(fields, vec![("stop_sequences", self.stop()), ("top_p", top_p), ("tool_choice", choice)])
+        within(fields, "output_config", vec![("effort", effort)])?;
+        let rest = [("stop_sequences", self.stop()), ("top_p", top_p), ("tool_choice", choice)];
+        all(fields, [("thinking", thinking)].into_iter().chain(rest).collect())
     }
 
     fn gemini(&self, fields: &mut Fields) -> Result<(), serde_json::Error> {
@@ -197,7 +234,7 @@ impl Wish<'_> {
         let think = match self.effort() {
             Some(Effort::None) => Some(json!(false)),
             Some(Effort::Minimal | Effort::Low) if levels => Some(json!("low")),
-            Some(effort) if levels => Some(json!(effort.word())),
+            Some(effort) if levels => Some(json!(effort.min(Effort::High).word())),
             Some(_) => Some(json!(true)),
             None => self.options.thinking_tokens.filter(|_| self.asked.reasons).map(|_| json!(true)),
         };
@@ -221,8 +258,8 @@ impl Wish<'_> {
     fn bedrock(&self, fields: &mut Fields) -> Result<(), serde_json::Error> {
         // Only Anthropic's models there are asked to think; each maker has words of their own.
         let anthropic = self.asked.model.contains("anthropic.");
-        let deliberation = if anthropic { self.deliberation() } else { Vec::new() };
-        let thinks = !deliberation.is_empty();
+        let deliberation = if anthropic { self.deliberation() } else { Deliberation::default() };
+        let Deliberation { thinking, effort, thinks } = deliberation;
         let top_p = self.top_p().filter(|_| !thinks);
         within(fields, "inferenceConfig", vec![("topP", top_p), ("stopSequences", self.stop())])?;
         if thinks {
@@ -232,7 +269,8 @@ impl Wish<'_> {
             config.remove("temperature");
             fields.insert("inferenceConfig".to_owned(), RawValue::from_string(serde_json::to_string(&config)?)?);
         }
-        within(fields, "additionalModelRequestFields", deliberation)?;
+        let effort = effort.map(|effort| json!({"effort": effort}));
+        within(fields, "additionalModelRequestFields", vec![("thinking", thinking), ("output_config", effort)])?;
         let choice = self.choice().and_then(|choice| match choice {
             ToolChoice::Auto => Some(json!({"auto": {}})),
             ToolChoice::None => None,
@@ -244,6 +282,20 @@ impl Wish<'_> {
             None => Ok(()),
         }
     }
+}
+
+/// How a model is asked to think.
+#[derive(Default)]
+struct Deliberation {
+    thinking: Option<Value>,
+    effort: Option<Value>,
+    thinks: bool,
+}
+
+/// The word for an effort of models that find out for themselves how much to think.
+fn adaptive_word(claude: Option<Claude>, effort: Effort) -> &'static str {
+    let most = if claude.is_some_and(|claude| claude.since(4, 7)) { Effort::Max } else { Effort::High };
+    effort.clamp(Effort::Low, most).word()
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::{Asked, Reader};
+use crate::vendor::by_responses;
 use crate::wire::draft::{Draft, Place, Rejected};
 use crate::wire::fault::Fault;
 use crate::wire::frame::Frame;
@@ -87,7 +88,7 @@ pub(super) fn body(asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
         strict: false,
     });
     let mut input = Vec::new();
-    request.messages.iter().for_each(|message| push(message, &mut input));
+    request.messages.iter().for_each(|message| push(message, asked.model, &mut input));
     serde_json::to_vec(&Body {
         model: asked.model,
         instructions: request.system.text(),
@@ -98,18 +99,13 @@ pub(super) fn body(asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
         text: asked
             .schema
             .map(|schema| TextForm { format: Form { r#type: "json_schema", name: "answer", schema, strict: false } }),
-        include: if reasons(asked.model) { &["reasoning.encrypted_content"] } else { &[] },
+        include: if by_responses(asked.model) { &["reasoning.encrypted_content"] } else { &[] },
         store: false,
         stream: true,
     })
 }
 
-/// Whether a model reasons: those that do not refuse to be asked for it.
-fn reasons(model: &str) -> bool {
-    !["gpt-3", "gpt-4", "chatgpt"].iter().any(|old| model.starts_with(old)) && !model.contains("-chat")
-}
-
-fn push<'a>(message: &'a Message, items: &mut Vec<Item<'a>>) {
+fn push<'a>(message: &'a Message, model: &str, items: &mut Vec<Item<'a>>) {
     let mut content = Vec::new();
     for part in &message.parts {
         match part {
@@ -122,7 +118,7 @@ fn push<'a>(message: &'a Message, items: &mut Vec<Item<'a>>) {
                 content.push(Spoken::InputImage { image_url });
             }
             Part::Thinking { text, signature } => {
-                let proof = Mark::OpenAi.read(signature.as_deref()).and_then(|proof| proof.split_once(':'));
+                let proof = Mark::OpenAi.read(signature.as_deref(), model).and_then(|proof| proof.split_once(':'));
                 if let Some((id, encrypted_content)) = proof {
                     let text = Some(text.text()).filter(|text| !text.is_empty());
                     let summary = text.map(|text| Spoken::SummaryText { text }).into_iter().collect();
@@ -200,6 +196,7 @@ struct Usage {
 #[derive(Deserialize)]
 struct InputDetails {
     cached_tokens: Option<u64>,
+    cache_write_tokens: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -217,10 +214,16 @@ enum Open {
 /// Reads one answer.
 #[derive(Debug, Default)]
 pub(super) struct ResponsesReader {
+    model: String,
     open: BTreeMap<u64, Open>,
 }
 
 impl ResponsesReader {
+    /// For an answer of this model.
+    pub(super) fn new(model: &str) -> Self {
+        Self { model: model.to_owned(), ..Self::default() }
+    }
+
     fn begin(&mut self, index: u64, item: ItemRead, draft: &mut Draft) -> Result<(), Rejected> {
         match item.r#type.as_str() {
             "function_call" => {
@@ -259,7 +262,9 @@ impl ResponsesReader {
                 draft.add_arguments(place, item.arguments.as_deref().unwrap_or_default())
             }
             Some(Open::Thinking(place)) => match (item.id, item.encrypted_content) {
-                (Some(id), Some(sealed)) => draft.sign(place, &format!("{}{id}:{sealed}", Mark::OpenAi.prefix())),
+                (Some(id), Some(sealed)) => {
+                    draft.sign(place, &format!("{}{id}:{sealed}", Mark::OpenAi.prefix(&self.model)))
+                }
                 (_, _) => Ok(()),
             },
             Some(Open::Call { filled: true, .. }) | None => Ok(()),
@@ -330,9 +335,9 @@ impl Usage {
         TokenUsage {
             input: self.input_tokens.unwrap_or(0),
             output: self.output_tokens.unwrap_or(0),
-            cached: self.input_tokens_details.and_then(|details| details.cached_tokens).unwrap_or(0),
+            cached: self.input_tokens_details.as_ref().and_then(|details| details.cached_tokens).unwrap_or(0),
             reasoning: self.output_tokens_details.and_then(|details| details.reasoning_tokens).unwrap_or(0),
-            cache_write: 0,
+            cache_write: self.input_tokens_details.and_then(|details| details.cache_write_tokens).unwrap_or(0),
         }
     }
 }

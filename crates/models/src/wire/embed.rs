@@ -39,7 +39,7 @@ impl Remote {
         headers.extend(provider.vendor.protocol.headers());
         provider.auth.attach(&mut headers, &url, &body, &self.client, (self.clock)()).await?;
         let request = self.client.post(url).headers(headers).body(body);
-        let (headers, body) = document(provider, &self.name(), request).await?;
+        let (headers, body) = document(provider, &self.name(), request, (self.clock)()).await?;
         let cut = |_| ModelError::Truncated { reason: "it is no whole document" };
         let answer: Value = serde_json::from_slice(&body).map_err(cut)?;
         let none = ModelError::Unknown { reason: "it sent no vectors", status: None, detail: Detail::default() };

@@ -50,7 +50,7 @@ pub(crate) struct Fault {
 
 impl Fault {
     /// Reads a response that is an error.
-    pub(crate) fn from_response(status: u16, headers: &HeaderMap, body: &[u8]) -> Self {
+    pub(crate) fn from_response(status: u16, headers: &HeaderMap, body: &[u8], now: jiff::Timestamp) -> Self {
         let mut fault = match serde_json::from_slice::<Value>(body) {
             Ok(value) => {
                 // Gemini puts the error into a list when it was asked for a stream.
@@ -60,7 +60,7 @@ impl Fault {
             Err(_) => Self { message: String::from_utf8_lossy(body).into_owned(), ..Self::default() },
         };
         fault.status = Some(status);
-        fault.retry_after = retry_after(headers).or(fault.retry_after);
+        fault.retry_after = retry_after(headers, now).or(fault.retry_after);
         let kind = headers.get("x-amzn-errortype").and_then(|kind| kind.to_str().ok());
         // What follows the colon is an address.
         fault.codes.extend(kind.and_then(|kind| kind.split(':').next()).map(str::to_owned));
@@ -195,8 +195,8 @@ fn retry_delay(error: &Value) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok().map(|wait| wait.min(RETRY_AFTER_MOST))
 }
 
-/// How long the provider wants us to wait: milliseconds, seconds, or a moment.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+/// How long the provider wants us to wait: milliseconds, seconds, or a moment, by its clock where it says what that shows.
+fn retry_after(headers: &HeaderMap, now: jiff::Timestamp) -> Option<Duration> {
     let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let number = |text: &str| text.parse::<f64>().ok().and_then(|number| Duration::try_from_secs_f64(number).ok());
     let millis = text(HeaderName::from_static("retry-after-ms")).and_then(number).map(|millis| millis / 1000);
@@ -204,7 +204,7 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let moment = || {
         let parser = DateTimeParser::new();
         let then = parser.parse_timestamp(text(RETRY_AFTER)?).ok()?;
-        let now = parser.parse_timestamp(text(reqwest::header::DATE)?).ok()?;
+        let now = text(reqwest::header::DATE).and_then(|date| parser.parse_timestamp(date).ok()).unwrap_or(now);
         Some(Duration::from_secs(u64::try_from(then.as_second() - now.as_second()).unwrap_or(0)))
     };
     millis.or_else(seconds).or_else(moment).map(|wait| wait.min(RETRY_AFTER_MOST))
@@ -214,8 +214,13 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 mod tests {
     use super::*;
 
+    /// Thirty seconds before Wed, 21 Oct 2015 07:28:00 GMT.
+    fn now() -> jiff::Timestamp {
+        jiff::Timestamp::from_second(1_445_412_450).unwrap()
+    }
+
     fn classify(status: u16, body: &str) -> ModelError {
-        let fault = Fault::from_response(status, &HeaderMap::new(), body.as_bytes());
+        let fault = Fault::from_response(status, &HeaderMap::new(), body.as_bytes(), now());
         fault.into_error("local/model", str::to_owned)
     }
 
@@ -223,7 +228,7 @@ mod tests {
         let pairs = headers
             .iter()
             .map(|(name, value)| (HeaderName::from_static(name), reqwest::header::HeaderValue::from_static(value)));
-        retry_after(&pairs.collect()).map(|wait| wait.as_secs_f64())
+        retry_after(&pairs.collect(), now()).map(|wait| wait.as_secs_f64())
     }
 
     #[test]
@@ -298,7 +303,7 @@ mod tests {
     #[test]
     fn only_plain_codes_are_shown_and_only_words_without_secrets_are_kept() {
         let body = r#"{"error":{"message":"the prompt `sk-1` is bad","code":"you said: hello","type":"invalid_type"}}"#;
-        let fault = Fault::from_response(400, &HeaderMap::new(), body.as_bytes());
+        let fault = Fault::from_response(400, &HeaderMap::new(), body.as_bytes(), now());
         let error = fault.into_error("m", |text| text.replace("sk-1", "***"));
         assert_eq!(error.to_string(), "the provider refused the request (HTTP 400) [invalid_type]");
         assert_eq!(error.detail(), Some("the prompt `***` is bad"));
@@ -313,7 +318,12 @@ mod tests {
         let (date, later) = ("Wed, 21 Oct 2015 07:28:00 GMT", "Wed, 21 Oct 2015 07:28:30 GMT");
         assert_eq!(wait(&[("retry-after", later), ("date", date)]), Some(30.0));
         assert_eq!(wait(&[("retry-after", date), ("date", later)]), Some(0.0));
-        for bad in ["-1", "soon", "NaN", "inf", later] {
+        assert_eq!(
+            wait(&[("retry-after", later)]),
+            Some(60.0),
+            "by our clock where it does not say what its own shows"
+        );
+        for bad in ["-1", "soon", "NaN", "inf"] {
             assert_eq!(wait(&[("retry-after", bad)]), None, "{bad}");
         }
     }

@@ -75,7 +75,7 @@ async fn every_protocol_takes_an_empty_answer_for_none() {
 
 #[tokio::test]
 async fn a_schema_of_the_answer_is_handed_on_where_the_provider_can_see_to_it() {
-    let schema = r#"{"type":"object","required":["n"]}"#;
+    let schema = r#"{"type":"object","required":["n"],"additionalProperties":false}"#;
     let asked = ModelRequest { output_schema: Some(schema.into()), ..request(&["hello"]) };
     let value: Value = serde_json::from_str(schema).unwrap();
     for (kind, place, beside_tools) in [
@@ -84,6 +84,7 @@ async fn a_schema_of_the_answer_is_handed_on_where_the_provider_can_see_to_it() 
         ("gemini", "/generationConfig/responseJsonSchema", false),
         ("ollama", "/format", false),
         ("cohere", "/response_format/json_schema", false),
+        ("anthropic", "/output_config/format/schema", true),
     ] {
         for tools in [false, true] {
             let asked = if tools { with_tools(asked.clone(), &[("look", &["path"])]) } else { asked.clone() };

@@ -44,7 +44,7 @@ async fn ask(provider: &Provider, client: &reqwest::Client, now: jiff::Timestamp
     headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
     headers.extend(provider.vendor.protocol.headers());
     provider.auth.attach(&mut headers, &url, b"", client, now).await?;
-    let (_, body) = document(provider, name, client.get(url).headers(headers)).await?;
+    let (_, body) = document(provider, name, client.get(url).headers(headers), now).await?;
     read(&body).ok_or(ModelError::Unknown {
         reason: "it sent no list of models",
         status: Some(200),

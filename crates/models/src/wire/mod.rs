@@ -97,7 +97,7 @@ impl Remote {
         if !status.is_success() {
             let headers = response.headers().clone();
             let body = timeout_at(first_due, beginning(response.bytes_stream(), FAULT_BYTES)).await.map_err(silent)?;
-            let fault = Fault::from_response(status.as_u16(), &headers, &body);
+            let fault = Fault::from_response(status.as_u16(), &headers, &body, (self.clock)());
             return Err(fault.into_error(&self.name(), |text| self.provider.redact(text)));
         }
         let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
@@ -109,7 +109,7 @@ impl Remote {
         }
         let protocol = self.provider.protocol(&self.model);
         let whole = kind.starts_with("application/json") && protocol.may_come_whole();
-        let mut reader = protocol.reader(self.provider.habits);
+        let mut reader = protocol.reader(self.provider.habits, &self.model);
         let mut draft = Draft::new(deltas.clone());
         let read = Reading { provider: &self.provider, model: self.name(), first_due };
         if whole {
@@ -245,6 +245,7 @@ async fn document(
     provider: &Provider,
     name: &str,
     request: reqwest::RequestBuilder,
+    now: jiff::Timestamp,
 ) -> Result<(HeaderMap, Vec<u8>), ModelError> {
     let limit = provider.timeouts.first_byte;
     let silent = |_| ModelError::Timeout { what: "begin to answer", limit };
@@ -252,7 +253,7 @@ async fn document(
     let (status, headers) = (response.status(), response.headers().clone());
     if !status.is_success() {
         let body = timeout(limit, beginning(response.bytes_stream(), FAULT_BYTES)).await.map_err(silent)?;
-        let fault = Fault::from_response(status.as_u16(), &headers, &body);
+        let fault = Fault::from_response(status.as_u16(), &headers, &body, now);
         return Err(fault.into_error(name, |text| provider.redact(text)));
     }
     Ok((headers, beginning(response.bytes_stream(), WHOLE_BYTES).await))

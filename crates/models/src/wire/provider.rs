@@ -9,8 +9,9 @@ use url::Url;
 
 use super::auth::{Auth, Credential};
 use crate::ModelError;
+use crate::claude::Claude;
 use crate::protocol::Protocol;
-use crate::vendor::{Habits, KeyPlace, Vendor, bedrock_profile, only_responses};
+use crate::vendor::{Habits, KeyPlace, Vendor, bedrock_percent, bedrock_profile, by_responses, by_responses_at_azure};
 
 /// Calls that a provider may have at once unless the operator says otherwise.
 pub const CALLS_AT_ONCE: NonZeroUsize = match NonZeroUsize::new(64) {
@@ -121,18 +122,46 @@ impl Provider {
         self.vendor.free && !self.auth.has_key()
     }
 
+    /// Whether it is shown a key, or another proof.
+    pub(crate) const fn has_key(&self) -> bool {
+        self.auth.has_key()
+    }
+
     /// The host it is reached at.
     pub(crate) fn host(&self) -> Option<String> {
         self.base.host_str().map(str::to_ascii_lowercase)
     }
 
-    /// What it speaks about this model: some of OpenAI's are not behind the door that most are.
+    /// What it speaks about this model: OpenAI's models that reason are asked through another door than the older ones.
     pub(super) fn protocol(&self, model: &str) -> Protocol {
-        let at_home = self.host().as_deref() == self.vendor.host();
+        let at_home = self.base.host_str().is_some_and(|host| self.vendor.is_at(host));
         match self.vendor.protocol {
-            Protocol::Chat if self.vendor.kind == "openai" && at_home && only_responses(model) => Protocol::Responses,
+            Protocol::Chat if self.vendor.kind == "openai" && at_home && by_responses(model) => Protocol::Responses,
+            Protocol::AzureChat if by_responses_at_azure(model) => Protocol::Responses,
             protocol => protocol,
         }
+    }
+
+    /// Whether this is one of Anthropic's models, spoken to in words that know them.
+    pub(crate) fn claude(&self, model: &str) -> Option<Claude> {
+        let known = matches!(self.vendor.protocol, Protocol::Anthropic | Protocol::Bedrock);
+        Claude::of(model).filter(|_| known)
+    }
+
+    /// Whether this is one of OpenAI's models that reason, which take no temperature.
+    pub(crate) fn reasons(&self, model: &str) -> bool {
+        let openai = matches!(self.vendor.kind, "openai" | "openai-responses");
+        let at_home = self.base.host_str().is_some_and(|host| self.vendor.is_at(host));
+        match self.vendor.protocol {
+            Protocol::AzureChat => by_responses_at_azure(model),
+            Protocol::Chat | Protocol::Responses => openai && at_home && by_responses(model),
+            Protocol::Anthropic | Protocol::Gemini | Protocol::Ollama | Protocol::Cohere | Protocol::Bedrock => false,
+        }
+    }
+
+    /// What this model costs here, in hundredths of what it costs anywhere.
+    pub(crate) fn percent(&self, model: &str) -> u64 {
+        percent(self.vendor, self.region.as_deref(), model)
     }
 
     /// Where a request for this model goes.
@@ -140,20 +169,27 @@ impl Provider {
         let protocol = self.protocol(model);
         match (protocol, &self.region) {
             (Protocol::Bedrock, Some(region)) => self.at(&protocol.path(&bedrock_profile(model, region))),
+            // Azure's door to the responses is the same for all deployments and has no versions.
+            (Protocol::Responses, _) if self.vendor.protocol == Protocol::AzureChat => {
+                self.below(&format!("openai/v1/{}", protocol.path(model)))
+            }
             (_, _) => self.at(&protocol.path(model)),
         }
     }
 
     /// A path below its address.
     pub(super) fn at(&self, path: &str) -> Result<Url, ModelError> {
-        let base = self.base.as_str().trim_end_matches('/');
-        let text = match (self.vendor.protocol, &self.api_version) {
+        match (self.vendor.protocol, &self.api_version) {
             (Protocol::AzureChat, version) => {
                 let version = version.as_deref().unwrap_or(AZURE_VERSION);
-                format!("{base}/{path}?api-version={}", encoded(version))
+                self.below(&format!("{path}?api-version={}", encoded(version)))
             }
-            (_, _) => format!("{base}/{path}"),
-        };
+            (_, _) => self.below(path),
+        }
+    }
+
+    fn below(&self, path: &str) -> Result<Url, ModelError> {
+        let text = format!("{}/{path}", self.base.as_str().trim_end_matches('/'));
         Url::parse(&text).map_err(|_| ModelError::broken(format!("provider `{}`: no address for the model", self.name)))
     }
 
@@ -168,6 +204,15 @@ impl Provider {
     /// The text without the key, should a provider have sent it back.
     pub(super) fn redact(&self, text: &str) -> String {
         self.auth.redact(text)
+    }
+}
+
+/// What a model costs at a provider, in hundredths of what it costs anywhere.
+pub(crate) fn percent(vendor: &Vendor, region: Option<&str>, model: &str) -> u64 {
+    match (vendor.protocol, region) {
+        (Protocol::Bedrock, Some(region)) => bedrock_percent(&bedrock_profile(model, region)),
+        (Protocol::Bedrock, None) => bedrock_percent(model),
+        (_, _) => 100,
     }
 }
 
@@ -215,17 +260,43 @@ mod tests {
     }
 
     #[test]
-    fn what_openai_has_only_behind_its_responses_is_asked_there_and_nowhere_else() {
+    fn openais_models_that_reason_are_asked_by_responses_there_and_nowhere_else() {
         let path = |model: &str| endpoint("openai", None, None, model);
-        for only in ["gpt-5.1-codex-max", "gpt-5-pro", "o3-pro", "gpt-5-pro-2025-10-06", "o3-deep-research"] {
-            assert_eq!(path(only), "/v1/responses", "{only}");
+        for reasons in [
+            "gpt-5.4",
+            "gpt-5-mini",
+            "gpt-5.6-sol",
+            "gpt-6-astra",
+            "gpt-9",
+            "o4-mini",
+            "o3-pro",
+            "gpt-5-pro-2025-10-06",
+            "o3-deep-research",
+        ] {
+            assert_eq!(path(reasons), "/v1/responses", "{reasons}");
         }
-        for usual in ["gpt-5.4", "gpt-5-mini", "o4-mini", "gpt-4.1-2025-04-14"] {
+        for usual in ["gpt-4.1-2025-04-14", "gpt-4o", "gpt-3.5-turbo", "gpt-5.3-chat-latest", "ft:gpt-4o-mini:lab::1"] {
             assert_eq!(path(usual), "/v1/chat/completions", "{usual}");
         }
+        let europe = Some("https://eu.api.openai.com/v1");
+        assert_eq!(endpoint("openai", europe, None, "gpt-5.4"), "/v1/responses");
+        let lookalike = Some("https://notapi.openai.com/v1");
+        assert_eq!(endpoint("openai", lookalike, None, "gpt-5.4"), "/v1/chat/completions");
         let proxy = endpoint("openai", Some("https://proxy.example.com/v1"), None, "gpt-5-codex");
         assert_eq!(proxy, "/v1/chat/completions", "what stands before it has its own ways");
         assert_eq!(endpoint("openrouter", None, None, "openai/gpt-5-codex"), "/api/v1/chat/completions");
+    }
+
+    #[test]
+    fn deployments_named_after_models_that_take_no_tools_in_chat_completions_are_asked_by_responses() {
+        let base = Some("https://lab.openai.azure.com");
+        let path = |model: &str| endpoint("azure", base, None, model);
+        for reasons in ["gpt-5.4", "gpt-5.6-sol", "gpt-6-luna", "gpt-6.1-terra"] {
+            assert_eq!(path(reasons), "/openai/v1/responses", "{reasons}");
+        }
+        for usual in ["gpt-5", "gpt-5.2", "gpt-4.1", "gpt-4o", "o3", "prod", "gpt-"] {
+            assert_eq!(path(usual), format!("/openai/deployments/{usual}/chat/completions"));
+        }
     }
 
     #[test]
@@ -245,9 +316,23 @@ mod tests {
             assert_eq!(asked(region, sonnet), format!("{world}.{sonnet}"));
         }
         for as_it_is in
-            ["eu.anthropic.claude-sonnet-5", "amazon.nova-pro-v1:0", "anthropic.claude-3-haiku-20240307-v1:0"]
+            ["eu.anthropic.claude-sonnet-5", "openai.gpt-oss-20b-1:0", "anthropic.claude-3-haiku-20240307-v1:0"]
         {
             assert_eq!(asked("us-east-1", as_it_is), as_it_is);
+        }
+        for (region, model, profile) in [
+            ("ap-northeast-1", "anthropic.claude-opus-4-6-v1", "global.anthropic.claude-opus-4-6-v1"),
+            ("ap-northeast-1", "anthropic.claude-opus-4-8", "jp.anthropic.claude-opus-4-8"),
+            ("ap-southeast-2", "anthropic.claude-fable-5", "global.anthropic.claude-fable-5"),
+            ("ap-south-1", "anthropic.claude-sonnet-4-20250514-v1:0", "apac.anthropic.claude-sonnet-4-20250514-v1:0"),
+            ("eu-west-1", "amazon.nova-pro-v1:0", "eu.amazon.nova-pro-v1:0"),
+            ("ap-southeast-2", "amazon.nova-lite-v1:0", "apac.amazon.nova-lite-v1:0"),
+            ("ca-central-1", "amazon.nova-2-lite-v1:0", "global.amazon.nova-2-lite-v1:0"),
+            ("us-west-2", "meta.llama4-scout-17b-instruct-v1:0", "us.meta.llama4-scout-17b-instruct-v1:0"),
+            ("us-west-2", "deepseek.r1-v1:0", "us.deepseek.r1-v1:0"),
+            ("eu-west-1", "meta.llama4-scout-17b-instruct-v1:0", "meta.llama4-scout-17b-instruct-v1:0"),
+        ] {
+            assert_eq!(asked(region, model), profile, "{region}");
         }
     }
 }

@@ -93,7 +93,7 @@ pub(crate) fn outcome(output: Cow<'_, str>, is_error: bool) -> Cow<'_, str> {
     if is_error { Cow::Owned(format!("Error: {output}")) } else { output }
 }
 
-/// Whose proof it is. A proof is sent back only to those who can check it; others refuse the request.
+/// Whose proof it is. A proof is sent back only to the model that can check it; others refuse the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mark {
     /// A signed block of reasoning of Anthropic's models, wherever they run.
@@ -107,19 +107,24 @@ pub(crate) enum Mark {
 }
 
 impl Mark {
-    /// What a proof of this kind begins with.
-    pub(crate) const fn prefix(self) -> &'static str {
+    const fn word(self) -> &'static str {
         match self {
-            Self::Anthropic => "anthropic:",
-            Self::AnthropicHidden => "anthropic-hidden:",
-            Self::Gemini => "gemini:",
-            Self::OpenAi => "openai:",
+            Self::Anthropic => "anthropic",
+            Self::AnthropicHidden => "anthropic-hidden",
+            Self::Gemini => "gemini",
+            Self::OpenAi => "openai",
         }
     }
 
-    /// The proof behind its mark, if it is of this kind.
-    pub(crate) fn read(self, signature: Option<&str>) -> Option<&str> {
-        signature?.strip_prefix(self.prefix())
+    /// What a proof of this kind begins with, of the model that was asked by this name.
+    pub(crate) fn prefix(self, model: &str) -> String {
+        format!("{}:{model}|", self.word())
+    }
+
+    /// The proof behind its mark, if it is of this kind and of the model that is asked now.
+    pub(crate) fn read<'a>(self, signature: Option<&'a str>, model: &str) -> Option<&'a str> {
+        let (whose, proof) = signature?.strip_prefix(self.word())?.strip_prefix(':')?.split_once('|')?;
+        (whose == model).then_some(proof)
     }
 }
 
@@ -142,10 +147,13 @@ mod tests {
     }
 
     #[test]
-    fn a_proof_goes_only_to_whom_it_belongs() {
-        assert_eq!(Mark::Anthropic.read(Some("anthropic:abc")), Some("abc"));
-        assert_eq!(Mark::Anthropic.read(Some("anthropic-hidden:abc")), None);
-        assert_eq!(Mark::Gemini.read(Some("anthropic:abc")), None);
-        assert_eq!(Mark::Gemini.read(None), None);
+    fn a_proof_goes_only_to_the_model_it_belongs_to() {
+        let proof = format!("{}abc|d", Mark::Anthropic.prefix("claude-v1:0"));
+        assert_eq!(Mark::Anthropic.read(Some(&proof), "claude-v1:0"), Some("abc|d"));
+        assert_eq!(Mark::Anthropic.read(Some(&proof), "claude-v1:1"), None, "another model");
+        assert_eq!(Mark::AnthropicHidden.read(Some(&proof), "claude-v1:0"), None);
+        assert_eq!(Mark::Gemini.read(Some(&proof), "claude-v1:0"), None);
+        assert_eq!(Mark::Anthropic.read(Some("anthropic:abc"), "abc"), None, "a proof of nobody in particular");
+        assert_eq!(Mark::Gemini.read(None, "m"), None);
     }
 }

@@ -189,7 +189,7 @@ pub(crate) async fn read_quietly(
     let config = RemoteConfig { base_url, timeouts, credential, region, ..RemoteConfig::new(vendor) };
     let provider = Provider::new("local", config).unwrap();
     let mut draft = Draft::default();
-    let mut reader = vendor.protocol.reader(provider.habits);
+    let mut reader = vendor.protocol.reader(provider.habits, "m");
     let first_due = Instant::now() + timeouts.first_byte;
     let reading = Reading { provider: &provider, model: String::new(), first_due };
     reading.stream(bytes, &mut *reader, &mut draft).await?;

@@ -92,11 +92,11 @@ pub(super) async fn refresh(context: &Context, place: &Place, provider: Option<&
     let names = match provider {
         Some(name) if models.kind(name).is_some() => vec![name.to_owned()],
         Some(name) => {
-            let known: Vec<_> = models.remotes().collect();
+            let known = models.remotes();
             return Err(Failure::usage(format!("There is no provider `{name}` to ask. Nothing was taken."))
                 .hint(format!("there are: {}", known.join(", "))));
         }
-        None => models.remotes().map(str::to_owned).collect(),
+        None => models.remotes(),
     };
     let (mut document, mut rows) = (kept(&path)?, Vec::new());
     for name in names {

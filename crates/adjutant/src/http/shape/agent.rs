@@ -33,7 +33,7 @@ pub(in crate::http) struct Agent {
     category: String,
     /// Words in a message that speak for this agent when none is named.
     keywords: Vec<String>,
-    /// A model by name, or `default`.
+    /// A model by name, `default`, or `auto`.
     model: String,
     /// Models that may stand in for it, in order.
     fallback_models: Vec<String>,
@@ -160,7 +160,7 @@ struct AgentBudget {
 /// How a model is asked beyond what every request has. What a provider has no word for is left out.
 #[derive(Serialize, ToSchema)]
 struct AgentModelOptions {
-    /// `none`, `minimal`, `low`, `medium` or `high`: how much to think, where a model does.
+    /// `none`, `minimal`, `low`, `medium`, `high`, `xhigh` or `max`: how much to think, where a model does.
     reasoning_effort: Option<String>,
     /// Tokens to think, part of `max_tokens_per_request`; a quarter of that stays for the answer.
     thinking_tokens: Option<u32>,

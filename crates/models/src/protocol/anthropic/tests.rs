@@ -1,9 +1,9 @@
 //! Anthropic's messages against bytes as its servers send them.
 
 use adjutant_core::label::Labels;
-use adjutant_core::message::{Delta, FinishReason, Message, Part, RawCall, Role};
+use adjutant_core::message::{Delta, FinishReason, Message, ModelRequest, Part, RawCall, Role};
 use adjutant_core::money::TokenUsage;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::view::tests::{answer, continue_with, request, with_tools};
 use crate::wire::testing::{Reply, failure, prove_cuts, prove_damage, read, sent};
@@ -86,7 +86,9 @@ async fn reasoning_text_parallel_calls_and_all_classes_of_tokens_are_read() {
     let answer = answer.unwrap();
     let thinking: Vec<_> =
         answer.thinking.iter().map(|thought| (thought.text.as_str(), thought.signature.as_deref().unwrap())).collect();
-    assert_eq!(thinking, [("Two files, größer.", "anthropic:EqQB+/="), ("", "anthropic-hidden:Hidden==")]);
+    let signed = "anthropic:org/some-model-high|EqQB+/=";
+    let hidden = "anthropic-hidden:org/some-model-high|Hidden==";
+    assert_eq!(thinking, [("Two files, größer.", signed), ("", hidden)]);
     assert_eq!(answer.text, "I look.");
     let call = |id: &str, name: &str, arguments: &str| RawCall {
         id: Some(id.to_owned()),
@@ -112,8 +114,9 @@ async fn a_conversation_goes_back_with_its_reasoning_as_it_came() {
         signature: signature.map(str::to_owned),
     };
     let thoughts = [
-        thinking("Two files.", Some("anthropic:EqQB")),
-        thinking("", Some("anthropic-hidden:Hid")),
+        thinking("Two files.", Some("anthropic:org/some-model-high|EqQB")),
+        thinking("", Some("anthropic-hidden:org/some-model-high|Hid")),
+        thinking("of another model", Some("anthropic:org/another|EqQC")),
         thinking("of another maker", Some("gemini:text:x")),
         thinking("unsigned", None),
     ];
@@ -151,6 +154,26 @@ async fn a_conversation_goes_back_with_its_reasoning_as_it_came() {
             ],
         })
     );
+}
+
+#[tokio::test]
+async fn only_a_schema_that_the_provider_can_hold_an_answer_to_is_handed_on() {
+    let closed = r#"{"type":"object","properties":{"n":{"type":"array","items":{"type":"integer"}}},"required":["n"],"additionalProperties":false}"#;
+    for (schema, handed_on) in [
+        (closed, true),
+        (r#"{"anyOf":[{"type":"string","enum":["a","b"]},{"type":"null"}]}"#, true),
+        (r#"{"type":"object","properties":{"n":{"type":"integer"}}}"#, false),
+        (r#"{"type":"object","additionalProperties":false,"properties":{"n":{"type":"integer","minimum":1}}}"#, false),
+        (r##"{"type":"array","items":{"$ref":"#"}}"##, false),
+        ("true", false),
+    ] {
+        let asked = ModelRequest { output_schema: Some(schema.into()), ..request(&["hello"]) };
+        let asked = with_tools(asked, &[("look", &["path"])]);
+        let body = sent(KIND, &asked, STOP.as_bytes()).await.body;
+        let wanted: Value = serde_json::from_str(schema).unwrap();
+        let format = json!({"type": "json_schema", "schema": wanted});
+        assert_eq!(body["output_config"]["format"], if handed_on { format } else { Value::Null }, "{schema}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

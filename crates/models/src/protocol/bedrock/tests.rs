@@ -58,7 +58,7 @@ fn thinks_and_calls() -> Vec<u8> {
 async fn reasoning_text_parallel_calls_and_all_classes_of_tokens_are_read() {
     let answer = read(KIND, &[&thinks_and_calls()]).await.0.unwrap();
     assert_eq!(answer.thinking[0].text, "größer?");
-    assert_eq!(answer.thinking[0].signature.as_deref(), Some("anthropic:EqQB"));
+    assert_eq!(answer.thinking[0].signature.as_deref(), Some("anthropic:org/some-model-high|EqQB"));
     let calls: Vec<_> = answer.calls.iter().map(|call| (call.id.as_deref(), call.arguments.as_str())).collect();
     assert_eq!(calls, [(Some("tooluse_A"), r#"{"path": "/a", "path": "/b"}"#), (Some("tooluse_B"), "{}")]);
     assert_eq!((answer.text.as_str(), answer.finish), ("I look.", FinishReason::ToolCalls));
@@ -79,7 +79,7 @@ async fn a_conversation_is_written_in_the_words_of_the_protocol() {
     let mut said = answer("I look.");
     said.calls.push(RawCall { id: None, name: "read".into(), arguments: "{\"a\": 1}".into() });
     continue_with(&mut asked, &said, &[("gone", true)]);
-    let thinking = Part::Thinking { text: "hm".into(), signature: Some("anthropic:EqQB".into()) };
+    let thinking = Part::Thinking { text: "hm".into(), signature: Some("anthropic:org/some-model-high|EqQB".into()) };
     asked.messages[1].parts.insert(0, thinking);
     let image = Part::Image { media_type: "image/png".into(), data: "iVBORw==".into(), labels: Labels::NONE };
     asked.messages[0].parts.push(image);

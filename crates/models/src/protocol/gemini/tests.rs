@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::view::tests::{answer, continue_with, request, with_tools};
 use crate::wire::auth::Credential;
 use crate::wire::provider::RemoteConfig;
-use crate::wire::testing::{Reply, configured, failure, prove_cuts, prove_damage, read, sent, serve};
+use crate::wire::testing::{Reply, configured, failure, named, prove_cuts, prove_damage, read, sent, serve};
 use crate::{DeltaSink, Model, Vendor};
 
 const KIND: &str = "gemini";
@@ -24,7 +24,7 @@ async fn reasoning_text_parallel_calls_their_proofs_and_tokens_are_read() {
     let answer = read(KIND, &[ANSWER.as_bytes()]).await.0.unwrap();
     let thinking: Vec<_> =
         answer.thinking.iter().map(|thought| (thought.text.as_str(), thought.signature.as_deref())).collect();
-    assert_eq!(thinking, [("Sehe nach …", None), ("", Some("gemini:0:CsQB=="))]);
+    assert_eq!(thinking, [("Sehe nach …", None), ("", Some("gemini:org/some-model-high|0:CsQB=="))]);
     assert_eq!(answer.text, "I look.");
     let call =
         |name: &str, arguments: &str| RawCall { id: None, name: name.to_owned(), arguments: arguments.to_owned() };
@@ -43,7 +43,9 @@ async fn a_proof_goes_back_to_the_place_it_was_at() {
     }
     continue_with(&mut asked, &said, &[("seen", false), ("gone", true)]);
     let proof = |text: &str| Part::Thinking { text: "".into(), signature: Some(text.to_owned()) };
-    asked.messages[1].parts.splice(0..0, [proof("gemini:0:First"), proof("gemini:text:Text"), proof("anthropic:no")]);
+    let own = |proof: &str| format!("gemini:org/some-model-high|{proof}");
+    let proofs = [own("0:First"), own("text:Text"), "gemini:another|1:no".to_owned(), "anthropic:no".to_owned()];
+    asked.messages[1].parts.splice(0..0, proofs.iter().map(|text| proof(text)));
     asked.messages.push(Message::text(Role::User, "and this?"));
     let image = Part::Image { media_type: "image/png".into(), data: "iVBORw==".into(), labels: Labels::NONE };
     asked.messages[3].parts.push(image);
@@ -73,6 +75,37 @@ async fn a_proof_goes_back_to_the_place_it_was_at() {
             "generationConfig": {"maxOutputTokens": 100},
         })
     );
+}
+
+#[tokio::test]
+async fn calls_that_another_model_made_come_with_a_word_that_newer_models_take_for_a_proof() {
+    let mut asked = with_tools(request(&["read both"]), &[("read", &["path"])]);
+    let mut said = answer("");
+    for _ in 0..2 {
+        said.calls.push(RawCall { id: None, name: "read".into(), arguments: "{}".into() });
+    }
+    continue_with(&mut asked, &said, &[("seen", false), ("seen", false)]);
+    let foreign = Part::Thinking { text: "".into(), signature: Some("gemini:gemini-2.5-pro|0:Old".into()) };
+    asked.messages[1].parts.insert(0, foreign);
+    for (name, proof) in [
+        ("gemini-3.5-flash", json!("skip_thought_signature_validator")),
+        ("gemini-4-argon", json!("skip_thought_signature_validator")),
+        ("gemini-2.5-pro", json!("Old")),
+        ("gemini-2.5-flash", serde_json::Value::Null),
+    ] {
+        let (base, mut seen) = serve(vec![Reply::stream(KIND, &[STOP.as_bytes()])]).await;
+        let model = named(crate::wire::testing::model(KIND, &base, crate::Timeouts::default()), name);
+        model.answer(&asked, &DeltaSink::none()).await.unwrap();
+        let body = seen.recv().await.unwrap().body;
+        let calls: Vec<_> = body["contents"][1]["parts"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|part| part["functionCall"].is_object())
+            .map(|part| part["thoughtSignature"].clone())
+            .collect();
+        assert_eq!(calls, [proof, serde_json::Value::Null], "{name}: the first call of a turn speaks for all");
+    }
 }
 
 #[tokio::test(start_paused = true)]

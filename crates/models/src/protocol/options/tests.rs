@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use adjutant_core::message::ModelRequest;
+use adjutant_core::message::{Message, ModelRequest, Part, RawCall, Role};
 use serde_json::{Value, json};
 
-use crate::view::tests::{request, with_tools};
+use crate::view::tests::{answer, continue_with, request, with_tools};
 use crate::wire::testing::{Reply, Seen, model, named, serve};
 use crate::{DeltaSink, Model, Timeouts};
 
@@ -80,12 +80,86 @@ async fn every_protocol_has_its_own_words_for_the_same_wishes() {
         "additionalModelRequestFields",
     ];
     assert_eq!(fields("bedrock", ALL, &bedrock).await, [json!(0.9), json!(["END"]), json!({"any": {}}), Value::Null]);
-    let body = seen("bedrock", "us.anthropic.claude-x", &asking(ALL, 8000)).await.body;
+    let body = seen("bedrock", "us.anthropic.claude-sonnet-4-5", &asking(ALL, 8000)).await.body;
     assert_eq!(body["additionalModelRequestFields"]["thinking"], enabled);
     assert_eq!(
         (&body["inferenceConfig"]["temperature"], &body["toolConfig"]["toolChoice"]),
         (&Value::Null, &Value::Null)
     );
+}
+
+/// What is asked of one of Anthropic's models: how it thinks, how much, and the tool that it has to use.
+async fn deliberation(name: &str, options: &str) -> [Value; 4] {
+    let body = seen("anthropic", name, &asking(options, 8000)).await.body;
+    [&body["thinking"], &body["output_config"]["effort"], &body["tool_choice"]["type"], &body["temperature"]]
+        .map(Clone::clone)
+}
+
+#[tokio::test]
+async fn each_of_anthropics_models_is_asked_to_think_in_the_words_it_takes() {
+    let adaptive = json!({"type": "adaptive", "display": "summarized"});
+    let (high, any) = (json!("high"), json!("any"));
+    let much = r#"{"reasoning_effort":"high","tool_choice":"required"}"#;
+    let tokens = json!({"type": "enabled", "budget_tokens": 6000});
+    assert_eq!(deliberation("claude-sonnet-4-5", much).await, [tokens, Value::Null, Value::Null, Value::Null]);
+    for name in ["claude-opus-4-6", "claude-opus-4-8", "claude-sonnet-5", "claude-opus-5-5", "claude-unheard-of-7"] {
+        assert_eq!(
+            deliberation(name, much).await,
+            [adaptive.clone(), high.clone(), Value::Null, Value::Null],
+            "{name}: by effort, and whoever thinks cannot be made to use a tool"
+        );
+    }
+    let none = r#"{"reasoning_effort":"none","tool_choice":"required"}"#;
+    assert_eq!(deliberation("claude-sonnet-4-6", none).await, [Value::Null, Value::Null, any.clone(), json!(0.5)]);
+    let disabled = json!({"type": "disabled"});
+    assert_eq!(deliberation("claude-opus-5", none).await[..3], [disabled, Value::Null, any.clone()]);
+    assert_eq!(
+        deliberation("claude-fable-5-1", none).await[..3],
+        [adaptive.clone(), json!("low"), Value::Null],
+        "one that always thinks is asked for little"
+    );
+    let tool = r#"{"tool_choice":"required"}"#;
+    assert_eq!(deliberation("claude-opus-4-8", tool).await[..3], [Value::Null, Value::Null, any]);
+    assert_eq!(deliberation("claude-sonnet-5", tool).await[..3], [adaptive.clone(), Value::Null, Value::Null]);
+    assert_eq!(deliberation("claude-sonnet-5", "{}").await[0], adaptive, "its thoughts are shown without a word");
+    for (name, effort, word) in [
+        ("claude-opus-4-6", "max", "high"),
+        ("claude-opus-4-8", "xhigh", "xhigh"),
+        ("claude-opus-5-5", "max", "max"),
+        ("claude-opus-5-5", "minimal", "low"),
+    ] {
+        let options = format!(r#"{{"reasoning_effort":"{effort}"}}"#);
+        assert_eq!(deliberation(name, &options).await[1], json!(word), "{name} {effort}");
+    }
+    let body = seen("bedrock", "us.anthropic.claude-sonnet-5", &asking(much, 8000)).await.body;
+    let fields = json!({"thinking": adaptive, "output_config": {"effort": "high"}});
+    assert_eq!(body["additionalModelRequestFields"], fields);
+}
+
+#[tokio::test]
+async fn an_effort_beyond_what_a_protocol_knows_is_the_most_it_knows() {
+    let most = r#"{"reasoning_effort":"max"}"#;
+    assert_eq!(fields("compatible", most, &["reasoning_effort"]).await, [json!("high")]);
+    assert_eq!(fields("openai-responses", most, &["reasoning.effort"]).await, [json!("xhigh")]);
+    assert_eq!(fields("cohere", most, &["thinking.token_budget"]).await, [json!(6000)]);
+    let body = seen("ollama", "gpt-oss:20b", &asking(most, 8000)).await.body;
+    assert_eq!(body["think"], json!("high"));
+}
+
+#[tokio::test]
+async fn a_model_amid_calls_that_another_made_is_not_given_tokens_to_think() {
+    let mut request = asking(r#"{"reasoning_effort":"high"}"#, 8000);
+    let mut said = answer("I look.");
+    said.calls.push(RawCall { id: None, name: "look".into(), arguments: "{}".into() });
+    continue_with(&mut request, &said, &[("seen", false)]);
+    let name = "claude-sonnet-4-5";
+    assert_eq!(seen("anthropic", name, &request).await.body["thinking"], Value::Null);
+    let own = format!("anthropic:{name}|EqQB");
+    request.messages[1].parts.insert(0, Part::Thinking { text: "hm".into(), signature: Some(own) });
+    assert_eq!(seen("anthropic", name, &request).await.body["thinking"]["type"], json!("enabled"));
+    request.messages[1].parts.remove(0);
+    request.messages.push(Message::text(Role::User, "and now?"));
+    assert_eq!(seen("anthropic", name, &request).await.body["thinking"]["type"], json!("enabled"), "a new turn");
 }
 
 #[tokio::test]

@@ -50,7 +50,7 @@ event: response.output_item.done
 data: {"type":"response.output_item.done","output_index":3,"item":{"id":"fc_2","type":"function_call","call_id":"call_b","name":"list","arguments":"{}"}}
 
 event: response.completed
-data: {"type":"response.completed","response":{"id":"resp_1","status":"completed","model":"gpt-x","usage":{"input_tokens":50,"input_tokens_details":{"cached_tokens":20},"output_tokens":30,"output_tokens_details":{"reasoning_tokens":12},"total_tokens":80}}}
+data: {"type":"response.completed","response":{"id":"resp_1","status":"completed","model":"gpt-x","usage":{"input_tokens":50,"input_tokens_details":{"cached_tokens":20,"cache_write_tokens":25},"output_tokens":30,"output_tokens_details":{"reasoning_tokens":12},"total_tokens":80}}}
 
 "#;
 
@@ -62,7 +62,7 @@ fn last(kind: &str, response: serde_json::Value) -> String {
 async fn reasoning_text_parallel_calls_and_tokens_are_read() {
     let answer = read(KIND, &[ANSWER.as_bytes()]).await.0.unwrap();
     assert_eq!(answer.thinking[0].text, "Schaue nach, größer.");
-    assert_eq!(answer.thinking[0].signature.as_deref(), Some("openai:rs_1:gAAA:B="));
+    assert_eq!(answer.thinking[0].signature.as_deref(), Some("openai:org/some-model-high|rs_1:gAAA:B="));
     assert_eq!(answer.text, "I look.");
     let call = |id: &str, name: &str, arguments: &str| RawCall {
         id: Some(id.to_owned()),
@@ -72,7 +72,7 @@ async fn reasoning_text_parallel_calls_and_tokens_are_read() {
     let doubled = r#"{"path": "/a", "path": "/b"}"#;
     assert_eq!(answer.calls, [call("call_a", "read", doubled), call("call_b", "list", "{}")]);
     assert_eq!((answer.finish, answer.served_model.as_str()), (FinishReason::ToolCalls, "local/gpt-x"));
-    let counted = TokenUsage { input: 50, output: 30, cached: 20, reasoning: 12, cache_write: 0 };
+    let counted = TokenUsage { input: 50, output: 30, cached: 20, reasoning: 12, cache_write: 25 };
     assert_eq!(answer.usage, Some(counted));
 }
 
@@ -82,8 +82,10 @@ async fn a_conversation_becomes_items_and_reasoning_goes_back_sealed() {
     let mut said = answer("I look.");
     said.calls.push(RawCall { id: None, name: "read".into(), arguments: "{\"a\": 1}".into() });
     continue_with(&mut asked, &said, &[("gone", true)]);
-    let thinking = Part::Thinking { text: "hm".into(), signature: Some("openai:rs_1:gAAA:B=".into()) };
-    asked.messages[1].parts.insert(0, thinking);
+    let thinking =
+        Part::Thinking { text: "hm".into(), signature: Some("openai:org/some-model-high|rs_1:gAAA:B=".into()) };
+    let foreign = Part::Thinking { text: "hm".into(), signature: Some("openai:another|rs_0:gAAA:B=".into()) };
+    asked.messages[1].parts.splice(0..0, [foreign, thinking]);
     let image = Part::Image { media_type: "image/png".into(), data: "iVBORw==".into(), labels: Labels::NONE };
     asked.messages[0].parts.push(image);
     let seen = sent(KIND, &asked, last("response.completed", json!({})).as_bytes()).await;
@@ -113,7 +115,7 @@ async fn a_conversation_becomes_items_and_reasoning_goes_back_sealed() {
         })
     );
     for (model, reasons) in [("gpt-4o", false), ("gpt-5-chat-latest", false), ("gpt-5.4", true), ("o4-mini", true)] {
-        assert_eq!(super::reasons(model), reasons, "{model}");
+        assert_eq!(super::by_responses(model), reasons, "{model}");
     }
 }
 
