@@ -66,12 +66,22 @@ impl Cluster {
 
     /// The same; a node that does not start is told by what it said.
     pub(crate) fn try_node_at(&self, script: &str, database: Option<&str>) -> Result<Node, String> {
-        static MADE: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
-        let number = MADE.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let number = made();
+        let file = format!("node-{number}.yaml");
+        std::fs::write(self.house.path().join(&file), script).unwrap();
+        self.started(number, &format!("kind = \"scripted\"\nscript = \"{file}\"\n"), database)
+    }
+
+    /// Starts a node whose models are behind this address.
+    pub(crate) fn node_asking(&self, base_url: &str) -> Node {
+        let provider = format!("kind = \"compatible\"\nbase_url = \"{base_url}\"\n");
+        self.started(made(), &provider, None).unwrap_or_else(|said| panic!("{said}"))
+    }
+
+    fn started(&self, number: u32, provider: &str, database: Option<&str>) -> Result<Node, String> {
         let path = |end: &str| self.house.path().join(format!("node-{number}.{end}"));
-        std::fs::write(path("yaml"), script).unwrap();
-        let provider = "[providers.test]\nkind = \"scripted\"\ninput_usd = \"1\"\noutput_usd = \"1\"\n";
-        let config = format!("default_model = \"test/script\"\n{provider}script = \"node-{number}.yaml\"\n");
+        let prices = "input_usd = \"1\"\noutput_usd = \"1\"\n";
+        let config = format!("default_model = \"test/script\"\n[providers.test]\n{prices}{provider}");
         std::fs::write(path("toml"), config).unwrap();
         let mut command = self.house.command(&["serve", "--listen", "127.0.0.1:0", "--no-open"]);
         command.env("ADJUTANT_CONFIG", path("toml")).env("ADJUTANT_BOOTSTRAP_TOKEN", OWNER);
@@ -181,6 +191,12 @@ impl Drop for Node {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A number that no other node has.
+fn made() -> u32 {
+    static MADE: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    MADE.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
 }
 
 /// The events of a stream up to one of this name, itself included.
