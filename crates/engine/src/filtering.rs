@@ -92,7 +92,9 @@ impl Driver {
     ) -> Result<String, EngineError> {
         let Some(spec) = self.engine.tools().get(tool).map(|tool| tool.spec()) else { return Ok(text) };
         let points = filter_points(spec);
-        if !points.iter().any(|point| filter.may_change(*point)) {
+        let chosen = filter.apply(FilterPoint::Tool, tool);
+        self.note(FilterPoint::Tool, Some(call), &Filtered { blocked: None, ..chosen })?;
+        if !points.iter().any(|point| filter.looks_at(*point)) {
             return Ok(text);
         }
         let Ok(mut value) = arguments::parse(&text) else { return Ok(text) };

@@ -106,6 +106,36 @@ async fn a_call_that_the_filter_blocks_is_denied_and_one_it_asks_about_waits() {
 }
 
 #[tokio::test]
+async fn a_label_counts_at_each_of_the_five_points_and_nowhere_else() {
+    let script = r#"
+- when: { turn: 2 }
+  text: done
+- calls: [{ name: kv_set, arguments: { key: a, value: "a topic" } }]
+"#;
+    let full = |spec: &mut AgentSpec| spec.autonomy = Some(adjutant_core::guard::policy::Autonomy::Full);
+    let points = [
+        (FilterPoint::Prompt, "hello"),
+        (FilterPoint::Tool, "kv_set"),
+        (FilterPoint::Input, "topic"),
+        (FilterPoint::Output, "done"),
+        (FilterPoint::Memory, "topic"),
+    ];
+    for (point, pattern) in points {
+        for (pattern, private) in [(pattern, true), ("nowhere", false)] {
+            let stage = Stage::new(&[]);
+            let entries = json!([{"pattern": pattern, "points": [point], "action": "label"}]);
+            let agent = stage.agent(script).configure(full).configure(filter(entries)).build().await.unwrap();
+            let report = agent.run("hello").await.unwrap();
+            assert_eq!(report.status, Status::Completed, "{report:#?}");
+            let state = agent.engine().run_state(agent.workspace(), report.id).await.unwrap();
+            assert_eq!(state.labels.private, private, "{point:?}");
+            let expected = if private { vec![point] } else { Vec::new() };
+            assert_eq!(log_of(&agent, report.id).await.1, expected);
+        }
+    }
+}
+
+#[tokio::test]
 async fn what_a_workspace_filters_counts_for_all_its_agents_from_the_next_step_on_and_replays() {
     let script = r#"
 - when: { turn: 2 }
