@@ -60,15 +60,20 @@ impl Limited {
         Self { kind: Kind::of(&used.key), until: now.after(used.wait), wait: used.wait }
     }
 
-    /// The refusal of a call.
-    pub(crate) fn verdict(&self, tool: &str) -> Verdict {
+    /// The refusal of a call. An agent's own limit of a tool can be raised as far as the tool allows; what the tool itself
+    /// allows cannot.
+    pub(crate) fn verdict(&self, tool: &str, agent: &AgentConfig, own: Option<Rate>) -> Verdict {
         let what = match self.kind {
             Kind::Tool => format!("This agent has used up its calls of `{tool}` for now"),
             Kind::User | Kind::Model => "The person this run acts for has used up their tool calls for now".to_owned(),
         };
         let reason = format!("{what}. There is room again in {} s.", seconds(self.wait));
         let grant = match self.kind {
-            Kind::Tool => Some(format!("a higher rate for `{tool}`")),
+            Kind::Tool => agent
+                .tool_limits
+                .get(tool)
+                .filter(|calls| own.is_none_or(|own| **calls < own.calls))
+                .map(|calls| format!("tool_limits: {tool}: {}", calls + 1)),
             Kind::User | Kind::Model => Some("user_calls_per_minute".to_owned()),
         };
         Verdict::deny("rate", reason, grant)
@@ -108,8 +113,9 @@ pub(crate) fn requests(id: AgentId, config: &AgentConfig) -> Take {
 
 impl Driver {
     /// The refusal of a call that found no room in its rate.
-    pub(crate) fn too_often(&self, call: &Call) -> Option<Verdict> {
-        self.log.limited.get(&Some(call.id.clone())).map(|limited| limited.verdict(&call.tool))
+    pub(crate) fn too_often(&self, agent: &AgentConfig, call: &Call) -> Option<Verdict> {
+        let own = self.engine.tools().get(&call.tool).and_then(|tool| tool.spec().rate());
+        self.log.limited.get(&Some(call.id.clone())).map(|limited| limited.verdict(&call.tool, agent, own))
     }
 
     /// Starts calls that the guard has just allowed. One that was allowed a while ago (it waited for another) is judged

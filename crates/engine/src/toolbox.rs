@@ -210,7 +210,7 @@ impl Driver {
         world: &World,
         call: &Call,
     ) -> (Verdict, Option<Prepared>) {
-        if let Some(refused) = no_room(self.state(), call).or_else(|| self.too_often(call)) {
+        if let Some(refused) = no_room(self.state(), call).or_else(|| self.too_often(&agent.config, call)) {
             return (refused, None);
         }
         let tool = self.engine.tools().get(&call.tool);

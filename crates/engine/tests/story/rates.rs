@@ -6,6 +6,7 @@ use adjutant_core::guard::policy::AgentSpec;
 use adjutant_core::run::event::{Event, PauseReason};
 use adjutant_core::run::status::Status;
 use adjutant_engine::EngineError;
+use adjutant_engine::store::row::RunFilter;
 use futures::future::join_all;
 
 use super::{Clock, Stage, ask};
@@ -56,6 +57,13 @@ async fn the_calls_of_a_turn_take_in_order_and_the_rest_is_refused_until_there_i
         report.actions.iter().map(|action| action.attempts).collect::<Vec<_>>()
     };
     assert_eq!(ran().await, [1, 1, 1, 0, 0]);
+    let runs = agent.engine().store().runs(agent.workspace(), &RunFilter::default(), 1).await.unwrap();
+    let events = agent.engine().recorded(agent.workspace(), runs[0].id, 0, None).await.unwrap();
+    let grants = events.iter().filter_map(|recorded| match &recorded.event {
+        Event::CallJudged(body) if body.verdict.rule == "rate" => body.verdict.smallest_grant.as_deref(),
+        _ => None,
+    });
+    assert_eq!(grants.collect::<Vec<_>>(), ["tool_limits: kv_get: 4"; 2]);
     assert_eq!(ran().await, [0; 5]);
     clock.forward(20);
     assert_eq!(ran().await, [1, 0, 0, 0, 0], "a third of a minute is room for one of three");
