@@ -14,12 +14,15 @@ use crate::value::args;
 /// A change of who may come in. Holds hashes, never a secret.
 #[derive(Debug, Clone)]
 pub enum Admission {
-    /// Switches a person on or off. Off ends every session.
+    /// Switches a person on or off. Off ends every session and switches their agents off, in every workspace: nobody is left
+    /// to answer for them.
     Active {
         /// Who.
         user: UserId,
         /// Whether they may come in.
         active: bool,
+        /// When.
+        at: Time,
     },
     /// Gives a person another password. Ends every session.
     Password {
@@ -71,9 +74,10 @@ pub enum Admission {
 /// or a secret is taken.
 pub(crate) async fn admit(tx: &mut Tx, change: &Admission) -> Result<(), StoreError> {
     let found = match change {
-        Admission::Active { user, active } => {
+        Admission::Active { user, active, at } => {
             if !active {
                 tx.run("DELETE FROM sessions WHERE person = $1", args![*user]).await?;
+                agents::pause_all_of(tx, None, *user, *at).await?;
             }
             tx.run("UPDATE users SET active = $2 WHERE id = $1", args![*user, *active]).await?
         }
@@ -88,7 +92,7 @@ pub(crate) async fn admit(tx: &mut Tx, change: &Admission) -> Result<(), StoreEr
         Admission::NoMember { workspace, user, at } => {
             let text = "DELETE FROM members WHERE workspace = $1 AND person = $2";
             let found = tx.run(text, args![*workspace, *user]).await?;
-            agents::pause_all_of(tx, *workspace, *user, *at).await?;
+            agents::pause_all_of(tx, Some(*workspace), *user, *at).await?;
             keep_an_admin(tx, *workspace).await?;
             found
         }

@@ -101,19 +101,20 @@ pub(crate) async fn save(tx: &mut Tx, row: &AgentRow, expected_version: u64) -> 
     tx.run(text, args).await.map(drop)
 }
 
-/// Switches the agents of a person off, each as its next version.
+/// Switches the agents of a person off, in one workspace or in all, each as its next version.
 pub(crate) async fn pause_all_of(
     tx: &mut Tx,
-    workspace: WorkspaceId,
+    workspace: Option<WorkspaceId>,
     owner: UserId,
     at: Time,
 ) -> Result<(), StoreError> {
     let text = "INSERT INTO agent_versions (workspace, agent, version, slug, active, spec, saved_at) \
                 SELECT v.workspace, v.agent, v.version + 1, v.slug, 0, v.spec, CAST($3 AS BIGINT) FROM agents a \
                 JOIN agent_versions v ON v.workspace = a.workspace AND v.agent = a.id AND v.version = a.version \
-                WHERE a.workspace = $1 AND a.owner = $2 AND v.active = 1";
+                WHERE (a.workspace = $1 OR CAST($1 AS TEXT) IS NULL) AND a.owner = $2 AND v.active = 1";
     tx.run(text, args![workspace, owner, at]).await?;
-    let text = "UPDATE agents SET version = version + 1 WHERE workspace = $1 AND owner = $2 AND EXISTS \
+    let text = "UPDATE agents SET version = version + 1 \
+                WHERE (workspace = $1 OR CAST($1 AS TEXT) IS NULL) AND owner = $2 AND EXISTS \
                 (SELECT 1 FROM agent_versions v WHERE v.workspace = agents.workspace AND v.agent = agents.id \
                 AND v.version = agents.version + 1)";
     tx.run(text, args![workspace, owner]).await.map(drop)

@@ -4,7 +4,7 @@ use adjutant_core::content::Hash;
 use adjutant_core::id::{TokenId, UserId};
 use adjutant_core::run::chain::StreamId;
 use adjutant_store::row::{
-    Admission, ApprovalFilter, Doing, InviteRow, Reply, RunFilter, SessionRow, TokenRow, UserRow,
+    Admission, AgentRow, ApprovalFilter, Doing, InviteRow, Reply, RunFilter, SessionRow, TokenRow, UserRow,
 };
 use adjutant_store::{Store, StoreError};
 
@@ -100,8 +100,18 @@ database_stories! {
         admit(store, Admission::Password { user: ada, hash: "new".into() }).await.unwrap();
         assert_eq!(store.session(row.hash).await.unwrap(), None);
         let row = open("two", 100).await;
-        admit(store, Admission::Active { user: ada, active: false }).await.unwrap();
-        assert!(matches!(admit(store, Admission::Active { user: user_id(), active: true }).await, Err(StoreError::NotFound)));
+        let homes = [Home::new(store).await, Home::new(store).await];
+        for home in &homes {
+            let agent = AgentRow { owner: Some(ada), ..agent_row(home, "guide") };
+            save_agent(store, &agent, 0).await.unwrap();
+        }
+        admit(store, Admission::Active { user: ada, active: false, at: at(9) }).await.unwrap();
+        for home in &homes {
+            let agent = store.agent(home.workspace, home.agent).await.unwrap().unwrap();
+            assert_eq!((agent.active, agent.version), (false, 2), "nobody is left to answer for it");
+        }
+        let nobody = Admission::Active { user: user_id(), active: true, at: at(9) };
+        assert!(matches!(admit(store, nobody).await, Err(StoreError::NotFound)));
         assert_eq!(store.session(row.hash).await.unwrap(), None);
         assert!(!store.login(ada).await.unwrap().unwrap().active);
     }
@@ -154,9 +164,9 @@ database_stories! {
         store.create_invite(&late).await.unwrap();
         assert!(!store.use_invite(hash("late"), at(2), user_id(), "eve", "p").await.unwrap());
         store.put_member(home.workspace, bob, "admin", at(1)).await.unwrap();
-        admit(store, Admission::Active { user: bob, active: false }).await.unwrap();
+        admit(store, Admission::Active { user: bob, active: false, at: at(9) }).await.unwrap();
         assert!(!store.use_invite(hash("late"), at(2), user_id(), "eve", "p").await.unwrap());
-        admit(store, Admission::Active { user: bob, active: true }).await.unwrap();
+        admit(store, Admission::Active { user: bob, active: true, at: at(9) }).await.unwrap();
         assert!(store.use_invite(hash("late"), at(2), user_id(), "eve", "p").await.unwrap());
 
         // What nobody has used can be seen and taken back, by its workspace alone.

@@ -65,7 +65,7 @@ impl Engine {
         self.audit_done(AuditLog::Instance, Act::new(deed, Some(Actor::User(by)), summary), done).await.map(drop)
     }
 
-    /// Switches a person on or off. Off ends their sessions.
+    /// Switches a person on or off. Off ends their sessions and switches their agents off, until an admin takes them over.
     ///
     /// # Errors
     /// When there is no such person, or it is whoever asks.
@@ -73,8 +73,26 @@ impl Engine {
         if login.id == by {
             return Err(EngineError::Invalid("nobody switches themselves off".to_owned()));
         }
-        let summary = format!("{} {}", login.name, if active { "on" } else { "off" });
-        self.admit(Deed::UserSaved, by, summary, Admission::Active { user: login.id, active }).await
+        let mut summary = format!("{} {}", login.name, if active { "on" } else { "off" });
+        if !active {
+            for workspace in self.store().workspaces().await? {
+                let left = self.left_by(workspace.id, login.id).await?;
+                if !left.is_empty() {
+                    summary += &format!("; {}: {}", workspace.slug, left);
+                }
+            }
+        }
+        let change = Admission::Active { user: login.id, active, at: self.env().now() };
+        self.admit(Deed::UserSaved, by, summary, change).await
+    }
+
+    /// What is said of the agents of somebody who leaves a workspace; nothing where they have none that are on.
+    async fn left_by(&self, workspace: WorkspaceId, user: UserId) -> Result<String, EngineError> {
+        let agents = self.store().agents(workspace).await?;
+        let on = agents.iter().filter(|row| row.owner == Some(user) && row.active);
+        let names: Vec<_> = on.map(|row| row.slug.as_str()).collect();
+        let said = || format!("their agents are off until an admin takes them over: {}", names.join(", "));
+        Ok(if names.is_empty() { String::new() } else { said() })
     }
 
     /// Lets a person into a workspace, or changes what they may do there. The last admin stays one.
@@ -105,12 +123,10 @@ impl Engine {
         member: &MemberRow,
     ) -> Result<(), EngineError> {
         let user = member.user;
-        let agents = self.store().agents(workspace).await?;
-        let paused: Vec<_> = agents.iter().filter(|row| row.owner == Some(user) && row.active).collect();
+        let left = self.left_by(workspace, user).await?;
         let mut summary = format!("{} is out of {workspace}", member.name);
-        if !paused.is_empty() {
-            let names: Vec<_> = paused.iter().map(|row| row.slug.as_str()).collect();
-            summary += &format!("; their agents are off until an admin takes them over: {}", names.join(", "));
+        if !left.is_empty() {
+            summary += &format!("; {left}");
         }
         let change = Admission::NoMember { workspace, user, at: self.env().now() };
         self.admit(Deed::UserSaved, by, summary, change).await.map_err(|error| member_error(error, user))
