@@ -39,7 +39,9 @@ impl Driver {
         if let Some(over) = self.log.overspent.take() {
             return self.hold_for_money(over);
         }
-        let Some(request) = self.request(turn, attempt).await? else { return Ok(Flushed::Written) };
+        let Some(request) = self.request(turn, attempt).await? else {
+            return if self.toolbox.is_halted() { self.hold_for_switch().await } else { Ok(Flushed::Written) };
+        };
         let flushed = self.flush(Hold::Keep).await?;
         if flushed != Flushed::Written || self.state().cancel.is_some() {
             return Ok(flushed);
@@ -111,6 +113,9 @@ impl Driver {
             }
         };
         let agent = self.agent().await?;
+        if self.toolbox.is_halted() {
+            return Ok(None);
+        }
         if !agent.providers.admits(&request.model) {
             let message = format!("{}. Nothing was sent.", Allowed::refusal(&request.model));
             self.log.push(Errored { code: "provider_not_allowed".to_owned(), message, retryable: false })?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use adjutant_core::id::CallId;
 use adjutant_core::message::Message;
-use adjutant_core::run::event::{CallEnded, CallStarted, Errored};
+use adjutant_core::run::event::{CallEnded, Errored};
 use adjutant_core::run::state::State;
 use adjutant_core::run::step::{Settlement, Step, step};
 use adjutant_core::time::Time;
@@ -214,66 +214,6 @@ impl Driver {
         Ok(Flushed::Written)
     }
 
-    /// Announces calls, makes that durable, and only then runs them. Whatever may fail comes before the announcement: an
-    /// announced call that is not run would be in doubt.
-    pub(crate) async fn start(&mut self, calls: &[CallId]) -> Result<Flushed, EngineError> {
-        self.log.load_texts().await?;
-        let agent = self.known_agent().await?;
-        let world = self.world(&agent).await?;
-        for id in calls {
-            match self.announcement(id) {
-                Some(started) => {
-                    self.keep_before(&started, &world).await;
-                    let taking = self.taking(&agent, &started);
-                    self.mark_intended(&started).await;
-                    self.log.push_taking(started, taking)?;
-                }
-                None => self.end_without_tool(id)?,
-            }
-        }
-        self.log.under = self.toolbox.under();
-        let flushed = self.flush(Hold::Keep).await?;
-        if flushed != Flushed::Written {
-            // It may be that another policy counts by now.
-            self.toolbox.age();
-            return Ok(flushed);
-        }
-        let durable = self.log.head.seq;
-        for id in calls {
-            match self.log.state.take_permit(id, durable) {
-                Ok(permit) => self.run(permit, world.clone())?,
-                // It was stopped between its start and now, or there is no such tool any more.
-                Err(_) if self.state().cancel.is_some() || self.state().call(id).is_none_or(|c| c.ended.is_some()) => {}
-                Err(missing) => tracing::error!(run = %self.log.run, error = %missing, "a started call has no permit"),
-            }
-        }
-        Ok(Flushed::Written)
-    }
-
-    /// Ends a call whose tool this node does not have: it was judged by another, with other tools.
-    fn end_without_tool(&mut self, id: &CallId) -> Result<(), EngineError> {
-        let Some(call) = self.state().call(id) else { return Ok(()) };
-        let output = format!("There is no tool `{}` any more. It was not run.", call.tool).into();
-        let (allowed, rule) = (call.started.is_some(), Some("tool".to_owned()));
-        self.settle(vec![Settlement { call: id.clone(), output, is_error: true, allowed, rule }]).map(drop)
-    }
-
-    fn announcement(&self, id: &CallId) -> Option<CallStarted> {
-        let call = self.state().call(id)?;
-        let tool = self.engine.tools().get(&call.tool)?;
-        let prepared = call.judged.as_ref().and_then(|judged| judged.prepared.clone()).unwrap_or_default();
-        Some(CallStarted {
-            call: id.clone(),
-            tool: call.tool.clone(),
-            arguments: call.arguments.clone(),
-            attempt: call.started.as_ref().map_or(0, |started| started.attempt) + 1,
-            key: adjutant_core::guard::permit::idempotency_key(self.log.run, id),
-            recovery: tool.spec().recovery,
-            target: prepared.target,
-            intended: prepared.intended,
-        })
-    }
-
     async fn wait(&mut self, until: Option<Time>) -> Result<Next, EngineError> {
         self.toolbox.age();
         let rest = until.map(|until| until.since(self.now()));
@@ -297,7 +237,7 @@ impl Driver {
 
     /// Reads what was asked of the run. Only right while nothing is pending. A store that does not answer is asked again a
     /// little later: what runs meanwhile is not dropped for that.
-    async fn hear(&mut self) -> Result<Flushed, EngineError> {
+    pub(crate) async fn hear(&mut self) -> Result<Flushed, EngineError> {
         match self.log.catch_up().await {
             Ok(Caught::Up) => Ok(Flushed::Written),
             Ok(Caught::Overtaken) => Ok(Flushed::Overtaken),
@@ -309,6 +249,11 @@ impl Driver {
             }
             Err(other) => Err(other),
         }
+    }
+
+    /// Has the driver look again at what was asked of the run.
+    pub(crate) fn look_again(&self) {
+        self.notify.notify_one();
     }
 
     /// Comes back once a cancel is in the log, or more than commands. Only right while nothing is pending.
@@ -337,7 +282,12 @@ impl Driver {
         let commanded = Arc::clone(&self.notify);
         let ended = tokio::select! {
             biased;
-            () = commanded.notified() => return self.hear().await,
+            () = commanded.notified() => {
+                return match self.hear().await? {
+                    Flushed::Written => self.stop_if_halted().await,
+                    other @ (Flushed::Rebased | Flushed::Fenced | Flushed::Overtaken) => Ok(other),
+                };
+            }
             ended = crate::work::next_ended(&mut self.running) => ended,
         };
         match ended {

@@ -6,13 +6,14 @@ use adjutant_core::guard::redact::{Mode, redact};
 use adjutant_core::id::CallId;
 use adjutant_core::label::Labels;
 use adjutant_core::limits;
-use adjutant_core::run::event::{CallEnded, CallInDoubt, ModelFailed};
+use adjutant_core::run::event::{CallEnded, CallInDoubt, ModelFailed, StartedAgain};
 use adjutant_core::run::state::Answered;
 use adjutant_core::tool::{Done, Probe, Recovery, ToolOutcome};
 use serde_json::Value;
 
 use crate::driver::Driver;
 use crate::error::EngineError;
+use crate::halting::NOTHING_CHANGED;
 use crate::log::Flushed;
 use crate::toolbox::look;
 use crate::work::{WorkEnded, said};
@@ -23,6 +24,12 @@ pub(crate) const LOST: &str = "The process ended before its result was recorded:
 const UNFILTERED: &str = "What it said is left out: the agent, whose content filter it has to pass, cannot be read.";
 /// How often a call whose process died is taken up again before it counts as what kills the process.
 const RESTARTS: u32 = 5;
+
+/// What the guard says of a call that is to be started once more.
+enum Again {
+    Allowed,
+    Refused(Verdict),
+}
 
 impl Driver {
     /// Records that a model call was lost with the process that made it.
@@ -72,10 +79,18 @@ impl Driver {
                 self.record_final(call, ended).await?;
                 return Ok(Flushed::Written);
             }
-            if let Some(verdict) = self.judge_again(&call).await?.filter(|verdict| verdict.decision == Decision::Deny) {
-                let refused = WorkEnded { outcome: ToolOutcome::failed(verdict.for_model()), ..ended };
-                self.record_final(call, refused).await?;
-                return Ok(Flushed::Written);
+            match self.judge_again(&call).await? {
+                Again::Refused(verdict) => {
+                    let refused = WorkEnded { outcome: ToolOutcome::failed(verdict.for_model()), ..ended };
+                    self.record_final(call, refused).await?;
+                    return Ok(Flushed::Written);
+                }
+                // Nothing is tried again while a stop switch is on: it failed without an effect.
+                Again::Allowed if self.toolbox.is_halted() => {
+                    self.record_final(call, ended).await?;
+                    return Ok(Flushed::Written);
+                }
+                Again::Allowed => {}
             }
             match self.start(std::slice::from_ref(&call)).await? {
                 Flushed::Rebased => {}
@@ -133,14 +148,17 @@ impl Driver {
         if self.state().error.is_some() {
             return self.close_lost(calls).await;
         }
+        // An agent that is gone says nothing; whatever is started after all is held to the switch by its append.
+        let halted = self.agent().await.is_ok() && self.toolbox.is_halted();
         let mut again = Vec::new();
         for id in calls {
             let Some(started) = self.state().call(id).and_then(|call| call.started.clone()) else { continue };
-            let worn_out = started.attempt >= RESTARTS;
+            let worn_out = started.attempt >= RESTARTS || halted;
             match started.recovery {
                 Recovery::Pure | Recovery::Idempotent if !worn_out => again.push(id.clone()),
                 Recovery::Pure => {
-                    let outcome = ToolOutcome::failed("The process ended each time this was tried. It was given up.");
+                    let worn_out = "The process ended each time this was tried. It was given up.";
+                    let outcome = ToolOutcome::failed(if halted { NOTHING_CHANGED } else { worn_out });
                     self.record_final(id.clone(), WorkEnded::seen(outcome, Recovery::Pure)).await?;
                 }
                 Recovery::Reconcile => match self.probe(id).await? {
@@ -158,18 +176,17 @@ impl Driver {
     }
 
     /// The guard looks again before a call is started once more: the policy may have changed since (design G1). What is no
-    /// longer allowed ends here; where it may have happened, a person says what became of it.
+    /// longer allowed, or asks by now, ends here; where it may have happened, a person says what became of it.
     async fn still_allowed(&mut self, calls: Vec<CallId>, known: &str) -> Result<Vec<CallId>, EngineError> {
         let mut allowed = Vec::new();
         for id in calls {
             let recovery = self.state().call(&id).and_then(|call| call.recovery());
-            let Some(verdict) = self.judge_again(&id).await? else { continue };
-            match (verdict.decision, recovery) {
-                (Decision::Allow | Decision::Ask, _) => allowed.push(id),
-                (Decision::Deny, Some(Recovery::Idempotent | Recovery::AskHuman)) => {
+            match (self.judge_again(&id).await?, recovery) {
+                (Again::Allowed, _) => allowed.push(id),
+                (Again::Refused(verdict), Some(Recovery::Idempotent | Recovery::AskHuman)) => {
                     self.doubt(&id, &format!("{known} It may not be run now: {}", verdict.reason)).await?
                 }
-                (Decision::Deny, Some(Recovery::Pure | Recovery::Reconcile) | None) => {
+                (Again::Refused(verdict), Some(Recovery::Pure | Recovery::Reconcile) | None) => {
                     let outcome = ToolOutcome::failed(verdict.for_model());
                     self.record_final(id, WorkEnded::seen(outcome, Recovery::Pure)).await?;
                 }
@@ -178,13 +195,26 @@ impl Driver {
         Ok(allowed)
     }
 
-    /// What the guard says now of a call that was started. Whatever asks was answered then.
-    async fn judge_again(&mut self, id: &CallId) -> Result<Option<Verdict>, EngineError> {
-        let Some(mut call) = self.state().call(id).cloned() else { return Ok(None) };
-        call.answered = Some(Answered::Yes(None));
+    /// What the guard says now of a call that was started. What a person answered then stays answered; a call that nobody
+    /// was asked about and that asks by now is not run again. What allows it is recorded with its start.
+    async fn judge_again(&mut self, id: &CallId) -> Result<Again, EngineError> {
         let agent = self.agent().await?;
+        let Some(mut call) = self.state().call(id).cloned() else { return Ok(Again::Allowed) };
+        // What was seen then is not compared: the first attempt may have changed it.
+        call.answered = call.answered.map(|_| Answered::Yes(None));
         let world = self.world(&agent).await?;
-        Ok(Some(self.verdict(&agent, &world, &call).await.0))
+        let verdict = self.verdict(&agent, &world, &call).await.0;
+        Ok(match verdict.decision {
+            Decision::Allow => {
+                self.toolbox.allow_again(id.clone(), StartedAgain { policy: agent.policy, rule: verdict.rule });
+                Again::Allowed
+            }
+            Decision::Ask => {
+                let reason = format!("It asks a person by now, so it was not tried again. {}", verdict.reason);
+                Again::Refused(Verdict::deny(&verdict.rule, reason, verdict.smallest_grant))
+            }
+            Decision::Deny => Again::Refused(verdict),
+        })
     }
 
     /// Looks whether a call happened. A run that is ending and whose agent or notebook is gone has nothing to look with: that
@@ -205,7 +235,7 @@ impl Driver {
     }
 
     /// Asks a person what became of a call, with what it was to do, and what a process saw of it.
-    async fn doubt(&mut self, id: &CallId, known: &str) -> Result<(), EngineError> {
+    pub(crate) async fn doubt(&mut self, id: &CallId, known: &str) -> Result<(), EngineError> {
         let message = match self.evidence_of(id).await {
             Some(seen) => format!("{known} {seen}"),
             None => known.to_owned(),

@@ -1,22 +1,25 @@
 //! Judging and running tool calls: the surroundings a tool sees, the guard's question, and the task a call runs in.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_core::content::Content;
 use adjutant_core::guard::arguments::{self, ArgumentError};
+use adjutant_core::guard::host::Elsewhere;
 use adjutant_core::guard::judge::{
-    Authority, Caller, Decision, Definition, Life, Place, Question, Verdict, fingerprint, judge, over_limit, risk,
-    touches,
+    Authority, Caller, Decision, Definition, Life, Outside, Place, Question, Verdict, fingerprint, judge, over_limit,
+    risk, touches,
 };
 use adjutant_core::guard::permit::Permit;
 use adjutant_core::guard::rule::Match;
 use adjutant_core::id::CallId;
 use adjutant_core::limits;
 use adjutant_core::message::FinishReason;
-use adjutant_core::run::event::{ApprovalAsked, ApprovalKind, CallJudged, CallStarted, Effects, GrantScope, Standing};
+use adjutant_core::run::event::{
+    ApprovalAsked, ApprovalKind, CallJudged, CallStarted, Effects, GrantScope, Standing, StartedAgain,
+};
 use adjutant_core::run::state::{Call, State};
 use adjutant_core::tool::{Prepared, Recovery, ToolOutcome};
 use adjutant_models::retry::backoff;
@@ -45,6 +48,8 @@ pub(crate) struct Toolbox {
     under: Option<Under>,
     /// The calls that were judged since anybody last waited.
     fresh: BTreeSet<CallId>,
+    /// What allowed calls that were judged again before they are started once more.
+    again: BTreeMap<CallId, StartedAgain>,
 }
 
 impl Toolbox {
@@ -61,6 +66,21 @@ impl Toolbox {
     /// What whoever started the run is in its workspace. Before anybody looked: nothing.
     fn role(&self) -> Option<String> {
         self.under.as_ref().and_then(|under| under.policy.role.clone())
+    }
+
+    /// Whether a stop switch was on when the policy was last read.
+    pub(crate) fn is_halted(&self) -> bool {
+        self.under.as_ref().is_some_and(|under| under.policy.halted)
+    }
+
+    /// Keeps what allowed a call that is about to be started once more.
+    pub(crate) fn allow_again(&mut self, call: CallId, by: StartedAgain) {
+        self.again.insert(call, by);
+    }
+
+    /// What allowed a call to be started once more, if it was judged for that.
+    pub(crate) fn allowed_again(&mut self, call: &CallId) -> Option<StartedAgain> {
+        self.again.remove(call)
     }
 
     /// Time goes by: what was judged has to be judged again before it is started.
@@ -115,8 +135,8 @@ fn no_room(state: &State, call: &Call) -> Option<Verdict> {
         index,
         per_turn: limits::CALLS_PER_TURN,
         cut_off: cut && index + 1 == turn.calls.len(),
-        // A call that a person approved was counted when it was asked about.
-        spent: if call.answered.is_some() { 0 } else { state.calls_spent() },
+        // A call that a person approved was counted when it was asked about, and one that is tried again when it first was.
+        spent: if call.answered.is_some() || call.started.is_some() { 0 } else { state.calls_spent() },
         most,
     })
 }
@@ -151,6 +171,20 @@ impl Driver {
     pub(crate) async fn current_world(&mut self) -> Result<World, EngineError> {
         let agent = self.agent().await?;
         self.world(&agent).await
+    }
+
+    /// The world of one call. Where a server redirects to is no part of what was judged: hosts that standing rules speak about
+    /// have to be called by themselves, and a yes to one host is none to another (N4).
+    pub(crate) fn world_of(&self, id: &CallId, agent: &CurrentAgent, world: &World) -> World {
+        let leaves = |call: &&Call| self.engine.tools().get(&call.tool).is_some_and(|tool| tool.spec().egress);
+        let Some(call) = self.state().call(id).filter(leaves) else { return world.clone() };
+        let free = call.judged.as_ref().is_some_and(|judged| judged.verdict.rule == "autonomy");
+        let elsewhere = match free {
+            true => Elsewhere::But(agent.rules.hosts_held(&self.caller(agent.id), &call.tool)),
+            false => Elsewhere::Nowhere,
+        };
+        let hosts = world.outside.hosts.clone().redirecting(elsewhere);
+        World { outside: Arc::new(Outside { hosts, ..(*world.outside).clone() }), ..world.clone() }
     }
 
     /// The agent as it was when calls were last judged.

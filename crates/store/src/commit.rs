@@ -12,6 +12,7 @@ use crate::agents;
 use crate::db::{Db, Dialect, Tx, within};
 use crate::fault;
 use crate::keys;
+use crate::meta;
 use crate::postgres;
 use crate::prepare::{Guard, Prepared};
 use crate::provider_keys;
@@ -255,6 +256,7 @@ async fn carry_out(tx: &mut Tx, batch: &[Box<Prepared>], verdicts: &Verdicts) ->
             Some(Doing::AddWorkspace(new)) => tenants::add_tenant(tx, new).await?,
             Some(Doing::SaveWorkspace(row)) => tenants::save_workspace(tx, row).await?,
             Some(Doing::StartWaiting(run)) => waiting::become_run(tx, append.scope, *run).await?,
+            Some(Doing::Halt(switch)) => meta::turn(tx, switch).await?,
             Some(Doing::Spend(spends)) => purses::change(tx, spends).await?,
             None => {}
         }

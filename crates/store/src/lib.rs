@@ -85,6 +85,7 @@ pub use health::{Health, Readiness, Tallies};
 pub use live::{Listen, Live};
 #[cfg(feature = "sim")]
 pub use memory::{Fault, FaultPoint, Gate, Hears, MemoryConfig, Witness};
+pub use meta::halt_key;
 pub use reads::Reads;
 pub use seal::{MasterKey, Sealing};
 

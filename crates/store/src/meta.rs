@@ -1,8 +1,15 @@
 //! Values of the instance itself (its signing key, what was set up once), sealed under the instance's own key.
 
+use adjutant_core::id::WorkspaceId;
+
+use crate::db::Tx;
+use crate::row::Switch;
 use crate::seal::{Place, Scope};
 use crate::value::args;
 use crate::{Store, StoreError};
+
+const SET: &str =
+    "INSERT INTO instance (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value";
 
 impl Store {
     /// A value.
@@ -38,10 +45,46 @@ impl Store {
     pub async fn meta_set(&self, key: &str, value: &[u8]) -> Result<(), StoreError> {
         let sql = sql!(self, memory => memory.meta_set(key, value));
         let sealed = sql.sealer(Scope::System).await?.seal(place(key), value)?;
-        let text =
-            "INSERT INTO instance (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value";
-        sql.db.write(text, args![key, sealed]).await.map(drop)
+        sql.db.write(SET, args![key, sealed]).await.map(drop)
     }
+
+    /// Sets a value where there is one, and says whether there was.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn meta_replace(&self, key: &str, value: &[u8]) -> Result<bool, StoreError> {
+        let sql = sql!(self, memory => memory.meta_replace(key, value));
+        let sealed = sql.sealer(Scope::System).await?.seal(place(key), value)?;
+        Ok(sql.db.write("UPDATE instance SET value = $2 WHERE key = $1", args![key, sealed]).await? > 0)
+    }
+
+    /// A stop switch of a workspace or of everything, for [`Doing::Halt`](crate::row::Doing); nothing is changed yet.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn switch(&self, of: Option<WorkspaceId>, value: Option<&[u8]>) -> Result<Switch, StoreError> {
+        let key = halt_key(of);
+        let sql = sql!(self, _memory => Ok(Switch { key, value: value.map(<[u8]>::to_vec) }));
+        let sealer = sql.sealer(Scope::System).await?;
+        let value = value.map(|value| sealer.seal(place(&key), value)).transpose()?;
+        Ok(Switch { key, value })
+    }
+}
+
+/// Where the stop switch of a workspace, or of everything, is kept while it is on. What counts for a call looks there, too.
+#[must_use]
+pub fn halt_key(of: Option<WorkspaceId>) -> String {
+    of.map_or_else(|| "halt instance".to_owned(), |workspace| format!("halt {workspace}"))
+}
+
+/// Turns a stop switch.
+pub(crate) async fn turn(tx: &mut Tx, switch: &Switch) -> Result<(), StoreError> {
+    let key = switch.key.as_str();
+    let turned = match &switch.value {
+        Some(value) => tx.run(SET, args![key, value.clone()]).await?,
+        None => tx.run("DELETE FROM instance WHERE key = $1", args![key]).await?,
+    };
+    if turned == 0 { Err(StoreError::NotFound) } else { Ok(()) }
 }
 
 const fn place(key: &str) -> Place<'_> {

@@ -29,7 +29,7 @@ pub use crate::tenants::NewTenant;
 pub use crate::waiting::WaitingRow;
 pub use audit::{AuditFilter, AuditPlace, AuditRow};
 pub use change::{Change, ChangedChat};
-pub use doing::Doing;
+pub use doing::{Doing, Switch};
 pub use guard::{MarkRow, RuleRow};
 pub use money::{BudgetRow, ModelCallRow, ProviderKeyRow, UsageFilter, UsageRow};
 pub use workspace::{Policy, PolicyNames, Under, WorkspaceRow};

@@ -87,10 +87,10 @@ impl Store {
 /// One row of what counts.
 fn take_in(policy: &mut Option<Policy>, row: &mut Row) -> Result<(), StoreError> {
     let (agent, workspace) = (row.take()?, row.take()?);
-    let role: Option<String> = row.take()?;
+    let (role, halted): (Option<String>, bool) = (row.take()?, row.take()?);
     let rule: Option<RuleId> = row.take()?;
     let names = PolicyNames { agent, workspace, rules: Vec::new() };
-    policy.get_or_insert(Policy { names, role }).names.rules.extend(rule);
+    policy.get_or_insert(Policy { names, role, halted }).names.rules.extend(rule);
     Ok(())
 }
 
@@ -116,7 +116,7 @@ pub(crate) async fn hold_to(tx: &mut Tx, batch: &[Box<Prepared>], verdicts: &mut
     }
     for (at, under) in bound {
         let now = counting.get(&batch[at].stream).and_then(Option::as_ref);
-        if now != Some(&under.policy) {
+        if now != Some(&under.policy) || under.policy.halted {
             verdicts[at] = Err(StoreError::Stale { fenced: false });
         }
     }

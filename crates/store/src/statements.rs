@@ -252,7 +252,9 @@ pub(crate) static COUNTING: LazyLock<SetSql> = LazyLock::new(|| {
 
 /// The columns of what counts, by [`COUNTING_BY`].
 pub(crate) const COUNTS: &str = "agents.version, workspaces.version, \
-                                 CASE WHEN users.active = 1 THEN members.role END, rules.id";
+    CASE WHEN users.active = 1 THEN members.role END, \
+    CASE WHEN EXISTS (SELECT 1 FROM instance WHERE instance.key IN ('halt instance', 'halt ' || v.workspace)) \
+    THEN 1 ELSE 0 END, rules.id";
 
 /// What counts for an agent and a person `v`.
 pub(crate) const COUNTING_BY: &str = "JOIN agents ON agents.workspace = v.workspace AND agents.id = v.agent \

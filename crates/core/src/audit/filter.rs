@@ -13,7 +13,7 @@ use crate::time::Time;
 pub struct Wanted {
     /// The agent's id or short name.
     pub agent: Option<String>,
-    /// The run's id, or the beginning of it.
+    /// The run's id.
     pub run: Option<String>,
     /// Who did it: a name or an id.
     pub by: Option<String>,
@@ -57,8 +57,8 @@ impl PathWanted {
 }
 
 /// The names that stand before a colon.
-const NAMES: [&str; 11] =
-    ["agent", "run", "by", "tool", "verdict", "outcome", "kind", "path", "since", "until", "text"];
+const NAMES: [&str; 12] =
+    ["agent", "run", "by", "tool", "verdict", "decision", "outcome", "kind", "path", "since", "until", "text"];
 
 /// Reads a search. Words are separated by blanks; a word in double quotes holds blanks, and `\"` and `\\` inside it.
 ///

@@ -3,6 +3,7 @@
 
 mod written;
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 
 use super::address::{Network, is_public};
@@ -27,6 +28,16 @@ pub struct HostPolicy {
     ports: Option<Vec<u16>>,
     allow_private: Vec<Network>,
     path_prefix: Option<String>,
+    elsewhere: Elsewhere,
+}
+
+/// Which other hosts of a policy a server may redirect to. Only what was asked for was judged by standing rules and people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Elsewhere {
+    /// All but these: standing rules speak about them.
+    But(BTreeSet<String>),
+    /// None.
+    Nowhere,
 }
 
 /// One entry of the host list.
@@ -104,7 +115,14 @@ impl HostPolicy {
             ports: spec.ports.as_ref().map(|ports| ports.iter().filter_map(Port::number).collect()),
             allow_private: networks.filter_map(|text| text.parse().ok()).collect(),
             path_prefix: spec.path_prefix.clone(),
+            elsewhere: Elsewhere::But(BTreeSet::new()),
         }
+    }
+
+    /// The same policy for one call, whose servers may redirect to these other hosts only.
+    #[must_use]
+    pub fn redirecting(self, elsewhere: Elsewhere) -> Self {
+        Self { elsewhere, ..self }
     }
 
     /// Judges a request before anything is looked up.
@@ -164,6 +182,10 @@ impl HostPolicy {
             return Err(Denied::firm("U8", "body_to_another_origin", reason));
         }
         self.check_url(&to, redirect.method, caps)?;
+        if to.host() != redirect.from.host() && !self.elsewhere.admits(to.host()) {
+            let reason = format!("the server redirects to {}, which has to be called by itself", to.host());
+            return Err(Denied::firm("U8", "another_host", reason));
+        }
         Ok(to)
     }
 
@@ -271,6 +293,15 @@ impl Host {
             Self::Any => true,
             Self::Below(name) => host.ends_with(name.as_str()),
             Self::Name(_) | Self::Address(_) => false,
+        }
+    }
+}
+
+impl Elsewhere {
+    fn admits(&self, host: &str) -> bool {
+        match self {
+            Self::But(held) => !held.contains(host),
+            Self::Nowhere => false,
         }
     }
 }
@@ -506,6 +537,20 @@ mod tests {
         assert_eq!(follow(&both, from, "https://127.0.0.1/", 0, Body::None), "U4 host");
         assert_eq!(follow(&both, from, "file:///etc/passwd", 0, Body::None), "U1 invalid_url");
         assert_eq!(follow(&both, from, "https://x@b.example.org/", 0, Body::None), "U2 invalid_url");
+    }
+
+    #[test]
+    fn u8_a_redirect_goes_to_no_host_that_has_to_be_called_by_itself() {
+        let both = || policy(json!({"hosts": ["a.example.org", "b.example.org", "c.example.org"]}));
+        let from = "https://a.example.org/x";
+        let but = both().redirecting(Elsewhere::But(BTreeSet::from(["b.example.org".to_owned()])));
+        assert_eq!(follow(&but, from, "https://b.example.org/", 0, Body::None), "U8 another_host");
+        assert_eq!(follow(&but, from, "https://c.example.org/", 0, Body::None), "ok");
+        assert_eq!(follow(&but, "https://b.example.org/", "/y", 0, Body::None), "ok", "the host itself was judged");
+        let nowhere = both().redirecting(Elsewhere::Nowhere);
+        assert_eq!(follow(&nowhere, from, "https://c.example.org/", 0, Body::None), "U8 another_host");
+        assert_eq!(follow(&nowhere, from, "/y", 0, Body::None), "ok");
+        assert_eq!(follow(&nowhere, from, "https://d.example.org/", 0, Body::None), "U3 host");
     }
 
     #[test]

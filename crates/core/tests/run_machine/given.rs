@@ -319,6 +319,7 @@ impl Story {
             recovery: Recovery::AskHuman,
             target: prepared.target,
             intended: prepared.intended,
+            again: None,
         }
     }
 

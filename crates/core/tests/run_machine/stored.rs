@@ -18,8 +18,8 @@ use adjutant_core::run::event::{
     Actor, ApprovalAsked, ApprovalDecided, ApprovalKind, BadEvent, Base, BudgetAlerted, CallEnded, CallInDoubt,
     CallJudged, CallProposed, CallStarted, CancelAsked, Cancelled, Class, ContentFiltered, Decision, DoubtOutcome,
     Effects, EndStatus, Errored, Event, GrantScope, InDoubtResolved, LabelsRaised, ModelAnswered, ModelFailed,
-    ModelRequested, PauseReason, Paused, Resumed, Risk, RunEnded, RunLimits, RunStarted, Said, Standing, Thought,
-    ThoughtForm,
+    ModelRequested, PauseReason, Paused, Resumed, Risk, RunEnded, RunLimits, RunStarted, Said, Standing, StartedAgain,
+    Thought, ThoughtForm,
 };
 use adjutant_core::time::Time;
 use adjutant_core::tool::{Prepared, Recovery, Resource, ResourceAction, Target, Touch};
@@ -142,6 +142,7 @@ fn call_started() -> CallStarted {
         recovery: Recovery::Reconcile,
         target: target(),
         intended: Some(target()),
+        again: Some(StartedAgain { policy: Hash::of(b"policy"), rule: "autonomy".to_owned() }),
     }
 }
 
@@ -367,7 +368,7 @@ fn without_options(mut event: Event) -> Event {
             (body.diff, body.target, body.intended, body.labels) = (None, Target::default(), None, Labels::NONE);
         }
         Event::ApprovalDecided(body) => (body.arguments, body.message) = (None, None),
-        Event::CallStarted(body) => (body.target, body.intended) = (Target::default(), None),
+        Event::CallStarted(body) => (body.target, body.intended, body.again) = (Target::default(), None, None),
         Event::CallEnded(body) => (body.rule, body.labels, body.resources) = (None, Labels::NONE, Vec::new()),
         Event::CallInDoubt(body) => (body.summary, body.arguments) = (String::new(), None),
         Event::InDoubtResolved(body) => body.result = None,

@@ -7,10 +7,11 @@ use adjutant_core::run::command::Command;
 use adjutant_core::run::event::{Actor, Event};
 use adjutant_core::run::status::Status;
 use adjutant_core::time::Time;
-use adjutant_store::row::RunFilter;
+use adjutant_store::row::{Doing, RunFilter};
+use adjutant_store::{StoreError, halt_key};
 use serde::{Deserialize, Serialize};
 
-use crate::audit::AuditLog;
+use crate::audit::{AuditLog, Done};
 use crate::engine::Engine;
 use crate::error::EngineError;
 
@@ -40,12 +41,16 @@ pub struct Halt {
 }
 
 impl HaltOf {
+    const fn workspace(self) -> Option<WorkspaceId> {
+        match self {
+            Self::Instance => None,
+            Self::Workspace(workspace) => Some(workspace),
+        }
+    }
+
     /// Where the switch is kept: each by itself, so that turning one never loses another.
     fn key(self) -> String {
-        match self {
-            Self::Instance => "halt instance".to_owned(),
-            Self::Workspace(workspace) => format!("halt {workspace}"),
-        }
+        halt_key(self.workspace())
     }
 
     const fn log(self) -> AuditLog {
@@ -54,6 +59,10 @@ impl HaltOf {
             Self::Workspace(workspace) => AuditLog::Workspace(workspace),
         }
     }
+}
+
+fn stored(halt: &Halt) -> Result<Vec<u8>, EngineError> {
+    serde_json::to_vec(halt).map_err(|bad| EngineError::Invalid(bad.to_string()))
 }
 
 impl Engine {
@@ -75,6 +84,7 @@ impl Engine {
     pub async fn halt_of(&self, what: HaltOf) -> Result<Option<Halt>, EngineError> {
         let Some(stored) = self.store().meta_get(&what.key()).await? else { return Ok(None) };
         serde_json::from_slice(&stored)
+            .map(Some)
             .map_err(|bad| EngineError::Invalid(format!("a stop switch cannot be read: {bad}")))
     }
 
@@ -85,7 +95,8 @@ impl Engine {
         }
     }
 
-    /// Turns the switch on. From now on nothing is started; what is under way holds before its next effect.
+    /// Turns the switch on. From its commit on no call is announced and no run started: what is announced is held to the
+    /// switch in its own transaction. Runs that are under way hold, and tools that run are stopped.
     ///
     /// # Errors
     /// When the store cannot be written.
@@ -95,9 +106,8 @@ impl Engine {
             None => Halt { by: user, at: self.env().now(), reason, runs: Vec::new() },
         };
         // First nothing new, then what is there: a run that began in between finds the switch when it is taken up.
-        self.put_halt(what, Some(&halt)).await?;
         let act = Act::new(Deed::Halted, Some(Actor::User(user)), halt.reason.clone());
-        self.audit(what.log(), act).await?;
+        self.turn(what, Some(&halt), act).await?;
         for workspace in self.reached(what).await? {
             for run in self.open_runs(workspace).await? {
                 let by = Actor::User(user);
@@ -108,7 +118,10 @@ impl Engine {
                 }
             }
         }
-        self.put_halt(what, Some(&halt)).await?;
+        if !self.store().meta_replace(&what.key(), &stored(&halt)?).await? {
+            // Somebody turned it off meanwhile, and could not know of all the runs that it held.
+            self.let_go(what, &halt, user).await?;
+        }
         Ok(halt)
     }
 
@@ -119,14 +132,24 @@ impl Engine {
     pub async fn lift_halt(&self, what: HaltOf, user: UserId) -> Result<Vec<RunId>, EngineError> {
         let Some(halt) = self.halt_of(what).await? else { return Ok(Vec::new()) };
         let act = Act::new(Deed::HaltLifted, Some(Actor::User(user)), halt.reason.clone());
-        self.put_halt(what, None).await?;
-        self.audit(what.log(), act.with("runs", halt.runs.len())).await?;
+        match self.turn(what, None, act.with("runs", halt.runs.len())).await {
+            // Somebody else was faster, and lets them go on.
+            Err(EngineError::Store(StoreError::NotFound)) => Ok(Vec::new()),
+            turned => {
+                turned?;
+                self.let_go(what, &halt, user).await
+            }
+        }
+    }
+
+    /// Lets the runs go on that a switch held.
+    async fn let_go(&self, what: HaltOf, halt: &Halt, user: UserId) -> Result<Vec<RunId>, EngineError> {
         let mut held = Vec::new();
         for run in &halt.runs {
             held.extend(self.store().find_run(*run).await?.map(|workspace| (workspace, *run)));
         }
         for workspace in self.reached(what).await? {
-            held.extend(self.held_later(workspace, &halt).await?.into_iter().map(|run| (workspace, run)));
+            held.extend(self.held_later(workspace, halt).await?.into_iter().map(|run| (workspace, run)));
         }
         let mut resumed = Vec::new();
         for (workspace, run) in held {
@@ -176,9 +199,12 @@ impl Engine {
         Ok(held)
     }
 
-    async fn put_halt(&self, what: HaltOf, halt: Option<&Halt>) -> Result<(), EngineError> {
-        let stored = serde_json::to_vec(&halt).map_err(|bad| EngineError::Invalid(bad.to_string()))?;
-        Ok(self.store().meta_set(&what.key(), &stored).await?)
+    /// Turns the switch and records it, both or neither.
+    async fn turn(&self, what: HaltOf, halt: Option<&Halt>, act: Act) -> Result<(), EngineError> {
+        let stored = halt.map(stored).transpose()?;
+        let switch = self.store().switch(what.workspace(), stored.as_deref()).await?;
+        let done = Done { doing: Some(Doing::Halt(switch)), ..Done::default() };
+        self.audit_done(what.log(), act, done).await.map(drop)
     }
 
     async fn reached(&self, what: HaltOf) -> Result<Vec<WorkspaceId>, EngineError> {

@@ -1,5 +1,6 @@
 //! The stories, by what they are about, and the stage they play on.
 
+mod again;
 mod approvals;
 mod audit;
 mod backtest;

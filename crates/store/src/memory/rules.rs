@@ -5,6 +5,7 @@ use adjutant_core::time::Time;
 
 use super::{Memory, State};
 use crate::StoreError;
+use crate::meta::halt_key;
 use crate::row::{Policy, PolicyNames, RuleRow, Under};
 
 impl Memory {
@@ -50,12 +51,14 @@ impl State {
         let rules = self.rules_for(workspace, agent, now).map(|row| row.id).collect();
         let names = PolicyNames { agent: version, workspace: self.workspaces.get(&workspace)?.version, rules };
         // Nobody signs in here: whoever embeds it is who it belongs to.
-        Some(Policy { names, role: Some("admin".to_owned()) })
+        let halted = [None, Some(workspace)].iter().any(|of| self.instance.contains_key(&halt_key(*of)));
+        Some(Policy { names, role: Some("admin".to_owned()), halted })
     }
 
     /// Refuses what was concluded from what no longer counts.
     pub(super) fn hold_to(&self, workspace: WorkspaceId, under: Option<&Under>) -> Result<(), StoreError> {
-        let holds = |under: &Under| self.policy(workspace, under.agent, under.at).as_ref() == Some(&under.policy);
+        let counts = |under: &Under| self.policy(workspace, under.agent, under.at).as_ref() == Some(&under.policy);
+        let holds = |under: &Under| counts(under) && !under.policy.halted;
         if under.is_none_or(holds) { Ok(()) } else { Err(StoreError::Stale { fenced: false }) }
     }
 }

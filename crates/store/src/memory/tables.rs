@@ -4,7 +4,7 @@ use adjutant_core::id::{AgentId, ChatId, NotebookId, RunId, WorkspaceId};
 use adjutant_core::label::Labelled;
 
 use super::{Memory, State};
-use crate::row::{AgentRow, ChatFilter, ChatRow, Doing, MarkRow, NotebookRow, UserRow, WorkspaceRow};
+use crate::row::{AgentRow, ChatFilter, ChatRow, Doing, MarkRow, NotebookRow, Switch, UserRow, WorkspaceRow};
 use crate::{Health, Readiness, StoreError};
 
 fn taken(what: &str) -> StoreError {
@@ -39,6 +39,10 @@ impl State {
                 let known = self.workspaces.get(&row.id).ok_or(StoreError::NotFound)?;
                 if known.version + 1 == row.version { Ok(()) } else { Err(StoreError::Stale { fenced: false }) }
             }
+            Doing::Halt(switch) => {
+                let turns = switch.value.is_some() || self.instance.contains_key(&switch.key);
+                if turns { Ok(()) } else { Err(StoreError::NotFound) }
+            }
             // Money is looked at where it is taken.
             Doing::Spend(_) => Ok(()),
             Doing::Admit(_) | Doing::AddWorkspace(_) | Doing::Key(_) | Doing::ReplaceMaster(_) => Err(knows_nobody()),
@@ -63,6 +67,12 @@ impl State {
             // Refused before.
             Doing::SaveWorkspace(row) => {
                 self.workspaces.insert(row.id, *row);
+            }
+            Doing::Halt(Switch { key, value: Some(value) }) => {
+                self.instance.insert(key, value);
+            }
+            Doing::Halt(Switch { key, value: None }) => {
+                self.instance.remove(&key);
             }
             Doing::Spend(_) | Doing::Admit(_) | Doing::AddWorkspace(_) | Doing::Key(_) | Doing::ReplaceMaster(_) => {}
         }
@@ -324,6 +334,10 @@ impl Memory {
 
     pub(crate) fn meta_set_if_absent(&self, key: &str, value: &[u8]) -> Result<Vec<u8>, StoreError> {
         Ok(self.state().instance.entry(key.to_owned()).or_insert_with(|| value.to_vec()).clone())
+    }
+
+    pub(crate) fn meta_replace(&self, key: &str, value: &[u8]) -> Result<bool, StoreError> {
+        Ok(self.state().instance.get_mut(key).map(|kept| *kept = value.to_vec()).is_some())
     }
 
     pub(crate) fn meta_set(&self, key: &str, value: &[u8]) -> Result<(), StoreError> {

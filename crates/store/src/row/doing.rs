@@ -6,6 +6,14 @@ use adjutant_core::run::chain::StreamId;
 
 use super::{Admission, AgentRow, KeyChange, NewTenant, NotebookRow, Rewrapped, WorkspaceRow};
 
+/// A stop switch as it is to be: kept while it is on, gone when it is off. Made by
+/// [`Store::switch`](crate::Store::switch).
+#[derive(Debug, Clone)]
+pub struct Switch {
+    pub(crate) key: String,
+    pub(crate) value: Option<Vec<u8>>,
+}
+
 /// Something that is done in the transaction that records it.
 #[derive(Debug, Clone)]
 pub enum Doing {
@@ -29,6 +37,8 @@ pub enum Doing {
     ReplaceMaster(Rewrapped),
     /// Saves the settings of the workspace; the version before this one must be the current one.
     SaveWorkspace(Box<WorkspaceRow>),
+    /// Turns a stop switch on or off; off, it must have been on. Recorded in the log of what it stops.
+    Halt(Switch),
     /// Puts money aside for something outside of runs, or settles it. If one change is refused, nothing is written.
     Spend(Vec<Spend>),
 }
@@ -55,6 +65,7 @@ impl Doing {
             | Self::RemoveRule(_)
             | Self::Admit(_)
             | Self::SaveWorkspace(_)
+            | Self::Halt(_)
             | Self::ReplaceMaster(_) => true,
             Self::StartWaiting(_) | Self::Key(_) | Self::AddNotebook(_) | Self::AddWorkspace(_) | Self::Spend(_) => {
                 false
@@ -75,6 +86,7 @@ impl Doing {
             | Self::Admit(_)
             | Self::AddWorkspace(_)
             | Self::ReplaceMaster(_)
+            | Self::Halt(_)
             | Self::Spend(_)
             | Self::Key(KeyChange::Remove(_)) => true,
         }

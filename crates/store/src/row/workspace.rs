@@ -67,6 +67,8 @@ pub struct Policy {
     pub names: PolicyNames,
     /// What whoever started it is in the workspace; none where they are nobody, or switched off.
     pub role: Option<String>,
+    /// Whether a stop switch is on. Then nothing is announced, whatever else counts.
+    pub halted: bool,
 }
 
 /// What an append was concluded from. If something else counts by now, nothing is written.

@@ -1,7 +1,8 @@
 //! Standing rules: kept until they are removed, found by agent and moment, written together with the decision that makes them.
 
-use adjutant_store::StoreError;
-use adjutant_store::row::{Append, PolicyNames, RuleRow, Under};
+use adjutant_core::run::chain::StreamId;
+use adjutant_store::row::{Append, Doing, PolicyNames, RuleRow, Under};
+use adjutant_store::{StoreError, halt_key};
 
 use crate::fixture::*;
 use crate::world::World;
@@ -119,6 +120,42 @@ stories! {
         }
         assert!(is_stale(&store.append(Append { under: fifth, ..run.say(&["no such agent"]) }).await));
         assert_eq!(run.texts(store).await.len(), 4, "what was refused left nothing");
+    }
+
+    async fn nothing_is_announced_while_a_stop_switch_is_on(world: &World) {
+        let (home, elsewhere, store) = (Home::new(&world.store).await, Home::new(&world.store).await, &world.store);
+        for home in [&home, &elsewhere] {
+            save_agent(store, &agent_row(home, "guide"), 0).await.unwrap();
+        }
+        let person = user_id();
+        let read = async |home: &Home| {
+            let policy = store.policy(home.workspace, home.agent, Some(person), at(1)).await.unwrap().unwrap();
+            Under { agent: home.agent, person, at: at(1), policy }
+        };
+        let mut run = home.started(store).await;
+        for (of, log) in [(None, StreamId::System), (Some(home.workspace), StreamId::Workspace(home.workspace))] {
+            let turn = async |value: Option<&[u8]>| {
+                let head = store.head(home.workspace, log).await.unwrap();
+                let doing = Some(Doing::Halt(store.switch(of, value).await.unwrap()));
+                let turned = store.append(Append { doing, ..add(home.workspace, log, head, &["turned"]) }).await;
+                assert_eq!(store.head(home.workspace, log).await.unwrap() == head, turned.is_err());
+                turned
+            };
+            let before = read(&home).await;
+            turn(Some(b"on")).await.unwrap();
+            assert_eq!(store.meta_get(&halt_key(of)).await.unwrap().as_deref(), Some(&b"on"[..]));
+            assert!(store.meta_replace(&halt_key(of), b"still on").await.unwrap());
+            assert!(is_stale(&store.append(Append { under: Some(before), ..run.say(&["before"]) }).await));
+            let during = read(&home).await;
+            assert!(during.policy.halted);
+            assert_eq!(read(&elsewhere).await.policy.halted, of.is_none(), "the switch of a workspace is its own");
+            assert!(is_stale(&store.append(Append { under: Some(during), ..run.say(&["during"]) }).await));
+            turn(None).await.unwrap();
+            assert!(matches!(turn(None).await, Err(StoreError::NotFound)), "it was off already");
+            assert!(!store.meta_replace(&halt_key(of), b"on again").await.unwrap(), "off stays off");
+            let after = Some(read(&home).await);
+            run.head = store.append(Append { under: after, ..run.say(&["after"]) }).await.unwrap();
+        }
     }
 }
 

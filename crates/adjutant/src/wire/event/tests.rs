@@ -225,6 +225,7 @@ fn calling() -> Vec<Event> {
         recovery: Recovery::Reconcile,
         target: Target::default(),
         intended: None,
+        again: None,
     };
     let ended = CallEnded {
         call: call(),

@@ -4,6 +4,8 @@
 mod lasting;
 mod matching;
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -12,7 +14,7 @@ pub use matching::Match;
 use matching::{Paths, Reach, Seen};
 
 use crate::guard::host::Url;
-use crate::guard::judge::Decision;
+use crate::guard::judge::{Caller, Decision};
 use crate::guard::path::NotePath;
 use crate::guard::pattern::Pattern;
 use crate::id::{AgentId, ApprovalId, ChatId, RuleId, RunId, UserId};
@@ -117,11 +119,16 @@ impl Rule {
     /// Whether the rule speaks about a call.
     fn covers(&self, patterns: &[Pattern], asked: &Asked<'_>, call: &Seen<'_>) -> bool {
         self.is_live(asked.now)
-            && self.agent.is_none_or(|agent| agent == asked.agent)
-            && self.chat.is_none_or(|chat| Some(chat) == asked.chat)
-            && self.run.is_none_or(|run| Some(run) == asked.run)
-            && (self.tool == "*" || self.tool == asked.tool)
+            && self.is_about(asked.agent, asked.chat, asked.run, asked.tool)
             && self.when.holds(patterns, call, self.reach())
+    }
+
+    /// Whether it is about calls of this tool, by this agent, in this chat and run.
+    fn is_about(&self, agent: AgentId, chat: Option<ChatId>, run: Option<RunId>, tool: &str) -> bool {
+        self.agent.is_none_or(|own| own == agent)
+            && self.chat.is_none_or(|own| Some(own) == chat)
+            && self.run.is_none_or(|own| Some(own) == run)
+            && (self.tool == "*" || self.tool == tool)
     }
 
     const fn reach(&self) -> Reach {
@@ -233,6 +240,19 @@ impl Rules {
         about.map(|(rule, _)| rule.id).collect()
     }
 
+    /// The hosts about which a rule that denies or asks speaks, of those that are about calls of a tool by this caller: a
+    /// server's redirect does not lead there.
+    #[must_use]
+    pub fn hosts_held(&self, caller: &Caller, tool: &str) -> BTreeSet<String> {
+        let speaks = |rule: &&Rule| {
+            rule.decision != Decision::Allow
+                && rule.is_about(caller.agent, Some(caller.chat), Some(caller.run), tool)
+                && rule.is_live(caller.now)
+        };
+        let rules = self.0.iter().map(|(rule, _)| rule).filter(speaks);
+        rules.flat_map(|rule| rule.when.hosts.iter().cloned()).collect()
+    }
+
     /// The strongest thing that rules say about a call, with the rule that says it: deny, then ask, then allow.
     #[must_use]
     pub fn strongest(&self, asked: &Asked<'_>) -> Option<&Rule> {
@@ -308,6 +328,29 @@ mod tests {
         let once = Rule { run: Some(run), ..rule(Decision::Deny, "*", &[]) };
         assert!(!covers(&once, &asked("write_file", &inside, &nothing)));
         assert!(covers(&once, &Asked { run: Some(run), ..asked("write_file", &inside, &nothing) }));
+    }
+
+    #[test]
+    fn the_hosts_that_rules_hold_are_those_of_rules_that_deny_or_ask_about_the_call() {
+        let at = |decision, tool: &str, host: &str| Rule {
+            when: Match { hosts: vec![host.to_owned()], ..Match::default() },
+            ..rule(decision, tool, &[])
+        };
+        let now = Time::from_millis(1_500_000);
+        let (agent, chat, run) = (AgentId::new(now, [3; 10]), ChatId::new(now, [4; 10]), RunId::new(now, [5; 10]));
+        let caller = Caller { agent, chat, run, now };
+        let other = Some(AgentId::new(now, [9; 10]));
+        let rules = Rules::new([
+            at(Decision::Deny, "*", "denied.example"),
+            at(Decision::Ask, "fetch", "asked.example"),
+            at(Decision::Allow, "fetch", "allowed.example"),
+            at(Decision::Deny, "send", "sent.example"),
+            Rule { agent: other, ..at(Decision::Deny, "*", "others.example") },
+            Rule { expires_at: Some(now), ..at(Decision::Deny, "*", "over.example") },
+            rule(Decision::Deny, "fetch", &["/notes"]),
+        ]);
+        let held: Vec<_> = rules.hosts_held(&caller, "fetch").into_iter().collect();
+        assert_eq!(held, ["asked.example", "denied.example"]);
     }
 
     #[test]

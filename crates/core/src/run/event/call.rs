@@ -74,6 +74,18 @@ pub struct CallStarted {
     /// The state it is meant to leave behind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intended: Option<Target>,
+    /// What allowed it, where the guard looked once more before it was started again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again: Option<StartedAgain>,
+}
+
+/// What allowed a call to be started once more, after a crash or a failure without effect.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartedAgain {
+    /// The hash of the policy it was judged under.
+    pub policy: Hash,
+    /// What decided.
+    pub rule: String,
 }
 
 /// A call has its one result.

@@ -10,6 +10,7 @@ mod start;
 pub use approval::{Actor, ApprovalAsked, ApprovalDecided, ApprovalKind, Decision, GrantScope, Risk};
 pub use call::{
     CallEnded, CallInDoubt, CallJudged, CallProposed, CallStarted, Decided, DoubtOutcome, InDoubtResolved, Standing,
+    StartedAgain,
 };
 pub use end::{
     BudgetAlerted, CancelAsked, Cancelled, EndStatus, Errored, LabelsRaised, PauseReason, Paused, Resumed, RunEnded,
