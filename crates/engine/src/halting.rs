@@ -6,9 +6,10 @@ use adjutant_core::id::CallId;
 use adjutant_core::tool::{Probe, Recovery, ToolOutcome};
 use adjutant_store::StoreError;
 
-use crate::driver::{Driver, Hold};
+use crate::driver::Driver;
 use crate::error::EngineError;
 use crate::log::Flushed;
+use crate::patience::Hold;
 use crate::work::{Work, WorkEnded};
 
 /// How long calls that change something may go on after the switch was turned: what ends so soon is better known than asked

@@ -5,9 +5,10 @@ use adjutant_core::run::event::CallStarted;
 use adjutant_core::run::step::Settlement;
 
 use crate::current::CurrentAgent;
-use crate::driver::{Driver, Hold};
+use crate::driver::Driver;
 use crate::error::EngineError;
 use crate::log::Flushed;
+use crate::patience::Hold;
 
 impl Driver {
     /// Announces calls, makes that durable, and only then runs them. Whatever may fail comes before the announcement: an

@@ -13,7 +13,6 @@ use adjutant_engine::{EngineError, Right, Role, WhenBusy};
 use axum::Json;
 use axum::Router;
 use axum::extract::State;
-use axum::http::header;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
