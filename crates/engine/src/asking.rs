@@ -102,7 +102,7 @@ impl Driver {
         self.log.hold(self.engine.held(Some(self.log.workspace)).await?);
         let base = self.base().await?;
         let tools = self.definitions().await?;
-        let (mut request, dropped) = match transcript::request(self.state(), &base, &tools) {
+        let (request, dropped) = match transcript::request(self.state(), &base, &tools) {
             Ok(fitting) => fitting,
             Err(overflow) => {
                 let message = format!(
@@ -153,13 +153,18 @@ impl Driver {
         };
         let taking = rates::of_request(agent.id, &agent.config, self.now());
         self.log.push_spending(requested, Some(taking), reserved.spends)?;
+        self.complete(request).await.map(Some)
+    }
+
+    /// Fills in what a request says only by its hash.
+    async fn complete(&self, mut request: ModelRequest) -> Result<ModelRequest, EngineError> {
         let loaded = texts(self.engine.store(), self.log.workspace, &request.missing()).await?;
         request.fill(&loaded);
         // A picture of an earlier message, or one that a stand-in cannot see, is no reason to fail.
         if self.engine.models().facts(&request.model).is_some_and(|facts| facts.is_blind()) {
             request.describe_images();
         }
-        Ok(Some(request))
+        Ok(request)
     }
 
     async fn base(&mut self) -> Result<Arc<Vec<Message>>, EngineError> {

@@ -5,20 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_core::limits::LEASE_RENEWAL;
-use sqlx::pool::PoolConnection;
-use sqlx::{Column as _, Postgres, Row as _, TypeInfo as _, ValueRef as _};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::StoreError;
+use crate::lent::{Lent, within};
 use crate::lite::{self, Broken, Writing};
 use crate::reads::{Counter, Reads};
 use crate::set::{SetSql, transpose};
 use crate::sqlite::Readers;
-use crate::value::{Arg, Args, Row, Value};
+use crate::value::{Arg, Args, Row};
 
-/// How long PostgreSQL may take to answer a statement. A connection whose other end is gone never says so by itself.
-const ANSWER: Duration = Duration::from_secs(60);
-/// The same for one that looks at more than a few rows: of a large instance that takes minutes.
+/// How long PostgreSQL may take for a statement that looks at more than a few rows: of a large instance that takes minutes.
 const SCAN: Duration = Duration::from_secs(15 * 60);
 
 /// Statement text: constant, or put together from constant pieces. Never holds a value.
@@ -43,77 +40,6 @@ pub(crate) enum Db {
 pub(crate) enum Tx {
     Sqlite(OwnedMutexGuard<Writing>, Disk),
     Postgres(Lent),
-}
-
-/// A connection of a pool. One that still owes an answer, or is inside a transaction, is closed and not given back: what was
-/// going on there ends with it, and a pool that waits for a dead one has one fewer for ever.
-pub(crate) struct Lent {
-    connection: PoolConnection<Postgres>,
-    whole: bool,
-}
-
-impl Lent {
-    pub(crate) async fn from(pool: &sqlx::PgPool) -> Result<Self, StoreError> {
-        Ok(Self { connection: pool.acquire().await?, whole: true })
-    }
-
-    async fn begin(pool: &sqlx::PgPool) -> Result<Self, StoreError> {
-        let mut lent = Self::from(pool).await?;
-        lent.whole = false;
-        lent.say("BEGIN").await?;
-        Ok(lent)
-    }
-
-    async fn end(mut self, how: &'static str) -> Result<(), StoreError> {
-        self.say(how).await?;
-        self.whole = true;
-        Ok(())
-    }
-
-    async fn say(&mut self, word: &'static str) -> Result<(), StoreError> {
-        let said = sqlx::raw_sql(word).execute(&mut *self.connection);
-        within(ANSWER, async { Ok(said.await.map(drop)?) }).await
-    }
-
-    async fn fetch(&mut self, query: Query<'_>) -> Result<Vec<Row>, StoreError> {
-        self.fetch_within(ANSWER, query).await
-    }
-
-    async fn fetch_within(&mut self, most: Duration, query: Query<'_>) -> Result<Vec<Row>, StoreError> {
-        let whole = std::mem::replace(&mut self.whole, false);
-        let fetched = query.fetch_all(&mut *self.connection);
-        let rows = within(most, async { Ok(fetched.await) }).await?;
-        self.whole = whole;
-        postgres_rows(&rows?)
-    }
-
-    pub(crate) async fn execute(&mut self, query: Query<'_>) -> Result<u64, StoreError> {
-        let whole = std::mem::replace(&mut self.whole, false);
-        let executed = query.execute(&mut *self.connection);
-        let done = within(ANSWER, async { Ok(executed.await) }).await?;
-        self.whole = whole;
-        Ok(done?.rows_affected())
-    }
-}
-
-impl Drop for Lent {
-    fn drop(&mut self) {
-        if !self.whole {
-            self.connection.close_on_drop();
-        }
-    }
-}
-
-/// A statement of PostgreSQL with its values.
-type Query<'q> = sqlx::query::Query<'q, Postgres, sqlx::postgres::PgArguments>;
-
-/// Waits so long, and then takes the database for gone.
-pub(crate) async fn within<T>(
-    most: Duration,
-    work: impl Future<Output = Result<T, StoreError>>,
-) -> Result<T, StoreError> {
-    let late = || StoreError::unavailable(format!("PostgreSQL did not answer within {} s", most.as_secs()));
-    tokio::time::timeout(most, work).await.unwrap_or_else(|_| Err(late()))
 }
 
 /// Where a commit waits for the disk.
@@ -333,7 +259,7 @@ impl Tx {
     pub(crate) async fn queue(&mut self, sql: &'static str) -> Result<(), StoreError> {
         match self {
             Self::Sqlite(..) => {}
-            Self::Postgres(tx) => sqlx::raw_sql(sql).execute(&mut *tx.connection).await.map(drop)?,
+            Self::Postgres(tx) => tx.script(sql).await?,
         }
         Ok(())
     }
@@ -343,7 +269,7 @@ impl Tx {
         match self {
             Self::Sqlite(tx, _) => tx.connection()?.execute_batch(sql)?,
             // However long it takes.
-            Self::Postgres(tx) => sqlx::raw_sql(sql).execute(&mut *tx.connection).await.map(drop)?,
+            Self::Postgres(tx) => tx.script(sql).await?,
         }
         Ok(())
     }
@@ -382,25 +308,4 @@ impl Tx {
             Self::Postgres(tx) => tx.end("ROLLBACK").await,
         }
     }
-}
-
-pub(crate) fn postgres_rows(rows: &[sqlx::postgres::PgRow]) -> Result<Vec<Row>, StoreError> {
-    let read = |row: &sqlx::postgres::PgRow| {
-        let columns = row.columns().iter().map(|column| {
-            let at = column.ordinal();
-            let raw = row.try_get_raw(at)?;
-            if raw.is_null() {
-                return Ok(Value::Null);
-            }
-            Ok(match raw.type_info().name() {
-                "INT8" => Value::Int(row.try_get_unchecked(at)?),
-                "INT4" => Value::Int(row.try_get_unchecked::<i32, _>(at)?.into()),
-                "TEXT" | "VARCHAR" | "NAME" => Value::Text(row.try_get_unchecked(at)?),
-                "BYTEA" => Value::Bytes(row.try_get_unchecked(at)?),
-                other => return Err(StoreError::Corrupt(format!("a column of type {other}"))),
-            })
-        });
-        columns.collect::<Result<_, _>>().map(Row::new)
-    };
-    rows.iter().map(read).collect()
 }

@@ -45,6 +45,7 @@ mod health;
 mod inbox;
 mod keys;
 mod kv;
+mod lent;
 mod lite;
 mod live;
 mod log;

@@ -10,7 +10,7 @@ use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::StoreError;
-use crate::db::{Lent, within};
+use crate::lent::{Lent, within};
 use crate::live;
 use crate::postgres::{self, PATIENCE};
 use crate::row::Change;

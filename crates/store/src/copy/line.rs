@@ -8,7 +8,8 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, PgConnection};
 
 use super::batch::Column;
-use crate::db::{Dialect, postgres_rows, query};
+use crate::db::{Dialect, query};
+use crate::lent::postgres_rows;
 use crate::set::{Kind, SetSql, transpose};
 use crate::value::{Arg, Args, Row, Value};
 use crate::{Durability, StoreError, lite, sqlite};
