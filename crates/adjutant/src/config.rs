@@ -200,10 +200,9 @@ impl Config {
             reader.optional("public_url", "http://NAME or https://NAME, with a port if need be", PublicUrl::parse);
         let trusted_proxies = reader.optional("trusted_proxies", "networks such as 127.0.0.1, 10.1.0.0/16", networks);
         let allow_private = reader.optional("allow_private", "networks such as 10.1.0.0/16, 127.0.0.1/32", networks);
-        let log = reader.pick("log", flags.log.clone());
         let loopback = listen.as_ref().is_none_or(|listen| listen.value.ip().is_loopback());
         let most = Most::read(&mut reader, loopback);
-        let traces = reader.traces();
+        let (log, traces) = (reader.pick("log", flags.log.clone()), reader.traces());
         let key = Tools::read(&mut reader).zip(reader.key());
         let (providers, problems) = (reader.providers(), reader.problems);
         match (listen, database, default_model, encrypt.zip(unpriced), durability, most, key) {

@@ -251,6 +251,8 @@ impl From<Refusal> for Failure {
     }
 }
 
+const WRONG_KEY: &str = "The database is sealed with another master key. Nothing was read or changed.";
+
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         match error {
@@ -296,12 +298,7 @@ impl From<StoreError> for Failure {
                  Nothing was changed.",
             )
             .hint("export its runs with the build that made it, or begin anew with another --data DIR or database"),
-            StoreError::WrongKey => Self::new(
-                Exit::Usage,
-                "wrong_key",
-                "The database is sealed with another master key. Nothing was read or changed.",
-            )
-            .hint("give the key it was made with: ADJUTANT_SECRET_KEY_FILE, or master.key in the data directory"),
+            StoreError::WrongKey => Self::new(Exit::Usage, "wrong_key", WRONG_KEY).hint("give the key it was made with: ADJUTANT_SECRET_KEY_FILE, or master.key in the data directory"),
             StoreError::Full(_) => Self::new(
                 Exit::Other,
                 "disk_full",

@@ -204,19 +204,21 @@ impl Stage {
         *longest = died.elapsed().max(*longest);
     }
 
+    /// Kills a node, starts it again, and sees to it that others take over what the dead one drove.
+    fn lose(&self, number: usize) {
+        let (known, died) = (self.known_nodes(), Instant::now());
+        self.kill(number);
+        self.endure(Duration::from_secs(2));
+        self.start(number);
+        if let (true, Some(known)) = (self.minutes > 0, known) {
+            self.await_takeover(&known, died);
+        }
+    }
+
     fn inflict(&self, fault: Fault, number: usize) {
         let (way, _busy) = (&self.ways[number], self.busy[number].lock().unwrap());
         match fault {
-            Fault::KillNode => {
-                let known = self.known_nodes();
-                let died = Instant::now();
-                self.kill(number);
-                self.endure(Duration::from_secs(2));
-                self.start(number);
-                if let (true, Some(known)) = (self.minutes > 0, known) {
-                    self.await_takeover(&known, died);
-                }
-            }
+            Fault::KillNode => self.lose(number),
             Fault::StopNode => {
                 self.doors.open(number, None);
                 let node = self.nodes.lock().unwrap()[number].take();
