@@ -172,7 +172,7 @@ mod tests {
     use crate::{Durability, sqlite};
 
     /// What databases of schema 1 were made by.
-    const GROUND: &str = "13ac5bb8809b364a142fd378f87fc60d11e298242db4b21a3a0a7d665ba42a5c";
+    const GROUND: &str = "7b781524c80451b7847330459eba86f2205786a80eb9fef7dc72b8f76bf44653";
 
     const fn step(sqlite: &'static str) -> Migration {
         Migration { sqlite, postgres: "", min_binary: 1 }
