@@ -74,7 +74,7 @@ impl Store {
 /// Where the stop switch of a workspace, or of everything, is kept while it is on. What counts for a call looks there, too.
 #[must_use]
 pub fn halt_key(of: Option<WorkspaceId>) -> String {
-    of.map_or_else(|| "halt instance".to_owned(), |workspace| format!("halt {workspace}"))
+    of.map_or_else(|| "stop instance".to_owned(), |workspace| format!("stop {workspace}"))
 }
 
 /// Turns a stop switch.

@@ -253,7 +253,7 @@ pub(crate) static COUNTING: LazyLock<SetSql> = LazyLock::new(|| {
 /// The columns of what counts, by [`COUNTING_BY`].
 pub(crate) const COUNTS: &str = "agents.version, workspaces.version, \
     CASE WHEN users.active = 1 THEN members.role END, \
-    CASE WHEN EXISTS (SELECT 1 FROM instance WHERE instance.key IN ('halt instance', 'halt ' || v.workspace)) \
+    CASE WHEN EXISTS (SELECT 1 FROM instance WHERE instance.key IN ('stop instance', 'stop ' || v.workspace)) \
     THEN 1 ELSE 0 END, rules.id";
 
 /// What counts for an agent and a person `v`.

@@ -61,7 +61,7 @@ impl Turning {
         let (engine, workspace, by) = self.house.get().unwrap();
         let halt = Halt { by: *by, at: engine.env().now(), reason: "a drill".to_owned(), runs: Vec::new() };
         let stored = serde_json::to_vec(&halt).unwrap();
-        engine.store().meta_set(&format!("halt {workspace}"), &stored).await.unwrap();
+        engine.store().meta_set(&format!("stop {workspace}"), &stored).await.unwrap();
     }
 }
 
@@ -226,7 +226,7 @@ async fn a_run_that_the_switch_caught_late_goes_on_with_the_others() {
     // The switch is on, and whoever turned it had no time to look for the runs that are open.
     let halt = Halt { by: agent.user(), at: engine.env().now(), reason: "a drill".to_owned(), runs: Vec::new() };
     let stored = serde_json::to_vec(&halt).unwrap();
-    engine.store().meta_set(&format!("halt {workspace}"), &stored).await.unwrap();
+    engine.store().meta_set(&format!("stop {workspace}"), &stored).await.unwrap();
     engine.drive_run(run).await.unwrap();
     assert_eq!(engine.run_state(workspace, run).await.unwrap().status(), Status::Paused);
 
