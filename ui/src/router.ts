@@ -16,7 +16,13 @@ export const router = createRouter({
     { path: '/setup', component: () => import('./session/SetupPage.vue'), meta: { open: true, title: 'Set up' } },
     { path: '/login', component: () => import('./session/LoginPage.vue'), meta: { open: true, title: 'Sign in' } },
     { path: '/', redirect: '/chat' },
-    { path: '/chat/:chat?', component: () => import('./chat/ChatPage.vue'), meta: { title: 'Chat' } },
+    {
+      path: '/chat/:chat?',
+      component: () => import('./chat/ChatPage.vue'),
+      meta: { title: 'Chat' },
+      // A link to one event of a run of the chat: the run is where events are shown.
+      beforeEnter: ({ query: { run, at } }) => (typeof run === 'string' && typeof at === 'string' ? { path: `/runs/${run}`, hash: `#${at}` } : true),
+    },
     { path: '/inbox/:approval?', component: () => import('./inbox/InboxPage.vue'), meta: { title: 'Inbox' } },
     { path: '/runs', component: () => import('./runs/RunsPage.vue'), meta: { title: 'Runs' } },
     { path: '/runs/:run', component: () => import('./runs/RunPage.vue'), meta: { title: 'Run' } },
