@@ -21,6 +21,7 @@ let firstFindings: string[]
 let stranger: Browser
 let run = ''
 let chat = ''
+let question = ''
 beforeAll(async () => {
   axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
   story = await begin()
@@ -31,6 +32,8 @@ beforeAll(async () => {
   await setUp(story)
   await tidy(story.page)
   chat = new URL(story.page.url()).pathname
+  const asked = (await story.page.evaluate(async () => (await fetch('/api/v1/approvals')).json())) as { data: { id: string }[] }
+  question = `/inbox/${asked.data[0]?.id}`
   await story.page.goto(`${story.server.url}/runs`)
   run = (await story.page.getByRole('link', { name: 'tidy the welcome notes' }).getAttribute('href')) ?? ''
 })
@@ -44,6 +47,7 @@ const SCREENS: Screen[] = [
   ['/chat', 'What should be done', 1440, 'light'],
   ['CHAT', 'Approve', 390, 'dark'],
   ['/inbox', 'write_file', 1024, 'dark'],
+  ['QUESTION', 'Approve', 390, 'dark'],
   ['/runs', 'tidy the welcome notes', 390, 'light'],
   ['RUN', 'Fork from here', 1440, 'dark'],
   ['RUN?view=waterfall', 'Waiting', 1024, 'light'],
@@ -59,6 +63,7 @@ const SCREENS: Screen[] = [
   ['/files/welcome?path=/todo.md&view=edit', 'Saved', 390, 'light'],
   ['/files/welcome?path=/todo.md&view=lines', 'To do', 390, 'dark'],
   ['/files/welcome?path=/todo.md&view=history', 'No change is known', 1024, 'light'],
+  ['/files/welcome', 'Choose a file', 390, 'dark'],
   ['/nowhere', 'There is nothing here', 390, 'light'],
   ['/rules', 'No standing rules', 390, 'dark'],
   ['/agents/guide?tab=told', 'What it is told', 1024, 'dark'],
@@ -80,6 +85,8 @@ const SCREENS: Screen[] = [
 const WIDTHS = [390, 1024, 1440]
 const SCHEMES: Scheme[] = ['light', 'dark']
 const VISITS = process.env['ADJUTANT_LONG'] ? SCREENS.flatMap(([place, text]) => WIDTHS.flatMap((width) => SCHEMES.map((scheme): Screen => [place, text, width, scheme]))) : SCREENS
+
+const DOORS: [number, Scheme][] = process.env['ADJUTANT_LONG'] ? WIDTHS.flatMap((width) => SCHEMES.map((scheme): [number, Scheme] => [width, scheme])) : [[390, 'light'], [1440, 'dark']]
 
 async function findings(page: Page): Promise<string[]> {
   // A script tag would be refused by the content policy; what the test itself evaluates is not.
@@ -106,7 +113,7 @@ async function open(page: Page, url: string, text: string, width: number, scheme
   await page.getByText(text).or(page.getByText(pseudo(text).slice(1, -1))).filter({ visible: true }).first().waitFor()
 }
 async function visit(place: string, text: string, width: number, scheme: Scheme): Promise<Page> {
-  await open(story.page, story.server.url + place.replace('RUN_ID', run.split('/').at(-1) ?? '').replace('RUN', run).replace('CHAT', chat), text, width, scheme)
+  await open(story.page, story.server.url + place.replace('RUN_ID', run.split('/').at(-1) ?? '').replace('RUN', run).replace('CHAT', chat).replace('QUESTION', question), text, width, scheme)
   return story.page
 }
 
@@ -123,10 +130,25 @@ it('has no serious finding before somebody is signed in', async () => {
   const page = await stranger.context.newPage()
   listen(page, story.server.url, story.wrong)
   for (const [place, text] of [['/login', 'Sign in'], ['/login#invite=x', 'You are invited'], ['/login#renew=x', 'A new password']] as const) {
-    await page.goto('about:blank')
-    await open(page, story.server.url + place, text, 390, 'light')
-    expect([place, ...(await findings(page))]).toEqual([place])
+    for (const [width, scheme] of DOORS) {
+      await page.goto('about:blank')
+      await open(page, story.server.url + place, text, width, scheme)
+      expect([place, width, scheme, ...(await findings(page))]).toEqual([place, width, scheme])
+    }
   }
+})
+
+/** What a press shows on the screen itself. */
+const PRESSED: [name: string, place: string, text: string, press: string, shows: string][] = [
+  ['what was decided', '/inbox', 'write_file', 'Decided', 'Nothing was decided'],
+  ['the form of a rule', '/rules', 'No standing rules', 'New rule', 'Decision'],
+]
+it.each(PRESSED)('shows %s without a finding', async (_, place, text, press, shows) => {
+  const page = await visit(place, text, 390, 'dark')
+  await page.getByRole('button', { name: press, exact: true }).first().click()
+  await page.getByText(shows).filter({ visible: true }).first().waitFor()
+  expect(await findings(page)).toEqual([])
+  expect(await outside(page)).toEqual([])
 })
 
 /** Dialogs, each with how it is opened. */
@@ -136,6 +158,7 @@ const DIALOGS: [name: string, place: string, text: string, press: string[]][] = 
   ['what the model saw', 'RUN', 'Fork from here', ['What the model saw']],
   ['an agent as a file', '/agents/new', 'Instructions', ['From a file…']],
   ['a new file', '/files/welcome', 'Choose a file', ['New file']],
+  ['a file that moves', '/files/welcome?path=/todo.md', 'Preview', ['Move…']],
 ]
 it.each(DIALOGS)('shows the dialog of %s without a finding', async (_, place, text, press) => {
   const page = await visit(place, text, 1024, 'dark')
