@@ -77,6 +77,8 @@ it('makes an agent, lets it write in one folder, and keeps both versions', async
   await reach.getByText('asked the guard now').waitFor()
   await page.getByRole('checkbox', { name: 'Write in /' }).check()
   await reach.getByText('This edit adds 6: Write').waitFor()
+  await reach.getByText('See the list').click()
+  await reach.locator('details[open]').getByText('/projects/', { exact: false }).first().waitFor()
   const tree = page.getByRole('group', { name: 'Folders of welcome' })
   expect(await tree.getByRole('checkbox', { name: 'Write everything in /projects' }).isDisabled()).toBe(true)
   await tree.getByRole('checkbox', { name: 'Delete everything in /projects' }).check()

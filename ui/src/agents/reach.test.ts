@@ -1,20 +1,27 @@
 import { expect, it } from 'vitest'
 import type { Agent } from '../api/types'
 import { draftOf } from './draft'
-import { changeOfReach, folderGrant, wholeOf, type Reach, type Reached } from './reach'
+import { changeOfReach, folderGrant, wholeOf, type Reach, type Reached, type Things } from './reach'
 
 const none: Reached = { count: 0, samples: [] }
-const reached = (samples: string[], verdict: 'allow' | 'ask' = 'ask'): Reached => ({ count: samples.length, samples, first: { verdict, rule: 'P20', reason: '' } })
-const reach = (write: Reached): Reach => ({ notebook: 'n', entries: 9, cut: false, reach: { read: none, write, create: none, delete: none }, just_outside: { count: 0, samples: [] } })
+const some = (samples: string[]): Things => ({ count: samples.length, samples })
+const reached = (samples: string[], verdict: 'allow' | 'ask' = 'ask'): Reached => ({ ...some(samples), first: { verdict, rule: 'P20', reason: '' } })
+/** A notebook of which something can be written, and what is different from before. */
+const reach = (write: Reached, added: string[] = [], removed: string[] = []): Reach => {
+  const same = { added: some([]), removed: some([]) }
+  const change = { read: same, write: { added: some(added), removed: some(removed) }, create: same, delete: same }
+  return { notebook: 'n', entries: 9, cut: false, reach: { read: none, write, create: none, delete: none }, just_outside: { count: 0, samples: [] }, change }
+}
 
-it('tells more from fewer, others from the same, and asking from not asking', () => {
-  const of = (before: Reached, after: Reached): unknown => changeOfReach(reach(before), reach(after))
-  expect(of(reached(['/a']), reached(['/a']))).toEqual([])
-  expect(of(reached(['/a']), reached(['/a', '/b']))).toEqual([{ verb: 'write', kind: 'more', by: 1 }])
-  expect(of(reached(['/a', '/b']), none)).toEqual([{ verb: 'write', kind: 'fewer', by: 2 }])
-  expect(of(reached(['/a']), reached(['/b']))).toEqual([{ verb: 'write', kind: 'others' }])
-  expect(of(reached(['/a'], 'ask'), reached(['/a'], 'allow'))).toEqual([{ verb: 'write', kind: 'freer' }])
-  expect(of(reached(['/a'], 'allow'), reached(['/a', '/b'], 'ask'))).toEqual([{ verb: 'write', kind: 'more', by: 1 }, { verb: 'write', kind: 'stricter' }])
+it('names what an edit adds and takes away, and tells asking from not asking', () => {
+  const before = reach(reached(['/a']))
+  expect(changeOfReach(before, reach(reached(['/a'])))).toEqual([])
+  expect(changeOfReach(before, reach(reached(['/b']), ['/b'], ['/a']))).toEqual([
+    { verb: 'write', kind: 'more', things: some(['/b']) },
+    { verb: 'write', kind: 'fewer', things: some(['/a']) },
+  ])
+  expect(changeOfReach(before, reach(reached(['/a'], 'allow')))).toEqual([{ verb: 'write', kind: 'freer' }])
+  expect(changeOfReach(reach(reached(['/a'], 'allow')), reach(reached(['/a', '/b'], 'ask'), ['/b']))).toEqual([{ verb: 'write', kind: 'more', things: some(['/b']) }, { verb: 'write', kind: 'stricter' }])
 })
 
 it('offers a folder where a folder would do', () => {

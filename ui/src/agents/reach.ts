@@ -28,6 +28,13 @@ export interface Reach {
   cut: boolean
   reach: Record<Verb, Reached>
   just_outside: { count: number; samples: Outside[] }
+  /** What is different from the agent as it is saved. */
+  change?: Record<Verb, { added: Things; removed: Things }>
+}
+/** How many, and the first of them. */
+export interface Things {
+  count: number
+  samples: string[]
 }
 
 /** The whole of a draft, as it would be saved: with everything that the form does not show. */
@@ -35,9 +42,9 @@ export function wholeOf(agent: Agent | null, draft: Draft): Record<string, unkno
   const whole = (agent ? merged(agent, changeOf(agent, draft)) : fieldsOf(draft)) as Record<string, unknown>
   return { ...whole, name: whole['name'] || 'Draft' }
 }
-/** Without a notebook: the one that a run would get. */
+/** Without a notebook: the one that a run would get. Held against the agent as it is saved, where it is. */
 export function reachOf(agent: Agent | null, draft: Draft, notebook: string): Promise<Reach> {
-  const body: Record<string, unknown> = notebook ? { ...wholeOf(agent, draft), notebook_id: notebook } : wholeOf(agent, draft)
+  const body: Record<string, unknown> = { ...wholeOf(agent, draft), ...(notebook && { notebook_id: notebook }), ...(agent && { against: agent.id }) }
   return post<Reach, '/scope/preview'>('/scope/preview', { body })
 }
 export const savedReachOf = (agent: Agent, notebook: string): Promise<Reach> => reachOf(agent, draftOf(agent), notebook)
@@ -45,21 +52,21 @@ export const savedReachOf = (agent: Agent, notebook: string): Promise<Reach> => 
 /** The folder that has to be granted to reach it, where a folder would do. */
 export const folderGrant = (thing: Outside): string | null => /^scope\.folders: "(.+)"$/.exec(thing.smallest_grant ?? '')?.[1] ?? null
 
-/** More or fewer things; as many, but others; or the same without a question that was asked, or with one that was not. */
-export type Step = { verb: Verb; kind: 'more' | 'fewer'; by: number } | { verb: Verb; kind: 'others' | 'freer' | 'stricter' }
+/** More things, fewer, or the same without a question that was asked, or with one that was not. */
+export type Step = { verb: Verb; kind: 'more' | 'fewer'; things: Things } | { verb: Verb; kind: 'freer' | 'stricter' }
 const FREEDOM = { deny: 0, ask: 1, allow: 2 }
 
 /** What a draft changes about what is reached, verb by verb. Pure. */
 export function changeOfReach(before: Reach, after: Reach): Step[] {
   return VERBS.flatMap((verb): Step[] => {
     const [was, is] = [before.reach[verb], after.reach[verb]]
-    const by = is.count - was.count
-    const steps: Step[] = by > 0 ? [{ verb, kind: 'more', by }] : by < 0 ? [{ verb, kind: 'fewer', by: -by }] : []
-    // The first of as many are the same, or it is not the same many.
-    if (by === 0 && is.samples.join('\n') !== was.samples.join('\n')) steps.push({ verb, kind: 'others' })
+    const { added, removed } = after.change?.[verb] ?? {}
+    const steps: Step[] = []
+    if (added && added.count > 0) steps.push({ verb, kind: 'more', things: added })
+    if (removed && removed.count > 0) steps.push({ verb, kind: 'fewer', things: removed })
     if (!was.first || !is.first || was.count === 0 || is.count === 0) return steps
     const freer = FREEDOM[is.first.verdict] - FREEDOM[was.first.verdict]
     return freer === 0 ? steps : [...steps, { verb, kind: freer > 0 ? 'freer' : 'stricter' }]
   })
 }
-export const isMore = ({ kind }: Step): boolean => kind === 'more' || kind === 'others' || kind === 'freer'
+export const isMore = ({ kind }: Step): boolean => kind === 'more' || kind === 'freer'

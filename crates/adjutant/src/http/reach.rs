@@ -128,6 +128,37 @@ struct JustOutside {
     samples: Vec<Value>,
 }
 
+/// Things of one verb.
+#[derive(Serialize, ToSchema)]
+#[allow(dead_code, reason = "describes what `wire::reach` writes")]
+struct Things {
+    /// How many.
+    count: usize,
+    /// The first hundred of them.
+    samples: Vec<String>,
+}
+
+/// What an edit changes by one verb.
+#[derive(Serialize, ToSchema)]
+#[allow(dead_code, reason = "describes what `wire::reach` writes")]
+struct ChangedBy {
+    /// What is reached now and was not.
+    added: Things,
+    /// What was reached and is not any more.
+    removed: Things,
+}
+
+/// What an edit changes.
+#[derive(Serialize, ToSchema)]
+#[allow(dead_code, reason = "describes what `wire::reach` writes")]
+struct ChangedByAll {
+    read: ChangedBy,
+    list: ChangedBy,
+    write: ChangedBy,
+    create: ChangedBy,
+    delete: ChangedBy,
+}
+
 /// What an agent reaches of a notebook.
 #[derive(Serialize, ToSchema)]
 #[allow(dead_code, reason = "describes what `wire::reach` writes")]
@@ -142,24 +173,39 @@ struct Reach {
     reach: ReachedByAll,
     /// What lies just outside.
     just_outside: JustOutside,
+    /// What is different from the agent that `against` names; left out without it.
+    change: Option<ChangedByAll>,
 }
 
 /// Counts and samples of what a draft of an agent could read, write, create and delete. The body is an agent, which is not saved,
-/// with an optional `notebook_id`.
+/// with an optional `notebook_id`, and an optional `against`: an agent (id or short name) of the workspace, for what the draft adds
+/// to what that one reaches and takes away from it.
 #[utoipa::path(post, operation_id = "preview_scope", path = "/scope/preview", tag = "agents", request_body = AgentBody, responses((status = 200, description = "What it reaches", body = Reach)))]
 async fn preview(
     State(server): State<Server>,
     signed: Signed,
     Body(mut body): Body<Value>,
 ) -> Result<Json<Value>, Problem> {
-    let named = body.as_object_mut().and_then(|fields| fields.remove("notebook_id"));
+    let mut word = |name: &str| match body.as_object_mut().and_then(|fields| fields.remove(name)) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(word)) => Ok(Some(word)),
+        Some(_) => Err(Problem::invalid("Nothing was looked at.").error(format!("/{name}"), "is not a text")),
+    };
+    let (named, against) = (word("notebook_id")?, word("against")?);
     let draft = read(body)?;
     let access = signed.workspace_or_only(draft.workspace.as_deref(), Role::Write, Right::Read)?;
-    let named = named.as_ref().and_then(Value::as_str);
+    let named = named.as_deref();
     let notebook = notebook(&server, access, named).await?;
     let config = server.engine.complete_agent(draft.spec)?;
     let agent = server.engine.draft_agent(access.workspace, config).await?;
-    let report = server.engine.reach(access.workspace, &agent, notebook).await?;
+    let report = match against {
+        None => server.engine.reach(access.workspace, &agent, notebook).await?,
+        Some(name) => {
+            let (there, row) = find_agent(&server, &signed, Some(&access.workspace.to_string()), &name).await?;
+            let before = server.engine.current_agent(there.workspace, row.id).await?;
+            server.engine.reach_against(access.workspace, &agent, &before, notebook).await?
+        }
+    };
     Ok(Json(wire::reach(&report)))
 }
 

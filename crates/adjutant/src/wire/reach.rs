@@ -32,8 +32,12 @@ pub(crate) fn reach(report: &ReachReport) -> Value {
         (name.to_owned(), json!({"count": found.count, "samples": found.samples, "first": verdict}))
     };
     let verbs: Map<String, Value> = verbs(survey).into_iter().map(verb).collect();
-    json!({
+    let mut shown = json!({
         "notebook": report.notebook, "entries": survey.entries, "cut": report.cut, "reach": verbs,
         "just_outside": {"count": survey.outside, "samples": survey.just_outside},
-    })
+    });
+    if let Some(change) = &report.change {
+        shown["change"] = json!(change);
+    }
+    shown
 }

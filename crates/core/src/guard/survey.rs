@@ -8,6 +8,8 @@ use super::scope::{Action, Denied, Kind, Scope};
 
 /// Samples kept of each verb.
 pub const SAMPLES: usize = 5;
+/// Things that an edit adds or takes away, of each verb.
+pub const CHANGED: usize = 100;
 /// Things just outside that are named.
 pub const OUTSIDE: usize = 10;
 
@@ -60,12 +62,67 @@ pub struct Survey {
 
 impl Verb {
     fn add(&mut self, reached: bool, path: &NotePath) {
+        self.add_up_to(SAMPLES, reached, path);
+    }
+
+    fn add_up_to(&mut self, most: usize, reached: bool, path: &NotePath) {
         if !reached {
             return;
         }
         self.count += 1;
-        if self.samples.len() < SAMPLES {
+        if self.samples.len() < most {
             self.samples.push(path.as_str().to_owned());
+        }
+    }
+}
+
+/// What an edit changes about what is reached by one verb.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct VerbChange {
+    /// What is reached now and was not.
+    pub added: Verb,
+    /// What was reached and is not any more.
+    pub removed: Verb,
+}
+
+impl VerbChange {
+    fn add(&mut self, before: bool, after: bool, path: &NotePath) {
+        self.added.add_up_to(CHANGED, after && !before, path);
+        self.removed.add_up_to(CHANGED, before && !after, path);
+    }
+}
+
+/// What an edit changes about what an agent reaches of a notebook. Fed like a survey.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct SurveyChange {
+    /// Files it may read.
+    pub read: VerbChange,
+    /// Folders it may list.
+    pub list: VerbChange,
+    /// Files it may change.
+    pub write: VerbChange,
+    /// Folders it may create something in.
+    pub create: VerbChange,
+    /// Files it may delete.
+    pub delete: VerbChange,
+}
+
+impl SurveyChange {
+    /// Takes in one entry of the notebook. Without a scope before, nothing of it was reached.
+    pub fn add(&mut self, before: Option<&Scope>, after: &Scope, path: &NotePath, kind: Kind) {
+        let was = before.map(|scope| scope.reach(path, kind)).unwrap_or_default();
+        let is = after.reach(path, kind);
+        match kind {
+            Kind::Dir => {
+                self.list.add(was.read, is.read, path);
+                self.create.add(was.create, is.create, path);
+            }
+            Kind::File => {
+                self.read.add(was.read, is.read, path);
+                self.write.add(was.write, is.write, path);
+                self.delete.add(was.delete, is.delete, path);
+            }
+            Kind::Other => {}
         }
     }
 }
@@ -170,5 +227,22 @@ mod tests {
         assert_eq!((found.read.count, found.read.samples.len()), (20, SAMPLES));
         let nothing = survey(json!({}), Caps::ALL, &tree);
         assert_eq!((nothing.read.count, nothing.outside), (0, 0), "far outside");
+    }
+
+    #[test]
+    fn an_edit_names_what_it_adds_and_what_it_takes_away() {
+        let scope = |folder: &str| {
+            let spec = serde_json::from_value::<ScopeSpec>(json!({"folders": [folder]})).unwrap();
+            Scope::compile(&spec, Caps { read: true, write: true, ..Caps::default() })
+        };
+        let (before, after) = (scope("/notes"), scope("/secret"));
+        let mut change = SurveyChange::default();
+        for (path, kind) in [("/notes/a.md", Kind::File), ("/secret/key.md", Kind::File), ("/top.md", Kind::File)] {
+            change.add(Some(&before), &after, &NotePath::parse(path).unwrap(), kind);
+        }
+        assert_eq!((change.write.added.samples, change.write.removed.samples), (vec!["/secret/key.md".to_owned()], vec!["/notes/a.md".to_owned()]));
+        let mut first = SurveyChange::default();
+        first.add(None, &after, &NotePath::parse("/secret/key.md").unwrap(), Kind::File);
+        assert_eq!((first.read.added.count, first.read.removed.count), (1, 0));
     }
 }

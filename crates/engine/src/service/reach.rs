@@ -11,7 +11,7 @@ use adjutant_core::guard::judge::{
 use adjutant_core::guard::meta;
 use adjutant_core::guard::path::NotePath;
 use adjutant_core::guard::scope::{Action, Denied, Kind};
-use adjutant_core::guard::survey::Survey;
+use adjutant_core::guard::survey::{Survey, SurveyChange};
 use adjutant_core::id::{NotebookId, WorkspaceId};
 use adjutant_core::label::Labels;
 use adjutant_core::limits;
@@ -64,6 +64,15 @@ pub struct ReachReport {
     pub verdicts: BTreeMap<&'static str, Can>,
     /// Whether the notebook holds more than was looked at.
     pub cut: bool,
+    /// What is different from an agent it was held against.
+    pub change: Option<SurveyChange>,
+}
+
+/// What an agent's reach is held against.
+#[derive(Clone, Copy)]
+enum Beside<'a> {
+    Nothing,
+    Agent(&'a CurrentAgent),
 }
 
 impl Engine {
@@ -79,7 +88,7 @@ impl Engine {
         wish: &Wish,
     ) -> Result<Can, EngineError> {
         let open = self.open_for(workspace, agent, notebook).await?;
-        let files = open.map(|(_, files)| files);
+        let files = open.map(|(_, _, files)| files);
         match wish {
             Wish::Call { tool, arguments } => {
                 let (tool, arguments) = inner(tool, arguments);
@@ -100,23 +109,63 @@ impl Engine {
         agent: &CurrentAgent,
         notebook: Option<NotebookId>,
     ) -> Result<ReachReport, EngineError> {
-        let Some((slug, files)) = self.open_for(workspace, agent, notebook).await? else {
+        self.reach_beside(workspace, agent, notebook, Beside::Nothing).await
+    }
+
+    /// Everything an agent reaches of a notebook, and what of it another one did not reach, or reached beyond it.
+    ///
+    /// # Errors
+    /// When the notebook cannot be opened or read.
+    pub async fn reach_against(
+        &self,
+        workspace: WorkspaceId,
+        agent: &CurrentAgent,
+        before: &CurrentAgent,
+        notebook: Option<NotebookId>,
+    ) -> Result<ReachReport, EngineError> {
+        self.reach_beside(workspace, agent, notebook, Beside::Agent(before)).await
+    }
+
+    async fn reach_beside(
+        &self,
+        workspace: WorkspaceId,
+        agent: &CurrentAgent,
+        notebook: Option<NotebookId>,
+        beside: Beside<'_>,
+    ) -> Result<ReachReport, EngineError> {
+        let Some((id, slug, files)) = self.open_for(workspace, agent, notebook).await? else {
             let survey = Survey::default();
-            return Ok(ReachReport { notebook: None, survey, verdicts: BTreeMap::new(), cut: false });
+            return Ok(ReachReport { notebook: None, survey, verdicts: BTreeMap::new(), cut: false, change: None });
         };
         let scope = Arc::clone(&agent.scope);
+        let before = match beside {
+            Beside::Nothing => None,
+            // Where it was not let into the notebook at all, everything is new.
+            Beside::Agent(other) => {
+                let admitted = other.scope.admits_notebook(&id.to_string(), &slug);
+                Some(admitted.then(|| Arc::clone(&other.scope)))
+            }
+        };
         let walked = files
             .run(move |notebook| {
                 let mut survey = Survey::default();
-                survey.add(&scope, &NotePath::root(), Kind::Dir);
+                let mut change = before.as_ref().map(|_| SurveyChange::default());
+                let before = before.flatten();
+                let mut add = |path: &NotePath, kind: Kind| {
+                    survey.add(&scope, path, kind);
+                    if let Some(change) = &mut change {
+                        change.add(before.as_deref(), &scope, path, kind);
+                    }
+                };
+                add(&NotePath::root(), Kind::Dir);
                 let ended = notebook.walk(&NotePath::root(), limits::WALK_ENTRIES, &mut |entry| {
-                    survey.add(&scope, &entry.path, entry.kind);
+                    add(&entry.path, entry.kind);
                     Visit::Enter
                 })?;
-                Ok((survey, ended))
+                Ok((survey, change, ended))
             })
             .await;
-        let (survey, ended) =
+        let (survey, change, ended) =
             walked.map_err(|error| EngineError::Notebook { name: slug.clone(), why: error.to_string() })?;
         let mut verdicts = BTreeMap::new();
         for (verb, action, found) in [
@@ -133,7 +182,7 @@ impl Engine {
             let path = format!("{}/new.md", folder.trim_end_matches('/'));
             verdicts.insert("create", self.can_touch(agent, Some(files), Action::Create, &path).await);
         }
-        Ok(ReachReport { notebook: Some(slug), survey, verdicts, cut: ended == Walked::Cut })
+        Ok(ReachReport { notebook: Some(slug), survey, verdicts, cut: ended == Walked::Cut, change })
     }
 
     async fn open_for(
@@ -141,11 +190,11 @@ impl Engine {
         workspace: WorkspaceId,
         agent: &CurrentAgent,
         notebook: Option<NotebookId>,
-    ) -> Result<Option<(String, Arc<Notebook>)>, EngineError> {
+    ) -> Result<Option<(NotebookId, String, Arc<Notebook>)>, EngineError> {
         match self.choose_notebook(workspace, agent, notebook).await? {
             Some(id) => {
                 let open = self.notebook(workspace, id).await?;
-                Ok(Some((open.slug, open.files)))
+                Ok(Some((id, open.slug, open.files)))
             }
             None => Ok(None),
         }
