@@ -47,7 +47,8 @@ async fn read(
     let known = instance::known(server.engine.tools());
     // A text has no name of its own: the short name is the one it says, or comes from its name.
     match agent_file::parse(FilePath::new(""), &body.text, &known) {
-        Ok(file) => Ok(Json(body_of(&file.spec))),
+        // Whoever fills a form from it sees what a preset stands for.
+        Ok(file) => Ok(Json(body_of(&file.spec.without_preset()))),
         Err(found) => {
             let refused = Problem::invalid("This is no agent file. Nothing was read.");
             Err(found.iter().fold(refused, |all, one| all.error("/text", format!("line {}: {}", one.line, one.detail))))

@@ -73,6 +73,8 @@ fn an_agent_is_taken_along_as_a_file_and_brought_back() {
     for field in ["name", "system_prompt", "scope", "tools", "toolsets", "budget", "fallback_models", "can_write"] {
         assert_eq!(made[field], first[field], "{field}");
     }
+    let preset = owner.post("/api/v1/agents/file", json!({"text": "---\nname: A\npreset: standard\n---\n"})).expect(200);
+    assert_eq!((&preset["can_write"], &preset["can_delete"], &preset["preset"]), (&json!(true), &json!(false), &json!(null)));
     let wrong = owner.post("/api/v1/agents/file", json!({"text": "---\nname: A\nautonomi: low\n---\n"}));
     assert!(wrong.text.contains("line 3") && wrong.text.contains("autonomy"), "{wrong:?}");
     wrong.refuses(422, "validation_failed");
@@ -138,7 +140,15 @@ fn what_an_agent_may_do_is_asked_of_the_guard_beforehand() {
     let draft = json!({"name": "Draft", "scope": {"notebooks": ["*"], "folders": ["/todo.md"]}});
     let reach = owner.post("/api/v1/scope/preview", draft).expect(200);
     assert_eq!((&reach["reach"]["read"]["count"], &reach["reach"]["write"]["count"]), (&json!(1), &json!(0)));
+    assert_eq!(reach["change"], json!(null));
     owner.get("/api/v1/agents/draft").refuses(404, "not_found");
+    let edit = json!({"name": "Draft", "can_delete": true, "scope": {"notebooks": ["*"], "folders": ["/todo.md"]}, "against": "guide"});
+    let change = owner.post("/api/v1/scope/preview", edit).expect(200)["change"].take();
+    assert_eq!(change["delete"]["added"], json!({"count": 1, "samples": ["/todo.md"]}));
+    let lost = &change["read"]["removed"];
+    assert!(lost["count"].as_u64().unwrap() > 1 && !lost["samples"].as_array().unwrap().contains(&json!("/todo.md")), "{change}");
+    owner.post("/api/v1/scope/preview", json!({"name": "Draft", "against": 3})).refuses(422, "validation_failed");
+    owner.post("/api/v1/scope/preview", json!({"name": "Draft", "against": "nobody"})).refuses(404, "not_found");
 
     owner.post("/api/v1/runs?wait=60", json!({"agent_id": "guide", "input": "tidy the welcome notes"})).expect(200);
     let blind = json!({"agent": {"name": "Guide", "can_read": false}});

@@ -172,15 +172,22 @@ fn usual_toolsets(tools: Option<&BTreeSet<String>>, toolsets: Option<BTreeSet<St
 }
 
 impl AgentSpec {
+    /// The same with what its preset stands for in its place.
+    #[must_use]
+    pub fn without_preset(mut self) -> Self {
+        if let Some(preset) = self.preset.take() {
+            preset.write_out(&mut self);
+        }
+        self
+    }
+
     /// Writes the defaults out and checks the whole.
     ///
     /// # Errors
     /// Everything that is wrong, not only the first thing.
     pub fn complete(mut self) -> Result<AgentConfig, Vec<AgentProblem>> {
+        self = self.without_preset();
         let mut problems = Problems::default();
-        if let Some(preset) = self.preset.take() {
-            preset.write_out(&mut self);
-        }
         let limits = Limits::of(&self);
         let slug = self.slug.unwrap_or_else(|| slug_of(&self.name));
         problems.names(&self.name, &slug);
