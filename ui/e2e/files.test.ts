@@ -40,6 +40,10 @@ it('shows what an agent writes in the open file', async () => {
   await page.getByText('is tidy now').waitFor()
   await desk.getByText('buy milk').waitFor()
   await desk.getByText('Guide asks to change this file.').waitFor({ state: 'detached' })
+  await desk.getByRole('tab', { name: 'Lines' }).click()
+  await desk.getByText('approved by dana').first().waitFor()
+  await desk.getByRole('tab', { name: 'History' }).click()
+  await desk.getByText('approved by dana').first().waitFor()
 })
 
 it('asks whose text counts when an agent changes what somebody is writing in', async () => {

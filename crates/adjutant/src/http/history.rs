@@ -2,8 +2,10 @@
 
 use adjutant_core::content::Hash;
 use adjutant_core::id::{AgentId, RunId, UserId};
+use adjutant_core::limits;
 use adjutant_core::time::Time;
-use adjutant_engine::{NoteAuthor, NoteChange};
+use adjutant_engine::store::row::ApprovalFilter;
+use adjutant_engine::{Card, NoteAuthor, NoteChange};
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -54,6 +56,8 @@ struct Author {
     agent_id: Option<AgentId>,
     /// The tool that the run used.
     tool: Option<String>,
+    /// The name of whoever said yes to the call, where somebody was asked and you may see the run.
+    approved_by: Option<String>,
 }
 
 /// One change of a file.
@@ -106,7 +110,9 @@ async fn history(
     let mut data = Vec::new();
     for change in history.changes {
         let mut by = author(&server, access, &change).await?;
-        by.name = by.user_id.and_then(|id| names.iter().find(|user| user.id == id)).map(|user| user.name.clone());
+        let name_of = |id: UserId| names.iter().find(|user| user.id == id).map(|user| user.name.clone());
+        by.name = by.user_id.and_then(name_of);
+        by.approved_by = approver(&server, access, &change, by.run_id).await?.and_then(name_of);
         let NoteChange { at, action, before, after, moved_to, by: _ } = change;
         data.push(FileChange { at, action, by, before, after, moved_to });
     }
@@ -132,6 +138,21 @@ async fn author(server: &Server, access: Access, change: &NoteChange) -> Result<
             Author { kind: "undo", user_id: *user, run_id, ..Author::default() }
         }
     })
+}
+
+/// Who said yes to the call that made a change, in a run that may be seen.
+async fn approver(
+    server: &Server,
+    access: Access,
+    change: &NoteChange,
+    run: Option<RunId>,
+) -> Result<Option<UserId>, Problem> {
+    let (NoteAuthor::Run { call, .. }, Some(run)) = (&change.by, run) else { return Ok(None) };
+    let filter = ApprovalFilter { run: Some(run), status: Some("approved".to_owned()), ..ApprovalFilter::default() };
+    let asked = server.engine.store().approvals(access.workspace, &filter, limits::TOOL_CALLS_CEILING).await?;
+    let card = asked.iter().find(|row| row.call.as_ref() == Some(call)).map(|row| row.card.as_str());
+    let card = card.and_then(|card| serde_json::from_str::<Card>(card).ok());
+    Ok(card.and_then(|card| card.decided_by).and_then(|by| by.parse().ok()))
 }
 
 /// A run of somebody else's chat is not named.

@@ -93,9 +93,12 @@ fn a_file_says_who_changed_it_and_what_it_was() {
     assert_eq!(changes.len(), 2, "{changes:?}");
     assert_eq!((&changes[0]["by"]["kind"], &changes[0]["by"]["name"]), (&json!("person"), &json!("lee")));
     assert_eq!((&changes[1]["by"]["kind"], &changes[1]["by"]["run_id"]), (&json!("run"), &run["id"]));
+    let me = owner.get("/api/v1/me").expect(200);
+    assert_eq!((&changes[1]["by"]["approved_by"], &changes[0]["by"]["approved_by"]), (&me["name"], &json!(null)));
     assert_eq!(changes[0]["before"], changes[1]["after"]);
     // Whose run it was is not told to those who may not see it.
-    assert_eq!(history(&lee, "/todo.md")[1]["by"]["run_id"], Value::Null);
+    let hidden = &history(&lee, "/todo.md")[1]["by"];
+    assert_eq!((&hidden["run_id"], &hidden["approved_by"]), (&Value::Null, &Value::Null));
     let old = format!("/api/v1/notebooks/welcome/history/todo.md?content={}", text(&changes[1]["before"]));
     assert_eq!(owner.get(&old).text, before.text);
     let elsewhere = format!("/api/v1/notebooks/welcome/history/ideas.md?content={}", text(&changes[1]["before"]));
