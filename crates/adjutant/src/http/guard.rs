@@ -13,7 +13,7 @@ use super::problem::{Kind, Problem};
 use super::server::{Place, Server};
 
 const CSP: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
-    frame-ancestors 'none'; base-uri 'none'; form-action 'self'";
+    manifest-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'";
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Refuses requests for other hosts, and changes that a page of another origin asks for.
