@@ -3,6 +3,7 @@
 
 mod agents;
 mod beacon;
+pub(crate) mod catalog;
 mod key;
 mod lock;
 mod models;
@@ -13,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use adjutant_core::guard::rate::Rate;
+use adjutant_engine::models::{ModelSource, Models};
 use adjutant_engine::store::{Durability, Sealing, Store, StoreError};
 use adjutant_engine::tools::Registry;
 use adjutant_engine::tools::net::{Connector, SystemLookup};
@@ -46,6 +48,7 @@ pub(crate) fn own_places(config: &Config) -> Vec<PathBuf> {
 /// An opened instance.
 pub(crate) struct Instance {
     pub(crate) engine: Engine,
+    pub(crate) models: Arc<Models>,
     pub(crate) home: Home,
     pub(crate) first_start: bool,
     /// What is wrong with the agent files.
@@ -76,7 +79,7 @@ impl Instance {
         let parts = Parts {
             store: store.clone(),
             env,
-            models,
+            models: Arc::clone(&models) as Arc<dyn ModelSource>,
             tools: config.tools.of(tools()),
             notebooks: data.join(NOTEBOOKS),
             default_model: config.default_model.value.clone(),
@@ -85,7 +88,7 @@ impl Instance {
             max_runs: config.most.runs.value,
             unpriced: if config.allow_unpriced.value { Unpriced::Allow } else { Unpriced::Ask },
         };
-        let started = Self::start(parts, data, lock).await;
+        let started = Self::start(parts, models, data, lock).await;
         let watched = started.and_then(|instance| instance.watched(config.traces.as_ref().map(|traces| &traces.value)));
         match watched {
             Ok(instance) => Ok(instance),
@@ -96,12 +99,12 @@ impl Instance {
         }
     }
 
-    async fn start(parts: Parts, data: &Path, lock: Option<Lock>) -> Result<Self, Failure> {
+    async fn start(parts: Parts, models: Arc<Models>, data: &Path, lock: Option<Lock>) -> Result<Self, Failure> {
         let first_start = parts.store.workspace_by_slug("home").await?.is_none();
         let engine = Engine::new(parts)?;
         let home = engine.home().await?;
         let agent_problems = agents::load(&engine, home, data).await?;
-        Ok(Self { engine, home, first_start, agent_problems, lock, tracing: None })
+        Ok(Self { engine, models, home, first_start, agent_problems, lock, tracing: None })
     }
 
     /// The same, sending traces if the configuration says where to.

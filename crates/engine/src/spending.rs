@@ -12,7 +12,7 @@ use adjutant_core::label::Labels;
 use adjutant_core::limits;
 use adjutant_core::message::ModelRequest;
 use adjutant_core::money::{MicroUsd, TokenUsage};
-use adjutant_core::routing::Wanted;
+use adjutant_core::routing::{DEFAULT, Wanted};
 use adjutant_core::run::event::{BudgetAlerted, ModelRequested, PauseReason, Paused, RunLimits};
 use adjutant_core::time::Time;
 use adjutant_models::catalog::{Cost, ModelFacts};
@@ -346,6 +346,21 @@ impl Engine {
         Ok(Wanted { model: config.model.clone(), fallbacks, strategy })
     }
 
+    /// The same, with the default of the workspace in place of that of the instance, where it has one.
+    pub(crate) async fn wanted_here(
+        &self,
+        workspace: adjutant_core::id::WorkspaceId,
+        wanted: Wanted,
+    ) -> Result<Wanted, EngineError> {
+        if wanted.model != DEFAULT {
+            return Ok(wanted);
+        }
+        let own = self.store().workspace(workspace).await?.and_then(|row| row.default_model);
+        let Some(model) = own else { return Ok(wanted) };
+        let said = Wanted::of(Some(model.as_str().into()), Some(wanted.fallbacks), wanted.strategy);
+        said.map_err(|(field, why)| EngineError::Invalid(format!("the default of the workspace: {field}: {why}")))
+    }
+
     /// Tells whoever starts a run at once that a budget is used up, instead of letting it hold at its first call.
     pub(crate) async fn check_budgets(
         &self,
@@ -359,7 +374,7 @@ impl Engine {
             for period in Period::ALL {
                 let Some(limit) = drawn.budget.of(period) else { continue };
                 let purse = self.store().purse(&drawn.owner.purse(period, &period.name(now, zone))).await?;
-                if purse.spent > MicroUsd::ZERO && purse.spent >= limit + purse.raised {
+                if budgets::is_used_up(&purse, limit) {
                     let (whose, until) = (drawn.owner.word(), period.end(now, zone));
                     let (spent, limit) = (purse.spent, limit + purse.raised);
                     return Err(EngineError::BudgetExhausted { whose, period: period.word(), spent, limit, until });

@@ -10,10 +10,10 @@ use crate::tenants::one;
 use crate::value::{Row, args};
 use crate::{Store, StoreError};
 
-const CURRENT: &str = "SELECT v.workspace, v.agent, v.slug, v.version, v.active, v.spec, v.saved_at, a.owner FROM agents a \
+const CURRENT: &str = "SELECT v.workspace, v.agent, v.slug, v.version, v.active, v.spec, v.saved_at, a.owner, a.created_by FROM agents a \
      JOIN agent_versions v ON v.workspace = a.workspace AND v.agent = a.id AND v.version = a.version \
      WHERE a.workspace = $1";
-const ANY: &str = "SELECT v.workspace, v.agent, v.slug, v.version, v.active, v.spec, v.saved_at, a.owner \
+const ANY: &str = "SELECT v.workspace, v.agent, v.slug, v.version, v.active, v.spec, v.saved_at, a.owner, a.created_by \
      FROM agent_versions v LEFT JOIN agents a ON a.workspace = v.workspace AND a.id = v.agent \
      WHERE v.workspace = $1 AND v.agent = $2";
 
@@ -84,9 +84,9 @@ pub(crate) async fn delete(tx: &mut Tx, scope: Scope, id: AgentId, version: u64)
 pub(crate) async fn save(tx: &mut Tx, row: &AgentRow, expected_version: u64) -> Result<(), StoreError> {
     let version = expected_version + 1;
     let saved = if expected_version == 0 {
-        let text = "INSERT INTO agents (workspace, id, slug, version, owner) VALUES ($1, $2, $3, $4, $5) \
+        let text = "INSERT INTO agents (workspace, id, slug, version, owner, created_by) VALUES ($1, $2, $3, $4, $5, $6) \
                     ON CONFLICT (workspace, id) DO NOTHING";
-        tx.run(text, args![row.workspace, row.id, &row.slug, version, row.owner]).await?
+        tx.run(text, args![row.workspace, row.id, &row.slug, version, row.owner, row.created_by]).await?
     } else {
         let text = "UPDATE agents SET slug = $3, version = $4, owner = $5 \
                     WHERE workspace = $1 AND id = $2 AND version = $6";
@@ -130,5 +130,6 @@ fn read(mut row: Row) -> Result<AgentRow, StoreError> {
         spec: row.take()?,
         saved_at: row.take()?,
         owner: row.take()?,
+        created_by: row.take()?,
     })
 }

@@ -29,11 +29,19 @@ impl Migration {
 
 /// In order; the number of a migration is its place, from 1. None of them is edited any more: databases remember by which
 /// scripts they were made, and a test holds them to what they are.
-const MIGRATIONS: &[Migration] = &[Migration {
-    sqlite: include_str!("../migrations/sqlite/0001_ground.sql"),
-    postgres: include_str!("../migrations/postgres/0001_ground.sql"),
-    min_binary: 1,
-}];
+const MIGRATIONS: &[Migration] = &[
+    Migration {
+        sqlite: include_str!("../migrations/sqlite/0001_ground.sql"),
+        postgres: include_str!("../migrations/postgres/0001_ground.sql"),
+        min_binary: 1,
+    },
+    // Columns that may be empty: a program that does not know them writes none.
+    Migration {
+        sqlite: include_str!("../migrations/sqlite/0002_makers.sql"),
+        postgres: include_str!("../migrations/postgres/0002_makers.sql"),
+        min_binary: 1,
+    },
+];
 
 /// The schema this program knows.
 pub(crate) const KNOWN: u64 = MIGRATIONS.len() as u64;

@@ -327,6 +327,8 @@ pub struct AgentRow {
     pub saved_at: Time,
     /// The person the agent belongs to; none for one of the workspace.
     pub owner: Option<UserId>,
+    /// The person who made the agent; counts when it is made, and stays as it was then.
+    pub created_by: Option<UserId>,
 }
 
 /// A person.

@@ -10,7 +10,7 @@ use crate::seal::Scope;
 use crate::value::{Args, Row, args};
 use crate::{Sql, Store, StoreError};
 
-const WORKSPACE: &str = "SELECT id, slug, name, time_zone, created_at, version, content_filter, keep_runs, tools, providers FROM workspaces";
+const WORKSPACE: &str = "SELECT id, slug, name, time_zone, created_at, version, content_filter, keep_runs, tools, providers, default_model FROM workspaces";
 const USER: &str = "SELECT id, name, created_at FROM users";
 const NOTEBOOK: &str = "SELECT workspace, id, slug, linked, created_at FROM notebooks WHERE workspace = $1";
 
@@ -161,10 +161,22 @@ pub(crate) async fn add_tenant(tx: &mut Tx, new: &NewTenant) -> Result<(), Store
 
 async fn insert_workspace(tx: &mut Tx, row: &WorkspaceRow, key: &FreshKey) -> Result<(), StoreError> {
     let text = "INSERT INTO workspaces (id, slug, name, time_zone, created_at, version, content_filter, keep_runs, tools, \
-                providers) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
-    let WorkspaceRow { id, slug, name, time_zone, created_at, version, content_filter, keep_runs, tools, providers } =
-        row;
-    let args = args![*id, slug, name, time_zone, *created_at, *version, content_filter, keep_runs, tools, providers];
+                providers, default_model) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+    let WorkspaceRow { id, slug, name, time_zone, created_at, version, .. } = row;
+    let WorkspaceRow { content_filter, keep_runs, tools, providers, default_model, .. } = row;
+    let args = args![
+        *id,
+        slug,
+        name,
+        time_zone,
+        *created_at,
+        *version,
+        content_filter,
+        keep_runs,
+        tools,
+        providers,
+        default_model
+    ];
     tx.run(text, args).await?;
     put_fresh(tx, Scope::Workspace(row.id), key).await
 }
@@ -191,16 +203,28 @@ fn read_workspace(mut row: Row) -> Result<WorkspaceRow, StoreError> {
         keep_runs: row.take()?,
         tools: row.take()?,
         providers: row.take()?,
+        default_model: row.take()?,
     })
 }
 
 /// Saves the settings of a workspace in the transaction that records it.
 pub(crate) async fn save_workspace(tx: &mut Tx, row: &WorkspaceRow) -> Result<(), StoreError> {
     let text = "UPDATE workspaces SET name = $2, time_zone = $3, content_filter = $4, keep_runs = $5, tools = $6, \
-                providers = $7, version = $8 WHERE id = $1 AND version = $9";
+                providers = $7, default_model = $8, version = $9 WHERE id = $1 AND version = $10";
     let expected = row.version.saturating_sub(1);
-    let WorkspaceRow { name, time_zone, content_filter, keep_runs, tools, providers, .. } = row;
-    let args = args![row.id, name, time_zone, content_filter, keep_runs, tools, providers, row.version, expected];
+    let WorkspaceRow { name, time_zone, content_filter, keep_runs, tools, providers, default_model, .. } = row;
+    let args = args![
+        row.id,
+        name,
+        time_zone,
+        content_filter,
+        keep_runs,
+        tools,
+        providers,
+        default_model,
+        row.version,
+        expected
+    ];
     match tx.run(text, args).await? {
         0 => Err(StoreError::Stale { fenced: false }),
         _ => Ok(()),

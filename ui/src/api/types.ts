@@ -168,6 +168,8 @@ export interface Agent {
   model: string
   system_prompt: string
   is_active: boolean
+  /** Whether it starts runs now, and if a budget is used up, until when not. */
+  state?: { active: boolean; paused_reason?: string | null; resumes_at?: string | null }
   autonomy: 'none' | 'low' | 'medium' | 'high' | 'full'
   can_read: boolean
   can_write: boolean

@@ -182,7 +182,7 @@ async fn estimate(context: &Context, place: &Place, name: &str) -> Result<Exit, 
         Place::Here(instance) => {
             let workspace = instance.home.workspace;
             let agent = instance.engine.find_agent(workspace, name).await?;
-            instance.engine.forecast(workspace, agent.id).await?.into()
+            instance.engine.forecast(workspace, agent.id, None, None).await?.into()
         }
         Place::There(remote) => remote.read(remote.get(&["agents", name, "estimate"], &[]).await?)?,
     };

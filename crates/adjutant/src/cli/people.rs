@@ -113,6 +113,9 @@ pub(super) enum Ws {
         /// The providers whose models may be asked, with commas between them, or * for all of them
         #[arg(long, value_name = "NAMES", value_delimiter = ',')]
         providers: Option<Vec<String>>,
+        /// The model of agents that leave it to the default; `default` for the instance's own
+        #[arg(long, value_name = "MODEL")]
+        model: Option<String>,
     },
     /// Forget what was said in runs that ended before a day; that they happened stays on record
     Erase(retention::Erase),
@@ -264,7 +267,7 @@ pub(super) async fn ws(context: &Context, command: Ws) -> Result<Exit, Failure> 
         }
         Ws::Erase(args) => return retention::erase(context, &remote, args).await,
         Ws::Archive(args) => return retention::archive(context, &remote, args).await,
-        Ws::Set { workspace, name, time_zone, content_filter, keep_runs, tools, providers } => {
+        Ws::Set { workspace, name, time_zone, content_filter, keep_runs, tools, providers, model } => {
             let mut body = serde_json::Map::new();
             body.extend(name.map(|name| ("name".to_owned(), json!(name))));
             body.extend(time_zone.map(|zone| ("time_zone".to_owned(), json!(zone))));
@@ -273,6 +276,7 @@ pub(super) async fn ws(context: &Context, command: Ws) -> Result<Exit, Failure> 
             body.extend(keep_runs.map(|span| ("keep_runs".to_owned(), json!(span))));
             body.extend(tools.map(|names| ("tools".to_owned(), json!(names))));
             body.extend(providers.map(|names| ("allowed_providers".to_owned(), json!(names))));
+            body.extend(model.map(|model| ("default_model".to_owned(), json!(model))));
             let row = remote.patch(&["workspaces", &workspace], &Value::Object(body)).await?;
             context.print(&row, || settings(&row));
         }
@@ -322,6 +326,7 @@ fn settings(row: &Value) -> Vec<String> {
         format!("keeps runs      {}", word(row, "keep_runs")),
         format!("tools           {}", allowed(row, "tools", "none")),
         format!("providers       {}", allowed(row, "allowed_providers", "none but the built-in one")),
+        format!("model           {}", word(row, "default_model")),
     ];
     lines.extend(retention::sizes(&row["size"]));
     let entries = row["content_filter"].as_array().map(Vec::as_slice).unwrap_or_default();

@@ -1,9 +1,11 @@
 //! `serve`: the server. It takes up runs that are due, serves the page, and drains when it is told to stop.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_core::audit::{Act, Deed};
+use adjutant_engine::models::{Models, Vendor};
 use adjutant_engine::{AuditLog, Invited, Rights, Secret, TokenAsk, Worker};
 use serde_json::{Map, Value};
 use tokio::signal::unix::{SignalKind, signal};
@@ -12,6 +14,7 @@ use tokio::sync::watch;
 use super::Context;
 use super::output::{say, tell};
 use super::version::VERSION;
+use super::words;
 use crate::config::{Config, Environment};
 use crate::diagnosis;
 use crate::failure::{Exit, Failure};
@@ -21,6 +24,8 @@ use crate::log_queue;
 
 /// How long open requests may take to end after the server was told to stop.
 const DRAIN: Duration = Duration::from_secs(10);
+/// How long Ollama may take to say that it is there: it runs on this machine or not.
+const OLLAMA_PATIENCE: Duration = Duration::from_millis(500);
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -64,9 +69,14 @@ async fn serve(context: &Context, config: &Config, instance: &Instance, open: bo
     let token = Secret::new(instance.engine.env(), "adj_");
     let beacon = Beacon::light(&config.data.value, &url, &token)?;
     let (close, closing) = watch::channel(false);
-    let about = About { config: config.clone(), agent_problems: instance.agent_problems.clone() };
+    let about = About {
+        config: config.clone(),
+        agent_problems: instance.agent_problems.clone(),
+        models: Arc::clone(&instance.models),
+    };
     let server = Server::new(instance.engine.clone(), instance.home, place(config), about, &token, closing);
     greet(context, config, instance, &url, link.as_ref());
+    tokio::spawn(look_for_ollama(Arc::clone(&instance.models), ollama_address(context.env.get("OLLAMA_HOST"))));
     if open {
         let way = link.as_ref().map_or_else(String::new, |link| format!("/setup#t={}", link.secret.expose()));
         open_page(&context.env, &format!("{url}{way}"));
@@ -227,6 +237,28 @@ fn greet(context: &Context, config: &Config, instance: &Instance, url: &str, lin
     say(&format!("adjutant ready on {url}"));
 }
 
+/// Looks once whether Ollama runs on this machine. Nobody waits for it, and it is not stored.
+async fn look_for_ollama(models: Arc<Models>, address: String) {
+    let Some(ollama) = Vendor::of("ollama") else { return };
+    match models.detect(ollama, &address, OLLAMA_PATIENCE).await {
+        Ok(count) => tell(&format!(
+            "  Found    Ollama at {address} with {}: ollama/NAME",
+            words::count(count, "model", "models")
+        )),
+        Err(error) => tracing::debug!(%error, address, "no Ollama was found on this machine"),
+    }
+}
+
+/// Where Ollama listens, by the variable it reads itself; what listens everywhere is asked here.
+fn ollama_address(host: Option<&str>) -> String {
+    let host = host.map(str::trim).filter(|host| !host.is_empty()).unwrap_or("127.0.0.1");
+    let (scheme, rest) = host.split_once("://").unwrap_or(("http", host));
+    let rest = rest.trim_end_matches('/').replace("0.0.0.0", "127.0.0.1");
+    let bare = rest.parse::<std::net::Ipv6Addr>().map_or(rest.clone(), |address| format!("[{address}]"));
+    let named = bare.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    if named { format!("{scheme}://{bare}") } else { format!("{scheme}://{bare}:11434") }
+}
+
 /// Opens the page where there is a screen to open it on; a text browser would take the terminal.
 fn open_page(env: &Environment, url: &str) {
     if env.get("DISPLAY").or_else(|| env.get("WAYLAND_DISPLAY")).is_none() && cfg!(target_os = "linux") {
@@ -240,4 +272,24 @@ fn open_page(env: &Environment, url: &str) {
             tell(&format!("  The browser could not be opened ({error}); open {url} yourself."));
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ollama_address;
+
+    #[test]
+    fn ollama_is_looked_for_where_its_own_variable_says() {
+        for (host, address) in [
+            (None, "http://127.0.0.1:11434"),
+            (Some(""), "http://127.0.0.1:11434"),
+            (Some("0.0.0.0"), "http://127.0.0.1:11434"),
+            (Some("127.0.0.1:9000"), "http://127.0.0.1:9000"),
+            (Some("::1"), "http://[::1]:11434"),
+            (Some("http://localhost:7000/"), "http://localhost:7000"),
+            (Some("https://models.example.com"), "https://models.example.com:11434"),
+        ] {
+            assert_eq!(ollama_address(host), address);
+        }
+    }
 }

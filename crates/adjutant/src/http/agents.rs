@@ -105,24 +105,42 @@ pub(super) fn config(row: &AgentRow) -> Result<AgentConfig, Problem> {
     read.map(|config| AgentConfig { is_active: config.is_active && row.active, ..config })
 }
 
-fn shown(row: &AgentRow) -> Result<Value, Problem> {
-    let mut shown = wire::agent(row, &config(row)?);
-    shown["workspace_id"] = json!(row.workspace);
-    shown["owner"] = json!(if row.owner.is_some() { "user" } else { "workspace" });
-    shown["owner_id"] = json!(row.owner);
-    Ok(shown)
+/// Agents of one workspace as they are answered.
+async fn shown(server: &Server, rows: &[AgentRow]) -> Result<Vec<Value>, Problem> {
+    let configs = rows.iter().map(config).collect::<Result<Vec<_>, _>>()?;
+    let Some(workspace) = rows.first().map(|row| row.workspace) else { return Ok(Vec::new()) };
+    let agents: Vec<_> = rows.iter().zip(&configs).collect();
+    let pauses = server.engine.pauses(workspace, &agents).await?;
+    let shown = agents.into_iter().zip(pauses).map(|((row, config), pause)| {
+        let mut shown = wire::agent(row, config, pause);
+        shown["workspace_id"] = json!(row.workspace);
+        shown["owner"] = json!(if row.owner.is_some() { "user" } else { "workspace" });
+        shown["owner_id"] = json!(row.owner);
+        shown
+    });
+    Ok(shown.collect())
 }
 
-pub(super) fn answer(status: StatusCode, row: &AgentRow) -> Result<Response, Problem> {
-    let mut response = (status, Json(shown(row)?)).into_response();
-    if let Ok(tag) = HeaderValue::from_str(&tag_of(row)) {
+pub(super) async fn answer(server: &Server, status: StatusCode, row: &AgentRow) -> Result<Response, Problem> {
+    let shown = shown(server, std::slice::from_ref(row)).await?.pop().unwrap_or_default();
+    let tag = tag_of(row, &shown);
+    let mut response = (status, Json(shown)).into_response();
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
         response.headers_mut().insert(header::ETAG, tag);
     }
     Ok(response)
 }
 
-fn tag_of(row: &AgentRow) -> String {
-    format!("\"v{}\"", row.version)
+/// The version, and beside it whether the agent is held, which changes without a new version.
+fn tag_of(row: &AgentRow, shown: &Value) -> String {
+    let held = if shown["state"]["resumes_at"].is_null() { "" } else { "-held" };
+    format!("\"v{}{held}\"", row.version)
+}
+
+/// Whether a tag is of this version, held or not.
+fn is_tag_of(row: &AgentRow, tag: &str) -> bool {
+    let version = tag.trim_matches('"');
+    version.strip_suffix("-held").unwrap_or(version) == format!("v{}", row.version)
 }
 
 /// Which agents.
@@ -149,12 +167,12 @@ pub(super) async fn list(
 ) -> Result<Json<Page<Value>>, Problem> {
     let mut data = Vec::new();
     for access in signed.workspaces(wanted.workspace_id.as_deref())? {
-        for row in server.engine.store().agents(access.workspace).await? {
+        let mut rows = server.engine.store().agents(access.workspace).await?;
+        rows.retain(|row| {
             let seen = row.owner.is_none_or(|owner| access.may_see(owner, false));
-            if seen && wanted.active.is_none_or(|active| row.active == active) {
-                data.push(shown(&row)?);
-            }
-        }
+            seen && wanted.active.is_none_or(|active| row.active == active)
+        });
+        data.extend(shown(&server, &rows).await?);
     }
     sliced(data, &Slice { limit: wanted.limit, cursor: wanted.cursor }, id_of)
 }
@@ -172,7 +190,7 @@ pub(super) fn read(mut body: Value) -> Result<Said, Problem> {
     let Some(fields) = body.as_object_mut() else {
         return Err(Problem::invalid("An agent is a JSON object. Nothing was saved."));
     };
-    for answered in ["id", "version", "created_at", "updated_at", "reach", "owner_id"] {
+    for answered in ["id", "version", "created_at", "updated_at", "created_by", "state", "reach", "owner_id"] {
         fields.remove(answered);
     }
     // An answer says how long a question waits in seconds; what is written says it as a span.
@@ -259,7 +277,7 @@ pub(super) async fn create(
     }
     let row = server.engine.agent_row(access.workspace, server.engine.env().id(), &config, 0)?;
     let row = server.engine.put_agent(Actor::User(access.user), AgentRow { owner, ..row }, &config).await?;
-    answer(StatusCode::CREATED, &row)
+    answer(&server, StatusCode::CREATED, &row).await
 }
 
 /// One agent, with its version as ETag.
@@ -271,16 +289,18 @@ async fn get(
     Path(name): Path<String>,
 ) -> Result<Response, Problem> {
     let (_, row) = find_agent(&server, &signed, None, &name).await?;
-    if super::tag::is_known(&headers, &tag_of(&row)) {
+    let answer = answer(&server, StatusCode::OK, &row).await?;
+    let tag = answer.headers().get(header::ETAG).and_then(|tag| tag.to_str().ok()).unwrap_or_default();
+    if super::tag::is_known(&headers, tag) {
         return Ok(StatusCode::NOT_MODIFIED.into_response());
     }
-    answer(StatusCode::OK, &row)
+    Ok(answer)
 }
 
 /// Refuses a change of another version than the current one.
 fn same(headers: &HeaderMap, row: &AgentRow) -> Result<(), Problem> {
     match expected(headers)? {
-        Expected::Tag(tag) if tag == tag_of(row) => Ok(()),
+        Expected::Tag(tag) if is_tag_of(row, &tag) => Ok(()),
         Expected::Any => Ok(()),
         Expected::Tag(_) | Expected::Absent => Err(Problem::new(
             Kind::StaleVersion,
@@ -330,8 +350,11 @@ async fn save(
     }
     tight(signed, access, &config.budget, before.as_ref())?;
     let next = server.engine.agent_row(access.workspace, row.id, &config, row.version)?;
-    let saved = server.engine.put_agent(Actor::User(access.user), AgentRow { owner, ..next }, &config).await?;
-    answer(StatusCode::OK, &saved)
+    let saved = server
+        .engine
+        .put_agent(Actor::User(access.user), AgentRow { owner, created_by: row.created_by, ..next }, &config)
+        .await?;
+    answer(server, StatusCode::OK, &saved).await
 }
 
 /// Replaces an agent. What is left out gets its default. Needs `If-Match`.
@@ -388,7 +411,7 @@ async fn versions(
 ) -> Result<Json<Page<Value>>, Problem> {
     let (access, row) = find_agent(&server, &signed, None, &name).await?;
     let rows = server.engine.store().agent_versions(access.workspace, row.id).await?;
-    let data = rows.iter().map(shown).collect::<Result<Vec<_>, _>>()?;
+    let data = shown(&server, &rows).await?;
     sliced(data, &slice, |version| version["version"].to_string())
 }
 
@@ -412,13 +435,14 @@ async fn activate(
     let (access, row) = changed(&server, &signed, &name).await?;
     let is_active = asked.active.unwrap_or(true);
     if config(&row)?.is_active == is_active {
-        return answer(StatusCode::OK, &row);
+        return answer(&server, StatusCode::OK, &row).await;
     }
     let config = AgentConfig { is_active, ..config(&row)? };
     let next = server.engine.agent_row(access.workspace, row.id, &config, row.version)?;
     let by = Actor::User(access.user);
-    let saved = server.engine.put_agent(by, AgentRow { owner: row.owner, ..next }, &config).await?;
-    answer(StatusCode::OK, &saved)
+    let saved =
+        server.engine.put_agent(by, AgentRow { owner: row.owner, created_by: row.created_by, ..next }, &config).await?;
+    answer(&server, StatusCode::OK, &saved).await
 }
 
 #[cfg(test)]

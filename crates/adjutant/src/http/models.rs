@@ -1,25 +1,38 @@
-//! `/models`: what can be used here, what it can do and what it costs; and why a strategy would choose which.
+//! `/models` and `/providers`: what can be used here, what it can do and what it costs, how providers are doing, and why a
+//! strategy would choose which model.
 
+use std::path::PathBuf;
+
+use adjutant_core::audit::Deed;
 use adjutant_core::options::Ability;
 use adjutant_core::routing::Strategy;
-use adjutant_engine::Right;
-use adjutant_engine::models::Offer;
 use adjutant_engine::models::router::Needs;
+use adjutant_engine::models::{Offer, ProviderFacts};
+use adjutant_engine::{Right, Role};
 use axum::Json;
 use axum::extract::State;
-use serde::Deserialize;
-use utoipa::IntoParams;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::ask::Asked;
+use super::ask::{Asked, Body};
 use super::door::Signed;
+use super::page::{Page, all};
 use super::problem::Problem;
 use super::server::Server;
-use crate::wire::{self, Explained, ModelList};
+use crate::instance::CATALOG;
+use crate::instance::catalog::{self, Refreshed};
+use crate::wire::{self, Explained, ModelList, ProviderLine};
 
 pub(super) fn router() -> OpenApiRouter<Server> {
-    OpenApiRouter::new().routes(routes!(list)).routes(routes!(explain))
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(explain))
+        .routes(routes!(refresh))
+        .routes(routes!(take))
+        .routes(routes!(providers))
 }
 
 /// The models that can be used here, as far as the catalog knows them. One that is not listed can be used all the same, if its provider is configured.
@@ -27,6 +40,77 @@ pub(super) fn router() -> OpenApiRouter<Server> {
 async fn list(State(server): State<Server>, signed: Signed) -> Result<Json<ModelList>, Problem> {
     signed.need(Right::Read)?;
     Ok(Json(wire::models(server.engine.default_model(), &offers(&server, &signed).await?)))
+}
+
+/// The providers of models: those that are configured or found, and those that somebody may bring a key for. Where they are
+/// reached is told to admins.
+#[utoipa::path(get, path = "/providers", operation_id = "list_providers", tag = "models", responses((status = 200, description = "Providers", body = Page<ProviderLine>)))]
+async fn providers(State(server): State<Server>, signed: Signed) -> Result<Json<Page<ProviderLine>>, Problem> {
+    signed.need(Right::Read)?;
+    let admin = signed.caller.owner || signed.workspaces(None)?.iter().any(|access| access.role >= Role::Admin);
+    let offers = offers(&server, &signed).await?;
+    let stored = |name: &str| {
+        let prefix = format!("{name}/");
+        offers.iter().any(|offer| offer.by_key && offer.name.starts_with(&prefix))
+    };
+    let line = |facts: ProviderFacts| {
+        let stored = stored(&facts.name);
+        let host = facts.host.clone().filter(|_| admin);
+        ProviderLine::of(facts, host, stored)
+    };
+    Ok(all(server.engine.models().about_providers().into_iter().map(line).collect()))
+}
+
+/// Which provider to ask.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Whom {
+    /// The provider; every one that is configured without it.
+    provider: Option<String>,
+}
+
+/// Asks providers which models they have, and knows those from now on, without a price. For the owner.
+#[utoipa::path(post, path = "/models/refresh", operation_id = "refresh_models", tag = "models", request_body = Whom, responses((status = 200, description = "What came of each", body = Page<Refreshed>)))]
+async fn refresh(
+    State(server): State<Server>,
+    signed: Signed,
+    Body(whom): Body<Whom>,
+) -> Result<Json<Page<Refreshed>>, Problem> {
+    signed.need_owner()?;
+    let rows = catalog::refresh(&server.about.models, &place(&server), whom.provider.as_deref()).await;
+    let rows = rows.map_err(|failure| Problem::invalid(failure.message))?;
+    let summary =
+        format!("models of {} asked for", rows.iter().map(|row| &*row.provider).collect::<Vec<_>>().join(", "));
+    server.record(Deed::SettingChanged, Some(signed.caller.user), summary).await?;
+    Ok(all(rows))
+}
+
+/// What was taken.
+#[derive(Debug, Serialize, ToSchema)]
+struct Taken {
+    /// How many models the document has.
+    models: usize,
+}
+
+/// Lays a document in the form of models.dev over the built-in catalog, in place of the one before; up to 1 MiB. For the owner.
+#[utoipa::path(put, path = "/models/catalog", operation_id = "take_catalog", tag = "models", request_body = Value, responses((status = 200, description = "It counts from now on", body = Taken)))]
+async fn take(
+    State(server): State<Server>,
+    signed: Signed,
+    Body(document): Body<Value>,
+) -> Result<Json<Taken>, Problem> {
+    signed.need_owner()?;
+    let bytes = serde_json::to_vec(&document).unwrap_or_default();
+    let models = catalog::keep(&server.about.models, &place(&server), &bytes, "The document");
+    let models = models.map_err(|failure| Problem::invalid(failure.message))?;
+    let summary = format!("{models} models laid over the built-in catalog");
+    server.record(Deed::SettingChanged, Some(signed.caller.user), summary).await?;
+    Ok(Json(Taken { models }))
+}
+
+/// Where what was laid over the catalog is kept.
+fn place(server: &Server) -> PathBuf {
+    server.about.config.data.value.join(CATALOG)
 }
 
 /// What the caller can use: the operator's models, and those that keys open in the caller's workspaces.

@@ -10,6 +10,7 @@ use adjutant_core::content::Hash;
 use adjutant_core::guard::address::Network;
 use adjutant_core::id::UserId;
 use adjutant_core::run::event::Actor;
+use adjutant_engine::models::Models;
 use adjutant_engine::{AuditLog, Caller, Engine, EngineError, Home, Secret};
 use tokio::sync::{Semaphore, watch};
 
@@ -69,6 +70,8 @@ pub(crate) struct About {
     pub(crate) config: Config,
     /// What is wrong with the agent files.
     pub(crate) agent_problems: Vec<AgentFileProblem>,
+    /// The providers of models.
+    pub(crate) models: Arc<Models>,
 }
 
 /// Where the server stands in the network.

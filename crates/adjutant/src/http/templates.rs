@@ -75,5 +75,5 @@ async fn reset(State(server): State<Server>, signed: Signed, Path(name): Path<St
         tight(&signed, access, &server.engine.complete_agent(template)?.budget, config(&row).ok().as_ref())?;
     }
     let row = server.engine.reset_agent(Actor::User(access.user), row).await?;
-    answer(StatusCode::OK, &row)
+    answer(&server, StatusCode::OK, &row).await
 }

@@ -9,19 +9,23 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
-use utoipa::IntoParams;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::agents::find_agent;
-use super::ask::{Asked, Path, given};
+use super::ask::{Asked, Body, Path, given};
 use super::door::{Access, Signed};
 use super::problem::Problem;
 use super::server::Server;
 use crate::wire::{self, Estimate, RepricedSum, UsageList};
 
 pub(super) fn router() -> OpenApiRouter<Server> {
-    OpenApiRouter::new().routes(routes!(usage)).routes(routes!(reprice)).routes(routes!(estimate))
+    OpenApiRouter::new()
+        .routes(routes!(usage))
+        .routes(routes!(reprice))
+        .routes(routes!(estimate))
+        .routes(routes!(estimate_run))
 }
 
 /// Which usage.
@@ -142,5 +146,35 @@ async fn estimate(
     Path(name): Path<String>,
 ) -> Result<Json<Estimate>, Problem> {
     let (access, agent) = find_agent(&server, &signed, None, &name).await?;
-    Ok(Json(server.engine.forecast(access.workspace, agent.id).await?.into()))
+    Ok(Json(server.engine.forecast(access.workspace, agent.id, None, None).await?.into()))
+}
+
+/// A run that might be.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct EstimateBody {
+    /// The agent: its id or short name.
+    agent_id: String,
+    /// The workspace (id or short name), where the agent's name is in several.
+    workspace_id: Option<String>,
+    /// What it would cost with this model (`provider/model`); with those that its runs had without it.
+    model: Option<String>,
+    /// What the run would be given.
+    max_cost_usd: Option<f64>,
+}
+
+/// What a run is likely to cost, also with another model, and the most it can. Nothing is started.
+#[utoipa::path(post, operation_id = "estimate_run", path = "/estimate", tag = "money", request_body = EstimateBody, responses((status = 200, description = "The estimate", body = Estimate)))]
+async fn estimate_run(
+    State(server): State<Server>,
+    signed: Signed,
+    Body(asked): Body<EstimateBody>,
+) -> Result<Json<Estimate>, Problem> {
+    let (access, agent) = find_agent(&server, &signed, asked.workspace_id.as_deref(), &asked.agent_id).await?;
+    let most = match asked.max_cost_usd {
+        Some(usd) if !(0.0..=1e9).contains(&usd) => return Err(bad("max_cost_usd", "is no amount of dollars")),
+        most => most.map(adjutant_core::budget::micros),
+    };
+    let forecast = server.engine.forecast(access.workspace, agent.id, asked.model.as_deref(), most).await?;
+    Ok(Json(forecast.into()))
 }

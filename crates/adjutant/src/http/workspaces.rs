@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use adjutant_core::guard::filter::FilterEntry;
 use adjutant_core::guard::policy::slug_of;
 use adjutant_core::id::UserId;
+use adjutant_core::routing::DEFAULT;
 use adjutant_engine::models::Allowed;
 use adjutant_engine::store::row::{LoginRow, MemberRow, MembershipRow, NotebookRow, WorkspaceRow};
 use adjutant_engine::{
@@ -58,6 +59,8 @@ struct Workspace {
     tools: Vec<String>,
     /// The providers whose models may be asked, by name; `*` is all of them.
     allowed_providers: Vec<String>,
+    /// The model of its agents that leave it to the default; `default` is the instance's own.
+    default_model: String,
 }
 
 /// The providers whose models a workspace allows.
@@ -85,6 +88,7 @@ fn shown(row: &WorkspaceRow, role: Role) -> Result<Workspace, Problem> {
         keep_runs: keep_runs(row),
         tools: workspace_tools(row)?.map_or_else(|| vec![ALL_TOOLS.to_owned()], Vec::from_iter),
         allowed_providers: providers(row)?,
+        default_model: row.default_model.clone().unwrap_or_else(|| DEFAULT.to_owned()),
     })
 }
 
@@ -164,6 +168,8 @@ struct WorkspaceSettings {
     /// The providers whose models may be asked, by the names they have in the configuration; an empty list leaves only the
     /// built-in one, `["*"]` is all of them.
     allowed_providers: Option<Vec<String>>,
+    /// The model of its agents that leave it to the default, as an agent would write it; `default` is the instance's own.
+    default_model: Option<String>,
 }
 
 /// Sets something for a whole workspace. It counts from the next step of every run on. For admins.
@@ -175,8 +181,15 @@ async fn change(
     Body(body): Body<WorkspaceSettings>,
 ) -> Result<Json<Workspace>, Problem> {
     let access = signed.workspace(&name, Role::Admin, Right::Admin)?;
-    let WorkspaceSettings { name, time_zone, content_filter, keep_runs, tools, allowed_providers } = body;
-    let change = WorkspaceChange { name, time_zone, content_filter, keep_runs, tools, allowed_providers };
+    let change = WorkspaceChange {
+        name: body.name,
+        time_zone: body.time_zone,
+        content_filter: body.content_filter,
+        keep_runs: body.keep_runs,
+        tools: body.tools,
+        allowed_providers: body.allowed_providers,
+        default_model: body.default_model,
+    };
     let row = server.engine.change_workspace(access.workspace, access.user, change).await?;
     server.forget_callers();
     Ok(Json(shown(&row, access.role)?))

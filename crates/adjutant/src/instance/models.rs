@@ -8,11 +8,9 @@ use adjutant_engine::models::{ApiKey, Credential, Models, ProviderConfig, Provid
 use adjutant_engine::provider_client;
 use secrecy::SecretString;
 
+use super::catalog::SYNCED;
 use crate::config::{Kind, Proof, Provider, Remote};
 use crate::failure::Failure;
-
-/// The version of prices that came with a document of the operator's.
-const SYNCED: &str = "synced";
 
 /// Makes the models of these providers, and the built-in one.
 pub(crate) fn models(providers: &[Provider], catalog: &Path) -> Result<Arc<Models>, Failure> {

@@ -16,7 +16,7 @@ pub(crate) use csv::{AUDIT_COLUMNS, audit_row};
 pub(crate) use embeddings::{EmbeddingList, EmbeddingsAsk, EmbeddingsInput, EmbeddingsPurpose, embeddings};
 pub(crate) use event::{WireEvent, actor, event};
 pub(crate) use keys::{KeyLine, KeyList, KeyTested, key};
-pub(crate) use models::{Explained, ModelLine, ModelList, RankedModel, explained, models};
+pub(crate) use models::{Explained, ModelLine, ModelList, ProviderLine, RankedModel, explained, models};
 pub(crate) use moment::Moment;
 pub(crate) use money::{
     BudgetLine, BudgetList, Estimate, Limits, RepricedSum, SpentOf, UsageList, UsageRow, budget, usage, usage_csv,

@@ -3,7 +3,7 @@
 use adjutant_core::routing::Strategy;
 use adjutant_engine::models::catalog::Rate;
 use adjutant_engine::models::router::{Lack, Needs};
-use adjutant_engine::models::{Offer, chosen};
+use adjutant_engine::models::{KeyState, Offer, ProviderFacts, chosen};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -42,6 +42,56 @@ pub(crate) struct ModelPrices {
     cache_write_usd: Option<f64>,
     pub(crate) output_usd: Option<f64>,
     reasoning_usd: Option<f64>,
+}
+
+/// A provider of models.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub(crate) struct ProviderLine {
+    /// Its name here: what a model's name begins with.
+    name: String,
+    /// What it is: the word for its kind in the configuration.
+    kind: String,
+    /// What people call it.
+    title: String,
+    /// `operator` for one of the operator's, `stored` for one that somebody brought, yours or one of a workspace of yours,
+    /// `not_needed`, or `missing`.
+    key: String,
+    /// The variables of the operator that its key is usually in.
+    key_env: Vec<String>,
+    /// The host it is reached at; for admins.
+    host: Option<String>,
+    /// How many of its models are known.
+    models: usize,
+    /// Calls that it may have at once.
+    calls_at_once: Option<usize>,
+    /// Seconds for which it is left alone, because it failed.
+    resting_seconds: Option<u64>,
+    /// Whether it was found on the machine of the server, and not configured.
+    detected: bool,
+}
+
+impl ProviderLine {
+    /// A provider for clients.
+    pub(crate) fn of(facts: ProviderFacts, host: Option<String>, stored: bool) -> Self {
+        let key = match facts.key {
+            KeyState::Operator => "operator",
+            KeyState::NotNeeded => "not_needed",
+            KeyState::Missing if stored => "stored",
+            KeyState::Missing => "missing",
+        };
+        Self {
+            name: facts.name,
+            kind: facts.kind.to_owned(),
+            title: facts.title.to_owned(),
+            key: key.to_owned(),
+            key_env: facts.key_env.iter().map(|name| (*name).to_owned()).collect(),
+            host,
+            models: facts.models,
+            calls_at_once: facts.calls_at_once,
+            resting_seconds: facts.resting.map(|left| left.as_secs().max(1)),
+            detected: facts.detected,
+        }
+    }
 }
 
 /// Models.

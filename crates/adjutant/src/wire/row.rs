@@ -6,7 +6,7 @@ use adjutant_core::money::{MicroUsd, TokenUsage};
 use adjutant_core::run::event::{Event, GrantScope};
 use adjutant_core::run::state::Approval;
 use adjutant_engine::store::row::{AgentRow, ApprovalRow, RunRow};
-use adjutant_engine::{Card, RunSummary};
+use adjutant_engine::{Card, Pause, RunSummary};
 use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
@@ -286,13 +286,22 @@ pub(crate) fn arguments(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
 }
 
-/// An agent with its whole configuration.
-pub(crate) fn agent(row: &AgentRow, config: &AgentConfig) -> Value {
+/// An agent with its whole configuration, and why it starts no runs, if it does not.
+pub(crate) fn agent(row: &AgentRow, config: &AgentConfig, pause: Option<Pause>) -> Value {
     let mut shown = serde_json::to_value(config).unwrap_or_default();
     shown["id"] = json!(row.id);
     shown["version"] = json!(row.version);
     shown["created_at"] = json!(row.id.made_at());
     shown["updated_at"] = json!(row.saved_at);
+    shown["created_by"] = json!(row.created_by);
     shown["reach"] = json!(config.reach());
+    let (paused_at, reason, resumes_at) = match pause {
+        None => (None, None, None),
+        Some(Pause::SwitchedOff { at }) => (Some(at), Some("switched_off"), None),
+        Some(Pause::Budget { until }) => (None, Some("budget"), Some(until)),
+        Some(Pause::WorkspaceBudget { until }) => (None, Some("workspace_budget"), Some(until)),
+    };
+    let (active, at, until) = (reason.is_none(), json!(paused_at), json!(resumes_at));
+    shown["state"] = json!({"active": active, "paused_at": at, "paused_reason": reason, "resumes_at": until});
     shown
 }

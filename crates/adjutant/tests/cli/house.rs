@@ -127,6 +127,8 @@ impl House {
     pub(crate) fn prepare(&self, command: &mut Command) {
         let path = std::env::var("PATH").unwrap_or_default();
         command.env_clear().env("PATH", path).env("HOME", self.path()).stdin(Stdio::null());
+        // Whatever runs on the machine of the tests is not found.
+        command.env("OLLAMA_HOST", "127.0.0.1:1");
         if let Some(database) = &self.database {
             command.env("ADJUTANT_DATABASE_URL", database.url());
         }

@@ -45,8 +45,70 @@ fn models_are_listed_and_a_choice_is_explained() {
 fn models_are_the_same_at_the_server() {
     let server = Server::start(two_providers());
     story(&server.house);
-    let refused = server.house.adjutant(&["models", "sync", "any.json"]);
-    assert!(refused.code != Some(0) && refused.err.contains("data directory"), "{refused}");
+    let file = server.house.path().join("models.json");
+    let document =
+        json!({"openai": {"models": {"gpt-99": {"limit": {"context": 1000}, "cost": {"input": 1, "output": 2}}}}});
+    std::fs::write(&file, document.to_string()).unwrap();
+    assert_eq!(server.house.document(&["models", "sync", file.to_str().unwrap()])["models"], 1);
+    let shown = server.house.document(&["models", "show", "work/gpt-99"]);
+    assert_eq!(shown["prices"]["output_usd"], json!(2.0), "the server knows it without a new start");
+    let writer = server.person("writer", "home", "write");
+    writer.put("/api/v1/models/catalog", document).refuses(403, "forbidden");
+    writer.post("/api/v1/models/refresh", json!({})).refuses(403, "forbidden");
+    let bad = server.owner().put("/api/v1/models/catalog", json!({"openai": {}}));
+    bad.refuses(422, "validation_failed");
+    assert_eq!(server.stop().0.document(&["models", "show", "work/gpt-99"])["context_window"], 1000, "and it stays");
+}
+
+#[test]
+fn a_server_asks_providers_for_their_models_and_knows_them_at_once() {
+    let house = House::new();
+    let base = lister(r#"{"data":[{"id":"brand-new-1","context_length":9000}]}"#);
+    house.configure(&format!("[providers.work]\nkind = \"openai\"\nbase_url = \"{base}/v1\"\n"));
+    let server = Server::start(house);
+    let told = server.house.document(&["models", "refresh"]);
+    assert_eq!(told["data"][0], json!({"provider": "work", "models": 1, "new": ["brand-new-1"], "error": null}));
+    assert_eq!(server.house.document(&["models", "show", "work/brand-new-1"])["context_window"], 9000);
+    let nobody = server.owner().post("/api/v1/models/refresh", json!({"provider": "nobody"}));
+    nobody.refuses(422, "validation_failed");
+}
+
+#[test]
+fn ollama_on_the_machine_of_the_server_is_found_once_it_is_ready() {
+    let base = lister(r#"{"models":[{"name":"qwen3:8b"},{"name":"gemma3"}]}"#);
+    let mut server = Server::start_with(House::new(), &[("OLLAMA_HOST", base.as_str())]);
+    let line = server.hear("Ollama");
+    assert!(line.contains("2 models"), "{line}");
+    let listed = server.owner().get("/api/v1/providers").expect(200);
+    let of = |name: &str| listed["data"].as_array().unwrap().iter().find(|line| line["name"] == name).unwrap().clone();
+    let ollama = of("ollama");
+    assert_eq!(
+        (&ollama["detected"], &ollama["key"], &ollama["models"]),
+        (&json!(true), &json!("not_needed"), &json!(2))
+    );
+    let models = server.owner().get("/api/v1/models").expect(200);
+    assert_eq!(models["data"][0]["id"], "ollama/gemma3", "{models:#}");
+    assert_eq!(models["data"][0]["prices"]["input_usd"], json!(0.0));
+    server.stop();
+}
+
+#[test]
+fn it_is_told_which_providers_there_are_and_whether_somebody_has_a_key() {
+    let house = two_providers();
+    let server = Server::start(house);
+    let (owner, writer) = (server.owner(), server.person("writer", "home", "write"));
+    let listed = |who: &crate::api::client::Client, name: &str| {
+        let listed = who.get("/api/v1/providers").expect(200);
+        listed["data"].as_array().unwrap().iter().find(|line| line["name"] == name).cloned().unwrap()
+    };
+    assert_eq!(listed(&owner, "demo")["key"], "not_needed");
+    let mistral = listed(&owner, "mistral");
+    assert_eq!((&mistral["key"], &mistral["key_env"]), (&json!("missing"), &json!(["MISTRAL_API_KEY"])));
+    let key = json!({"provider": "mistral", "owner": "workspace", "name": "ours", "value": "sk-of-the-workspace"});
+    owner.post("/api/v1/provider-keys", key).expect(201);
+    assert_eq!(listed(&writer, "mistral")["key"], "stored", "one that the workspace keeps");
+    assert_eq!(listed(&writer, "mistral")["host"], json!(null), "where it is reached is for admins");
+    assert_eq!(listed(&owner, "mistral")["host"], "api.mistral.ai");
 }
 
 #[test]

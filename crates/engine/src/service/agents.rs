@@ -26,8 +26,9 @@ impl Engine {
     ) -> Result<AgentRow, EngineError> {
         let config = self.complete_agent(spec)?;
         let known = self.store().agent_by_slug(workspace, &config.slug).await?;
-        let (id, owner) = known.map_or_else(|| (self.env().id(), None), |row| (row.id, row.owner));
-        let row = AgentRow { owner, ..self.agent_row(workspace, id, &config, expected)? };
+        let (id, owner, created_by) =
+            known.map_or_else(|| (self.env().id(), None, None), |row| (row.id, row.owner, row.created_by));
+        let row = AgentRow { owner, created_by, ..self.agent_row(workspace, id, &config, expected)? };
         self.put_agent(by, row, &config).await
     }
 
@@ -79,6 +80,7 @@ impl Engine {
             spec: serde_json::to_string(config).map_err(|bad| EngineError::Invalid(bad.to_string()))?,
             saved_at: self.env().now(),
             owner: None,
+            created_by: None,
         })
     }
 
@@ -88,6 +90,11 @@ impl Engine {
     /// When somebody saved another version meanwhile, the short name is taken, or it names a key that it could never use.
     pub async fn put_agent(&self, by: Actor, row: AgentRow, config: &AgentConfig) -> Result<AgentRow, EngineError> {
         self.check_agent_key(row.workspace, row.id, config.provider_key_id).await?;
+        let maker = match &by {
+            Actor::User(user) if row.version == 1 => Some(*user),
+            Actor::User(_) | Actor::Clock | Actor::Rule(_) => row.created_by,
+        };
+        let row = AgentRow { created_by: maker, ..row };
         let act = Act::new(Deed::AgentSaved, Some(by), format!("{} version {}", row.slug, row.version))
             .agent(row.id)
             .with("version", row.version)

@@ -1,13 +1,13 @@
 //! Budgets: who may spend how much, and what is left of it.
 
 use adjutant_core::audit::{Act, Deed};
-use adjutant_core::budget::{Budget, Owner, Period};
+use adjutant_core::budget::{Budget, Owner, Period, Purse};
 use adjutant_core::guard::policy::AgentConfig;
 use adjutant_core::id::{UserId, WorkspaceId};
 use adjutant_core::money::MicroUsd;
 use adjutant_core::run::event::Actor;
 use adjutant_core::time::Time;
-use adjutant_store::row::BudgetRow;
+use adjutant_store::row::{AgentRow, BudgetRow};
 
 use crate::audit::AuditLog;
 use crate::engine::Engine;
@@ -39,6 +39,31 @@ pub struct Spent {
     pub limit: Option<MicroUsd>,
     /// When it begins anew.
     pub until: Time,
+}
+
+/// Why an agent starts no runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pause {
+    /// Somebody switched it off, or whoever owns it left.
+    SwitchedOff {
+        /// When.
+        at: Time,
+    },
+    /// Its budget of a day or a month is used up.
+    Budget {
+        /// When it begins anew.
+        until: Time,
+    },
+    /// That of its workspace is.
+    WorkspaceBudget {
+        /// When it begins anew.
+        until: Time,
+    },
+}
+
+/// Whether nothing is left to spend of a limit.
+pub(crate) fn is_used_up(purse: &Purse, limit: MicroUsd) -> bool {
+    purse.spent > MicroUsd::ZERO && purse.spent >= limit + purse.raised
 }
 
 /// Where a budget of this owner is stored. Agents have theirs in their configuration.
@@ -79,6 +104,40 @@ impl Engine {
             }
         }
         Ok(reports)
+    }
+
+    /// Why each of these agents of a workspace starts no runs; none where it does. Worked out from what is spent, so it ends when
+    /// a new day or month begins, or somebody raises a limit.
+    ///
+    /// # Errors
+    /// Those of the store; a budget that cannot be read is one.
+    pub async fn pauses(
+        &self,
+        workspace: WorkspaceId,
+        agents: &[(&AgentRow, &AgentConfig)],
+    ) -> Result<Vec<Option<Pause>>, EngineError> {
+        let (now, zone) = (self.env().now(), self.zone(workspace).await?);
+        let used_up = async |owner: Owner, budget: &Budget| -> Result<Option<Time>, EngineError> {
+            for period in Period::ALL.into_iter().rev() {
+                let Some(limit) = budget.of(period) else { continue };
+                let purse = self.store().purse(&owner.purse(period, &period.name(now, &zone))).await?;
+                if is_used_up(&purse, limit) {
+                    return Ok(Some(period.end(now, &zone)));
+                }
+            }
+            Ok(None)
+        };
+        let whole = Owner::Workspace(workspace);
+        let shared = used_up(whole, &read(&self.store().budgets(workspace).await?, whole)?).await?;
+        let mut pauses = Vec::with_capacity(agents.len());
+        for (row, config) in agents {
+            pauses.push(match used_up(Owner::Agent(row.id), &config.budget).await? {
+                _ if !(row.active && config.is_active) => Some(Pause::SwitchedOff { at: row.saved_at }),
+                Some(until) => Some(Pause::Budget { until }),
+                None => shared.map(|until| Pause::WorkspaceBudget { until }),
+            });
+        }
+        Ok(pauses)
     }
 
     /// The budget of one owner, and what is left of it.

@@ -38,7 +38,7 @@ pub use access::{
 };
 pub(crate) use attach::FOLDER as ATTACHMENTS;
 pub use attach::{attachment_name, media_type};
-pub use budgets::{BudgetReport, Spent};
+pub use budgets::{BudgetReport, Pause, Spent};
 pub use choose::{Choice, ChosenBy};
 pub use embed::{EmbedAsk, Embeddings};
 pub use erase::{EraseReport, EraseWhat, is_erased};

@@ -338,6 +338,7 @@ impl Engine {
         self.check_key(plan.workspace, plan.agent.id, plan.user, plan.key).await?;
         let mut wanted = self.wanted(plan.agent, plan.model.as_deref(), now, &zone).await?;
         wanted.fallbacks.extend(plan.fallbacks.iter().cloned());
+        let wanted = self.wanted_here(plan.workspace, wanted).await?;
         let source = self.source(plan.workspace, Some(plan.agent.id), plan.user).await?;
         // A model that can be held to a schema is better where there is one; others are held to it here.
         let held = Needs { structured: true, ..needs };

@@ -244,9 +244,10 @@ impl Engine {
         known: Option<AgentRow>,
         config: &AgentConfig,
     ) -> Result<AgentRow, EngineError> {
-        let (id, version, owner) =
-            known.map_or_else(|| (self.env().id(), 0, None), |row| (row.id, row.version, row.owner));
-        let row = AgentRow { owner, ..self.agent_row(workspace, id, config, version)? };
+        let new = || (self.env().id(), 0, None, None);
+        let (id, version, owner, created_by) =
+            known.map_or_else(new, |row| (row.id, row.version, row.owner, row.created_by));
+        let row = AgentRow { owner, created_by, ..self.agent_row(workspace, id, config, version)? };
         self.put_agent(by, row, config).await
     }
 }

@@ -8,7 +8,8 @@ use adjutant_core::money::{MicroUsd, TokenUsage};
 use adjutant_core::run::chain::StreamId;
 use adjutant_core::run::status::Status;
 use adjutant_core::time::Time;
-use adjutant_store::row::{ModelCallRow, RunFilter, UsageFilter, UsageRow};
+use adjutant_models::catalog::Prices;
+use adjutant_store::row::{ModelCallRow, RunFilter, RunRow, UsageFilter, UsageRow};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -238,20 +239,35 @@ impl Engine {
         Ok(sum)
     }
 
-    /// What a run of an agent is likely to cost, by what its last runs did.
+    /// What a run of an agent is likely to cost, by what its last runs did; with another model what the same tokens cost there, as
+    /// far as its prices are known.
     ///
     /// # Errors
     /// When there is no such agent.
-    pub async fn forecast(&self, workspace: WorkspaceId, agent: AgentId) -> Result<Forecast, EngineError> {
+    pub async fn forecast(
+        &self,
+        workspace: WorkspaceId,
+        agent: AgentId,
+        model: Option<&str>,
+        most: Option<MicroUsd>,
+    ) -> Result<Forecast, EngineError> {
         let current = self.current_agent(workspace, agent).await?;
         let status = Some(Status::Completed.word().to_owned());
         let filter = RunFilter { agent: Some(agent), status, superseded: true, ..RunFilter::default() };
         let runs = self.store().runs(workspace, &filter, HISTORY).await?;
-        let mut costs: Vec<_> = runs.iter().map(|run| run.state.cost).collect();
+        let facts = model.and_then(|model| self.models().facts(model));
+        // A run's tokens are those of all its calls, so what single long calls cost more is not in it.
+        let again = |usage: &TokenUsage| {
+            let usual = facts.as_ref().map(|facts| Prices { base: facts.prices.base, over: Vec::new() });
+            usual.and_then(|prices| prices.cost(usage))
+        };
+        let cost = |run: &RunRow| if model.is_some() { again(&run.state.usage) } else { Some(run.state.cost) };
+        let mut costs: Vec<_> = runs.iter().filter_map(cost).collect();
         costs.sort_unstable();
         // The nearest rank: the smallest cost that so many of a hundred runs stay within.
         let rank = |percent: usize| costs.get((costs.len() * percent).div_ceil(100).saturating_sub(1)).copied();
-        Ok(Forecast { runs: costs.len(), p50: rank(50), p90: rank(90), most: current.config.budget.run() })
+        let limits = [current.config.budget.run(), most];
+        Ok(Forecast { runs: costs.len(), p50: rank(50), p90: rank(90), most: limits.into_iter().flatten().min() })
     }
 
     /// A moment as somebody writes it: a time, or a day of the workspace. Without one it is the beginning of the month.

@@ -6,6 +6,7 @@ use adjutant_core::audit::{Act, Deed};
 use adjutant_core::guard::filter::{self, FilterEntry};
 use adjutant_core::guard::policy::{is_slug, parse_seconds};
 use adjutant_core::id::{UserId, WorkspaceId};
+use adjutant_core::routing::{DEFAULT, Wanted};
 use adjutant_core::run::event::Actor;
 use adjutant_store::StoreError;
 use adjutant_store::row::{Doing, WorkspaceRow};
@@ -42,6 +43,8 @@ pub struct WorkspaceChange {
     pub tools: Option<BTreeSet<String>>,
     /// The providers whose models may be asked, by name; `*` is all of them.
     pub allowed_providers: Option<Vec<String>>,
+    /// The model of its agents that leave it to the default; `default` is the instance's own.
+    pub default_model: Option<String>,
 }
 
 impl Engine {
@@ -106,7 +109,7 @@ impl Engine {
         let row = WorkspaceRow { version: before.version + 1, ..after };
         let act = Act::new(Deed::SettingChanged, Some(Actor::User(by)), changed.join("; "));
         let act = act.with("content_filter", row.content_filter.clone()).with("tools", row.tools.clone());
-        let act = act.with("providers", row.providers.clone());
+        let act = act.with("providers", row.providers.clone()).with("default_model", row.default_model.clone());
         let done = Done { doing: Some(Doing::SaveWorkspace(Box::new(row.clone()))), ..Done::default() };
         self.audit_done(AuditLog::Workspace(workspace), act, done).await?;
         if row.keep_runs != before.keep_runs {
@@ -171,6 +174,11 @@ impl WorkspaceChange {
             let text = serde_json::to_string(&names).map_err(|bad| EngineError::Invalid(bad.to_string()))?;
             row.providers = Some(text).filter(|_| !all);
         }
+        if let Some(model) = &self.default_model {
+            Wanted::of(Some(model.as_str().into()), None, None)
+                .map_err(|(_, why)| EngineError::Invalid(format!("default_model: {why}")))?;
+            row.default_model = Some(model.clone()).filter(|model| model != DEFAULT);
+        }
         Ok(row)
     }
 
@@ -201,6 +209,10 @@ impl WorkspaceChange {
         if before.providers != after.providers {
             let named = self.allowed_providers.as_deref().unwrap_or_default().join(", ");
             words.push(format!("the providers whose models may be asked: {named}"));
+        }
+        if before.default_model != after.default_model {
+            let model = after.default_model.as_deref().unwrap_or("that of the instance");
+            words.push(format!("its default model is {model}"));
         }
         Ok(words)
     }

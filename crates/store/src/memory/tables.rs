@@ -101,7 +101,9 @@ impl State {
     }
 
     fn put_agent(&mut self, row: AgentRow) {
-        self.agents.entry((row.workspace, row.id)).or_default().push(row);
+        let versions = self.agents.entry((row.workspace, row.id)).or_default();
+        let created_by = versions.first().map_or(row.created_by, |first| first.created_by);
+        versions.push(AgentRow { created_by, ..row });
     }
 }
 

@@ -26,6 +26,8 @@ pub struct WorkspaceRow {
     pub tools: Option<String>,
     /// The providers whose models may be asked: a JSON array of names; none is all of them.
     pub providers: Option<String>,
+    /// The model of agents that leave it to the default; none is the instance's own.
+    pub default_model: Option<String>,
 }
 
 impl WorkspaceRow {
@@ -45,6 +47,7 @@ impl WorkspaceRow {
             keep_runs: None,
             tools: None,
             providers: None,
+            default_model: None,
         }
     }
 }

@@ -261,7 +261,7 @@ stories! {
         let agent = store.run(home.workspace, run.id).await.unwrap().unwrap().agent;
         let agent = adjutant_store::row::AgentRow {
             id: agent, workspace: home.workspace, slug: "asks".into(), version: 1, active: true, spec: "{}".into(),
-            saved_at: at(1), owner: Some(owner),
+            saved_at: at(1), owner: Some(owner), created_by: None,
         };
         save_agent(store, &agent, 0).await.unwrap();
         assert_eq!((items(owner).await, runs(owner).await), (1, 0));
@@ -277,7 +277,7 @@ stories! {
         let home = Home::new(&world.store).await;
         let row = adjutant_store::row::AgentRow {
             id: agent_id(), workspace: home.workspace, slug: "guide".into(), version: 1, active: true, spec: "{}".into(),
-            saved_at: at(1), owner: Some(user_id()),
+            saved_at: at(1), owner: Some(user_id()), created_by: Some(user_id()),
         };
         save_agent(&world.store, &row, 0).await.unwrap();
         assert_eq!(world.store.agent(home.workspace, row.id).await.unwrap(), Some(row.clone()));

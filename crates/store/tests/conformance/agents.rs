@@ -112,7 +112,7 @@ stories! {
         let third = store.append(act(second, Doing::RemoveRule(rule.id))).await.unwrap();
         let more = book(3, "more");
         let fourth = store.append(act(third, Doing::AddNotebook(Box::new(more.clone())))).await.unwrap();
-        let renamed = WorkspaceRow { name: "Away".into(), content_filter: "[1]".into(), tools: Some("[]".into()), version: 2, ..tenant };
+        let renamed = WorkspaceRow { name: "Away".into(), content_filter: "[1]".into(), tools: Some("[]".into()), default_model: Some("a/b".into()), version: 2, ..tenant };
         store.append(act(fourth, Doing::SaveWorkspace(Box::new(renamed.clone())))).await.unwrap();
         assert_eq!(store.workspace(home.workspace).await.unwrap(), Some(renamed));
         assert_eq!(store.policy(home.workspace, row.id, None, at(1)).await.unwrap().unwrap().names.workspace, 2);

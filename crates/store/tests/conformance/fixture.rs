@@ -71,6 +71,7 @@ pub(crate) fn agent_row(home: &Home, slug: &str) -> AgentRow {
         spec: "{}".into(),
         saved_at: at(1),
         owner: None,
+        created_by: None,
     }
 }
 

@@ -16,6 +16,7 @@ use super::Context;
 use super::place::{Place, Work};
 use super::terminal::{Style, clean, cut, one_line, table};
 use crate::failure::{Exit, Failure};
+use crate::instance::Instance;
 use crate::wire;
 
 /// Characters of what an agent may touch in the list.
@@ -110,19 +111,33 @@ fn config_of(row: &AgentRow) -> Result<AgentConfig, Failure> {
     Ok(config)
 }
 
+/// An agent as it is answered.
+async fn shown(instance: &Instance, row: &AgentRow) -> Result<Value, Failure> {
+    let config = config_of(row)?;
+    let pauses = instance.engine.pauses(row.workspace, &[(row, &config)]).await?;
+    Ok(wire::agent(row, &config, pauses.into_iter().next().flatten()))
+}
+
 async fn ls(context: &Context, place: &Place) -> Result<Exit, Failure> {
     let document = match place {
         Place::Here(instance) => {
             let rows = instance.engine.store().agents(instance.home.workspace).await?;
-            let shown = |row: &AgentRow| config_of(row).map(|config| wire::agent(row, &config));
-            json!({"data": rows.iter().map(shown).collect::<Result<Vec<_>, _>>()?, "has_more": false})
+            let mut data = Vec::with_capacity(rows.len());
+            for row in &rows {
+                data.push(shown(instance, row).await?);
+            }
+            json!({"data": data, "has_more": false})
         }
         Place::There(remote) => remote.get(&["agents"], &[]).await?,
     };
     context.print(&document, || {
         let row = |row: &Value| {
             let text = |field: &str| row[field].as_str().unwrap_or_default();
-            let state = if row["is_active"] == true { "on" } else { "off" };
+            let state = match row["state"]["paused_reason"].as_str() {
+                None if row["is_active"] == true => "on",
+                Some("budget" | "workspace_budget") => "held: budget",
+                Some(_) | None => "off",
+            };
             vec![
                 text("slug").to_owned(),
                 state.to_owned(),
@@ -143,7 +158,7 @@ async fn show(context: &Context, place: &Place, name: &str) -> Result<Exit, Fail
     let document = match place {
         Place::Here(instance) => {
             let row = instance.engine.find_agent(instance.home.workspace, name).await?;
-            wire::agent(&row, &config_of(&row)?)
+            shown(instance, &row).await?
         }
         Place::There(remote) => remote.get(&["agents", name], &[]).await?,
     };
@@ -166,7 +181,18 @@ async fn show(context: &Context, place: &Place, name: &str) -> Result<Exit, Fail
 /// The configuration in the public form of an agent, without what is only told about it.
 fn config_in(document: &Value) -> Option<AgentConfig> {
     let mut config = document.clone();
-    let told = ["id", "version", "created_at", "updated_at", "reach", "workspace_id", "owner", "owner_id"];
+    let told = [
+        "id",
+        "version",
+        "created_at",
+        "updated_at",
+        "created_by",
+        "state",
+        "reach",
+        "workspace_id",
+        "owner",
+        "owner_id",
+    ];
     told.iter().for_each(|field| drop(config.as_object_mut().and_then(|fields| fields.remove(*field))));
     serde_json::from_value(config).ok()
 }

@@ -4,12 +4,11 @@ use adjutant_core::run::event::Actor;
 use adjutant_engine::store::row::AgentRow;
 use serde_json::{Value, json};
 
-use super::config_of;
+use super::{config_of, shown};
 use crate::cli::Context;
 use crate::cli::place::Place;
 use crate::failure::{Exit, Failure};
 use crate::instance::Instance;
-use crate::wire;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -61,8 +60,10 @@ async fn here(instance: &Instance, name: &str, to: Option<&str>) -> Result<Value
     let row = engine.find_agent(workspace, name).await?;
     let config = config_of(&row)?;
     let next = engine.agent_row(workspace, row.id, &config, row.version)?;
-    let saved = engine.put_agent(Actor::User(instance.home.user), AgentRow { owner, ..next }, &config).await?;
-    Ok(wire::agent(&saved, &config))
+    let saved = engine
+        .put_agent(Actor::User(instance.home.user), AgentRow { owner, created_by: row.created_by, ..next }, &config)
+        .await?;
+    shown(instance, &saved).await
 }
 
 fn nobody(person: &str) -> Failure {

@@ -2,6 +2,7 @@
 //! only this data directory's holder can read. Other commands find it as they find any server.
 
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_engine::{Secret, Worker};
@@ -52,7 +53,8 @@ impl Host {
         let worker = instance.engine.start_worker().await?;
         let beacon = Beacon::light(&config.data.value, &url, &token)?;
         let (close, closing) = watch::channel(false);
-        let about = About { config, agent_problems: instance.agent_problems.clone() };
+        let about =
+            About { config, agent_problems: instance.agent_problems.clone(), models: Arc::clone(&instance.models) };
         let place = Place { loopback: true, ..Place::default() };
         let server = Server::new(instance.engine.clone(), instance.home, place, about, &token, closing);
         let (stop, stopped) = oneshot::channel();

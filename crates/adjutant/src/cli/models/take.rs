@@ -1,14 +1,9 @@
-//! Taking what others say about models: a document, from a file or an address, or the list of a provider. It is kept in the
-//! data directory, laid over what is built in.
-
-use std::path::Path;
-use std::sync::Arc;
+//! Taking what others say about models: a document, from a file or an address, or the list of a provider. Here it is laid over
+//! what is built in; a server that runs does it itself.
 
 use adjutant_core::guard::host::{HostPolicy, HostSpec, Method, Port, Url};
-use adjutant_engine::models::catalog::Catalog;
-use adjutant_engine::models::{Listed, ModelError, Models};
 use adjutant_engine::tools::net::Request;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::cli::Context;
 use crate::cli::place::Place;
@@ -16,33 +11,36 @@ use crate::cli::terminal::{clean, cut};
 use crate::cli::words::count;
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
-use crate::instance::{self, CATALOG, unusable};
+use crate::instance::catalog::{self, Refreshed};
+use crate::instance::{self, CATALOG};
 
 /// Characters of the names of new models in a line.
 const NAMES: usize = 100;
 
 /// Lays a document over the built-in catalog.
 pub(super) async fn sync(context: &Context, place: &Place, source: &str) -> Result<Exit, Failure> {
-    let config = here(context, place)?;
+    let config = context.config()?;
     let bytes = if source.starts_with("https://") || source.starts_with("http://") {
         fetch(&config, source).await?
     } else {
         std::fs::read(source)
             .map_err(|error| Failure::usage(format!("{source} cannot be read: {error}. Nothing was taken.")))?
     };
-    let models = keep(&config, &bytes, source)?;
-    context.print(&json!({"models": models, "file": config.data.value.join(CATALOG)}), || {
-        vec![context.terminal.out.good(&format!("✔ {models} models laid over the built-in catalog"))]
+    let document = match place {
+        Place::Here(instance) => {
+            let path = config.data.value.join(CATALOG);
+            json!({"models": catalog::keep(&instance.models, &path, &bytes, source)?, "file": path})
+        }
+        Place::There(remote) => {
+            let unreadable = |bad| Failure::usage(format!("{source} cannot be used: {bad}. Nothing was taken."));
+            let document: Value = serde_json::from_slice(&bytes).map_err(unreadable)?;
+            remote.put(&["models", "catalog"], &document).await?
+        }
+    };
+    context.print(&document, || {
+        vec![context.terminal.out.good(&format!("✔ {} models laid over the built-in catalog", document["models"]))]
     });
     Ok(Exit::Done)
-}
-
-/// The settings, if the data directory is ours to write to.
-fn here(context: &Context, place: &Place) -> Result<Config, Failure> {
-    match place {
-        Place::Here(_) => context.config(),
-        Place::There(remote) => Err(remote.only_here()),
-    }
 }
 
 /// Fetches a document through the door that agents use: no address of this network unless the operator opened it.
@@ -70,101 +68,31 @@ async fn fetch(config: &Config, source: &str) -> Result<Vec<u8>, Failure> {
     }
 }
 
-/// Keeps a document if it can be used; how many models it has.
-fn keep(config: &Config, bytes: &[u8], source: &str) -> Result<usize, Failure> {
-    let models = Catalog::built_in()
-        .clone()
-        .import(bytes, "checked")
-        .map_err(|error| Failure::usage(format!("{source} cannot be used: {error}. Nothing was taken.")))?;
-    let path = config.data.value.join(CATALOG);
-    let fresh = path.with_extension("new");
-    // Whoever starts meanwhile reads the old one or the new one, never half of it.
-    let written = std::fs::write(&fresh, bytes).and_then(|()| std::fs::rename(&fresh, &path));
-    written.map_err(|error| unusable(&path, &error))?;
-    Ok(models)
-}
-
 /// Asks providers which models they have, and keeps those that are not known yet, without a price.
 pub(super) async fn refresh(context: &Context, place: &Place, provider: Option<&str>) -> Result<Exit, Failure> {
-    let config = here(context, place)?;
-    let path = config.data.value.join(CATALOG);
-    let models = instance::models(&config.providers, &path)?;
-    let names = match provider {
-        Some(name) if models.kind(name).is_some() => vec![name.to_owned()],
-        Some(name) => {
-            let known = models.remotes();
-            return Err(Failure::usage(format!("There is no provider `{name}` to ask. Nothing was taken."))
-                .hint(format!("there are: {}", known.join(", "))));
+    let rows: Vec<Refreshed> = match place {
+        Place::Here(instance) => {
+            let path = context.config()?.data.value.join(CATALOG);
+            catalog::refresh(&instance.models, &path, provider).await?
         }
-        None => models.remotes(),
+        Place::There(remote) => {
+            let answer = remote.post(&["models", "refresh"], &json!({"provider": provider})).await?;
+            remote.read(answer["data"].clone())?
+        }
     };
-    let (mut document, mut rows) = (kept(&path)?, Vec::new());
-    for name in names {
-        let found = models.listed(&name).await;
-        rows.push(Row::of(&models, name, found, &mut document));
-    }
-    if rows.iter().any(|row| !row.new.is_empty()) {
-        keep(&config, document.to_string().as_bytes(), "what the providers list")?;
-    }
     told(context, &rows);
-    Ok(if rows.iter().any(|row| row.why.is_some()) { Exit::Unreachable } else { Exit::Done })
+    Ok(if rows.iter().any(|row| row.error.is_some()) { Exit::Unreachable } else { Exit::Done })
 }
 
-/// The document that is kept so far.
-fn kept(path: &Path) -> Result<Value, Failure> {
-    match std::fs::read(path) {
-        Ok(bytes) => serde_json::from_slice(&bytes)
-            .map_err(|error| Failure::usage(format!("{} cannot be read: {error}. Nothing was taken.", path.display()))),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Value::Object(Map::new())),
-        Err(error) => Err(unusable(path, &error)),
-    }
-}
-
-/// What came of asking one provider.
-struct Row {
-    provider: String,
-    listed: usize,
-    new: Vec<String>,
-    why: Option<String>,
-}
-
-impl Row {
-    /// Adds to the document what nobody knew.
-    fn of(
-        models: &Arc<Models>,
-        provider: String,
-        found: Result<Vec<Listed>, ModelError>,
-        document: &mut Value,
-    ) -> Self {
-        let kind = Catalog::kind_of(models.kind(&provider).unwrap_or_default());
-        let found = match found {
-            Ok(found) => found,
-            Err(error) => return Self { provider, listed: 0, new: Vec::new(), why: Some(error.to_string()) },
-        };
-        let (catalog, listed) = (models.catalog(), found.len());
-        let mut new = Vec::new();
-        for Listed { model, window, longest_output } in found {
-            if catalog.get(kind, &model).is_none() {
-                // What is not said stays unknown: a price above all.
-                document[kind]["models"][&model] = json!({"limit": {"context": window, "output": longest_output}});
-                new.push(model);
-            }
-        }
-        Self { provider, listed, new, why: None }
-    }
-}
-
-fn told(context: &Context, rows: &[Row]) {
-    let document =
-        |row: &Row| json!({"provider": row.provider, "models": row.listed, "new": row.new, "error": row.why});
-    context.print(&json!({"data": rows.iter().map(document).collect::<Vec<_>>()}), || {
+fn told(context: &Context, rows: &[Refreshed]) {
+    context.print(&json!({"data": rows}), || {
         let style = context.terminal.out;
-        let line = |row: &Row| match (&row.why, row.new.len()) {
+        let line = |row: &Refreshed| match (&row.error, row.new.len()) {
             (Some(why), _) => style.bad(&format!("✖ {}: {}", row.provider, clean(why))),
-            (None, 0) => style.good(&format!("✔ {}: {}, none new", row.provider, count(row.listed, "model", "models"))),
+            (None, 0) => style.good(&format!("✔ {}: {}, none new", row.provider, count(row.models, "model", "models"))),
             (None, new) => {
                 let names = cut(&clean(&row.new.join(", ")), NAMES);
-                let listed = count(row.listed, "model", "models");
+                let listed = count(row.models, "model", "models");
                 style.good(&format!("✔ {}: {listed}, {new} new: {names}", row.provider))
             }
         };

@@ -22,6 +22,10 @@ pub(in crate::http) struct Agent {
     version: u64,
     created_at: Moment,
     updated_at: Moment,
+    /// The person who made it; none where nobody did.
+    created_by: Option<String>,
+    /// Whether it starts runs now.
+    state: AgentState,
     /// What it may touch, in words.
     reach: String,
     name: String,
@@ -86,6 +90,18 @@ pub(in crate::http) struct Agent {
     is_active: bool,
     /// Free fields, never shown to a model.
     metadata: BTreeMap<String, String>,
+}
+
+/// Whether an agent starts runs now, and if not, why. Worked out when it is asked for.
+#[derive(Serialize, ToSchema)]
+struct AgentState {
+    active: bool,
+    /// When it was switched off; not known where a budget is used up.
+    paused_at: Option<Moment>,
+    /// `switched_off`, `budget` or `workspace_budget`.
+    paused_reason: Option<String>,
+    /// When the budget that is used up begins anew.
+    resumes_at: Option<Moment>,
 }
 
 /// What an agent may touch: nothing that is not named.

@@ -187,3 +187,50 @@ fn a_persons_key_is_theirs_alone_and_comes_back_without_its_value() {
     writer.delete(&path).expect(204);
     writer.get(&path).refuses(404, "not_found");
 }
+
+#[test]
+fn an_agent_says_that_it_is_held_why_and_until_when() {
+    let server = priced();
+    let owner = server.owner();
+    let path = "/api/v1/agents/guide";
+    let first = owner.get(path);
+    let state = &first.expect(200)["state"];
+    assert_eq!(state, &json!({"active": true, "paused_at": null, "paused_reason": null, "resumes_at": null}));
+    assert!(text(&first.json()["created_by"]).starts_with("usr_"), "{:?}", first.json()["created_by"]);
+    run(&owner);
+    let limited = json!({"budget": {"month_usd": 0.000_001}});
+    let changed = owner.with("if-match", "*").patch(path, limited);
+    let state = &changed.expect(200)["state"];
+    assert_eq!((&state["active"], &state["paused_reason"]), (&json!(false), &json!("budget")), "{state:#}");
+    let refused = owner.post("/api/v1/runs?wait=60", json!({"agent_id": "guide", "input": "hello"}));
+    assert_eq!(refused.refuses(402, "budget_exhausted")["resumes_at"], state["resumes_at"]);
+    let held = owner.get(path);
+    assert_eq!(owner.get("/api/v1/agents").expect(200)["data"][0]["state"], held.json()["state"]);
+    let raised = json!({"budget": {"month_usd": 5}});
+    let raised = owner.with("if-match", &held.headers["etag"]).patch(path, raised);
+    assert_eq!(raised.expect(200)["state"]["active"], json!(true));
+    owner.put("/api/v1/workspaces/home/budget", json!({"month_usd": 0.000_001})).expect(200);
+    let shared = owner.with("if-none-match", &raised.headers["etag"]).get(path);
+    assert_eq!(shared.expect(200)["state"]["paused_reason"], "workspace_budget", "it changed without a new version");
+    owner.post(&format!("{path}/activate?active=false"), json!({})).expect(200);
+    let state = &owner.get(path).expect(200)["state"];
+    assert!(state["paused_reason"] == "switched_off" && state["paused_at"].is_string(), "{state:#}");
+}
+
+#[test]
+fn what_a_run_would_cost_is_said_beforehand_also_with_another_model() {
+    let server = priced();
+    let owner = server.owner();
+    let cost = micros(&run(&owner)["cost_microusd"]);
+    let estimate = |body: Value| owner.post("/api/v1/estimate", body).expect(200);
+    let usual = estimate(json!({"agent_id": "guide"}));
+    assert_eq!((micros(&usual["p50_microusd"]), micros(&usual["most_microusd"])), (cost, 500_000), "{usual:#}");
+    let less = estimate(json!({"agent_id": "guide", "max_cost_usd": 0.1}));
+    assert_eq!(micros(&less["most_microusd"]), 100_000);
+    let free = estimate(json!({"agent_id": "guide", "model": "demo/guide"}));
+    assert_eq!(free["p90_microusd"], json!(0), "the same tokens cost nothing there");
+    let unknown = estimate(json!({"agent_id": "guide", "model": "nobody/nothing"}));
+    assert_eq!((&unknown["runs"], &unknown["p50_microusd"]), (&json!(0), &Value::Null), "an unknown price is none");
+    owner.post("/api/v1/estimate", json!({"agent_id": "guide", "max_cost_usd": -1})).refuses(422, "validation_failed");
+    owner.post("/api/v1/estimate", json!({"agent_id": "nobody"})).refuses(404, "not_found");
+}

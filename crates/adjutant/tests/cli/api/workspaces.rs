@@ -107,3 +107,24 @@ fn only_models_of_providers_that_the_workspace_allows_are_asked_and_offered() {
     owner.patch(home, json!({"allowed_providers": ["*"]})).expect(200);
     assert_eq!(run().expect(200)["status"], "COMPLETED");
 }
+
+#[test]
+fn a_workspace_has_a_default_model_of_its_own() {
+    let house = House::new();
+    house.script("- text: Good day.\n");
+    let server = Server::start(house);
+    let owner = server.owner();
+    let home = "/api/v1/workspaces/home";
+    assert_eq!(owner.get(home).expect(200)["default_model"], "default");
+    owner.patch(home, json!({"default_model": "demo/guide"})).expect(200);
+    let made = json!({"name": "Plain", "slug": "plain"});
+    assert_eq!(owner.post("/api/v1/agents", made).expect(201)["model"], "default");
+    let run = |body: Value| owner.post("/api/v1/runs?wait=60", body).expect(200);
+    let plain = run(json!({"agent_id": "plain", "input": "hello"}));
+    assert_eq!(plain["model_calls"][0]["model_asked"], "demo/guide", "the instance has another: {plain:#}");
+    let named = run(json!({"agent_id": "plain", "input": "hello", "model": "test/script"}));
+    assert_eq!(named["model_calls"][0]["model_asked"], "test/script", "what a run names counts");
+    let set = server.house.document(&["ws", "set", "home", "--model", "default"]);
+    assert_eq!(set["default_model"], "default");
+    owner.patch(home, json!({"default_model": "two words"})).refuses(422, "validation_failed");
+}
