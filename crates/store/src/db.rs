@@ -154,7 +154,9 @@ impl Db {
     pub(crate) async fn write_lease(&self, sql: impl Into<Text>, args: Args) -> Result<u64, StoreError> {
         let Self::Postgres { lease, .. } = self else { return self.write(sql, args).await };
         let sql = sql.into();
-        within(LEASE_RENEWAL, async { Lent::from(lease).await?.execute(query!(sql, args)).await }).await
+        // A new connection may take longer than that where the machine is busy; given up each time, there would never be one.
+        let mut lent = Lent::from(lease).await?;
+        within(LEASE_RENEWAL, lent.execute(query!(sql, args))).await
     }
 
     /// Begins a transaction that will write.

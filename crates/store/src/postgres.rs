@@ -59,7 +59,8 @@ pub(crate) async fn open(url: &str) -> Result<Db, StoreError> {
         .connect_with(options.clone())
         .await?;
     // A node that is busy must not lose its runs over that.
-    let lease = PgPoolOptions::new().max_connections(1).acquire_timeout(PATIENCE).connect_lazy_with(options.clone());
+    let lease = PgPoolOptions::new().max_connections(1).acquire_timeout(PATIENCE).test_before_acquire(false);
+    let lease = lease.connect_lazy_with(options.clone());
     // A notice that is lost with the power is of no use to anybody: it waits for no disk.
     let telling = options.options([("synchronous_commit", "off")]);
     let teller = PgPoolOptions::new().max_connections(1).acquire_timeout(PATIENCE).connect_lazy_with(telling);
