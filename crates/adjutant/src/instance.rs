@@ -25,7 +25,6 @@ pub(crate) use self::agents::{files_of, known, save as save_agent_file};
 pub(crate) use self::beacon::Beacon;
 pub(crate) use self::key::{NAME as MASTER_KEY, Next as NextKey, named as named_key};
 pub(crate) use self::lock::Lock;
-pub(crate) use self::models::models;
 use crate::agent_file::Problem;
 use crate::config::{self, Config, Database, KeySource, Traces};
 use crate::failure::{Exit, Failure};

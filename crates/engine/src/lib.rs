@@ -70,11 +70,11 @@ pub use service::{
     ALL_PROVIDERS, ALL_TOOLS, Account, ActionReport, BudgetReport, Caller, Can, Choice, ChosenBy, EffectivePrompt,
     EmbedAsk, Embeddings, EraseReport, EraseWhat, ErasedPart, FOREVER, Forecast, Fork, GroupBy, Halt, HaltOf, Heard,
     Home, ImportChat, ImportedRun, Interval, Invited, KeyOwner, KeyTest, Meant, Membership, ModelCallReport, NewKey,
-    NewLink, NewRule, NoteAuthor, NoteChange, NoteHistory, NotePlace, NotesFound, Password, Pause, ReachReport, Rebuilt,
-    Repriced, Resync, ResyncChange, Resynced, Right, Rights, Role, RunRef, RunReport, SavedNote, Secret, SeenMessage,
-    SeenPart, SeenRequest, SeenSizes, SignIn, Spent, StartRun, TokenAsk, UndoMode, UndoOutcome, UndoReport, UndoneFile,
-    UnknownWord, UsageLine, Via, WhenBusy, Wish, WorkspaceChange, attachment_name, invite_id, is_erased, kept_for,
-    media_type, templates,
+    NewLink, NewRule, NoteAuthor, NoteChange, NoteHistory, NotePlace, NotesFound, Password, Pause, ReachReport,
+    Rebuilt, Repriced, Resync, ResyncChange, Resynced, Right, Rights, Role, RunRef, RunReport, SavedNote, Secret,
+    SeenMessage, SeenPart, SeenRequest, SeenSizes, SignIn, Spent, StartRun, TokenAsk, UndoMode, UndoOutcome,
+    UndoReport, UndoneFile, UnknownWord, UsageLine, Via, WhenBusy, Wish, WorkspaceChange, attachment_name, invite_id,
+    is_erased, kept_for, media_type, templates,
 };
 pub use spending::Unpriced;
 pub use spoken::Piece;

@@ -1,6 +1,7 @@
 //! Money of model calls: put aside before a call, settled after it, asked for when it runs out. Which purses there are and
 //! what may be spent from them is read here; whether it is there is decided in the append that announces the call.
 
+mod prices;
 mod settled;
 
 use adjutant_core::budget::{
@@ -11,7 +12,7 @@ use adjutant_core::id::KeyId;
 use adjutant_core::label::Labels;
 use adjutant_core::limits;
 use adjutant_core::message::ModelRequest;
-use adjutant_core::money::{MicroUsd, TokenUsage};
+use adjutant_core::money::MicroUsd;
 use adjutant_core::routing::{DEFAULT, Wanted};
 use adjutant_core::run::event::{BudgetAlerted, ModelRequested, PauseReason, Paused, RunLimits};
 use adjutant_core::time::Time;
@@ -26,6 +27,7 @@ use crate::error::EngineError;
 use crate::log::Flushed;
 use crate::service::budgets;
 
+pub(crate) use prices::dearest;
 pub(crate) use settled::{model_call, of_event, of_failure, settle};
 
 /// Bytes of a token that a window is filled with: fewer than most texts have, so that a full window still fits.
@@ -290,39 +292,6 @@ impl Engine {
         Ok(found)
     }
 
-    /// What is known about the prices of a model that is called with this key; where that is nothing, about all that have answered
-    /// in its name. A deployment may have any name, and says only in its answers what it is; a name that stands for several
-    /// models may be answered by the dearest of them. If the price of one of them is not known, none is.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub(crate) async fn priced(
-        &self,
-        workspace: adjutant_core::id::WorkspaceId,
-        model: &str,
-        key: Option<KeyId>,
-    ) -> Result<Vec<ModelFacts>, EngineError> {
-        if let Some(known) = self.price_list(model, key) {
-            return Ok(vec![known]);
-        }
-        let served = self.store().served_as(workspace, model).await?;
-        let known: Option<Vec<_>> = served.iter().map(|served| self.price_list(served, key)).collect();
-        Ok(known.unwrap_or_default())
-    }
-
-    /// What is known about a model whose price is known. What costs nothing as long as nobody shows a key has no known price for
-    /// those who do.
-    fn price_list(&self, model: &str, key: Option<KeyId>) -> Option<ModelFacts> {
-        let facts = self.models().facts(model).filter(|facts| facts.prices.is_known());
-        facts.filter(|facts| key.is_none() || !facts.is_free_without_key())
-    }
-
-    /// What a use costs: by the price of the model that was asked, or else of the one that answered.
-    pub(crate) fn cost_of(&self, asked: &str, served: &str, key: Option<KeyId>, usage: &TokenUsage) -> Option<Cost> {
-        let of = |model: &str| self.price_list(model, key).and_then(|facts| facts.cost(usage));
-        of(asked).or_else(|| of(served))
-    }
-
     /// The models that a run asks for: the person's, the cheaper one once much was spent, or the agent's.
     pub(crate) async fn wanted(
         &self,
@@ -383,13 +352,6 @@ impl Engine {
         }
         Ok(())
     }
-}
-
-/// The most that so many tokens cost at these prices, whichever applies; none where there are none.
-pub(crate) fn dearest(known: &[ModelFacts], input: u64, output: u64) -> Option<Cost> {
-    let bound = |facts: &ModelFacts| Some((facts.prices.bound(input, output)?, facts.version.clone()));
-    let bounds: Option<Vec<_>> = known.iter().map(bound).collect();
-    bounds?.into_iter().max().map(|(amount, version)| Cost { amount, version })
 }
 
 /// Whose limit a model without a known price would escape, of the widest of those that are drawn from.

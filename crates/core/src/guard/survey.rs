@@ -240,7 +240,10 @@ mod tests {
         for (path, kind) in [("/notes/a.md", Kind::File), ("/secret/key.md", Kind::File), ("/top.md", Kind::File)] {
             change.add(Some(&before), &after, &NotePath::parse(path).unwrap(), kind);
         }
-        assert_eq!((change.write.added.samples, change.write.removed.samples), (vec!["/secret/key.md".to_owned()], vec!["/notes/a.md".to_owned()]));
+        assert_eq!(
+            (change.write.added.samples, change.write.removed.samples),
+            (vec!["/secret/key.md".to_owned()], vec!["/notes/a.md".to_owned()])
+        );
         let mut first = SurveyChange::default();
         first.add(None, &after, &NotePath::parse("/secret/key.md").unwrap(), Kind::File);
         assert_eq!((first.read.added.count, first.read.removed.count), (1, 0));

@@ -33,6 +33,8 @@ CREATE TABLE workspaces (
     tools TEXT,
     -- The providers whose models may be asked: a JSON array of names; none is all of them.
     providers TEXT,
+    -- The model of agents that leave it to the default; none is the instance's own.
+    default_model TEXT,
     -- How often something was erased here: what is remembered elsewhere holds only while it stays the same.
     erasures BIGINT NOT NULL DEFAULT 0
 );
@@ -137,6 +139,8 @@ CREATE TABLE agents (
     version BIGINT NOT NULL,
     -- The person it belongs to; none for the workspace.
     owner TEXT COLLATE "C",
+    -- The person who made it; none where nobody did.
+    created_by TEXT COLLATE "C",
     PRIMARY KEY (workspace, id),
     UNIQUE (workspace, slug)
 );

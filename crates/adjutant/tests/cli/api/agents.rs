@@ -73,8 +73,12 @@ fn an_agent_is_taken_along_as_a_file_and_brought_back() {
     for field in ["name", "system_prompt", "scope", "tools", "toolsets", "budget", "fallback_models", "can_write"] {
         assert_eq!(made[field], first[field], "{field}");
     }
-    let preset = owner.post("/api/v1/agents/file", json!({"text": "---\nname: A\npreset: standard\n---\n"})).expect(200);
-    assert_eq!((&preset["can_write"], &preset["can_delete"], &preset["preset"]), (&json!(true), &json!(false), &json!(null)));
+    let preset =
+        owner.post("/api/v1/agents/file", json!({"text": "---\nname: A\npreset: standard\n---\n"})).expect(200);
+    assert_eq!(
+        (&preset["can_write"], &preset["can_delete"], &preset["preset"]),
+        (&json!(true), &json!(false), &json!(null))
+    );
     let wrong = owner.post("/api/v1/agents/file", json!({"text": "---\nname: A\nautonomi: low\n---\n"}));
     assert!(wrong.text.contains("line 3") && wrong.text.contains("autonomy"), "{wrong:?}");
     wrong.refuses(422, "validation_failed");
@@ -146,7 +150,10 @@ fn what_an_agent_may_do_is_asked_of_the_guard_beforehand() {
     let change = owner.post("/api/v1/scope/preview", edit).expect(200)["change"].take();
     assert_eq!(change["delete"]["added"], json!({"count": 1, "samples": ["/todo.md"]}));
     let lost = &change["read"]["removed"];
-    assert!(lost["count"].as_u64().unwrap() > 1 && !lost["samples"].as_array().unwrap().contains(&json!("/todo.md")), "{change}");
+    assert!(
+        lost["count"].as_u64().unwrap() > 1 && !lost["samples"].as_array().unwrap().contains(&json!("/todo.md")),
+        "{change}"
+    );
     owner.post("/api/v1/scope/preview", json!({"name": "Draft", "against": 3})).refuses(422, "validation_failed");
     owner.post("/api/v1/scope/preview", json!({"name": "Draft", "against": "nobody"})).refuses(404, "not_found");
 
