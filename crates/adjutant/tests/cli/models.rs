@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 
 use serde_json::json;
 
-use crate::api::client::Server;
+use crate::api::client::{OWNER, Server};
 use crate::house::{Done, House, text};
 
 fn two_providers() -> House {
@@ -76,7 +76,8 @@ fn a_server_asks_providers_for_their_models_and_knows_them_at_once() {
 #[test]
 fn ollama_on_the_machine_of_the_server_is_found_once_it_is_ready() {
     let base = lister(r#"{"models":[{"name":"qwen3:8b"},{"name":"gemma3"}]}"#);
-    let mut server = Server::start_with(House::new(), &[("OLLAMA_HOST", base.as_str())]);
+    let env = [("ADJUTANT_BOOTSTRAP_TOKEN", OWNER), ("OLLAMA_HOST", base.as_str())];
+    let mut server = Server::start_with(House::new(), &env);
     let line = server.hear("Ollama");
     assert!(line.contains("2 models"), "{line}");
     let listed = server.owner().get("/api/v1/providers").expect(200);

@@ -128,6 +128,8 @@ impl Things {
             ("post", "/agents/{agent}/can") => json!({"action": "read", "path": "/todo.md"}),
             ("post", "/agents/{agent}/backtest") => json!({"agent": {"name": "Guide"}}),
             ("post", "/scope/preview") => json!({"name": "Draft"}),
+            ("post", "/estimate") => json!({"agent_id": self.agent}),
+            ("put", "/models/catalog") => json!({}),
             ("post", "/notebooks/{notebook}/folders") => json!({"path": "/walked"}),
             ("post", "/notebooks/{notebook}/move") => json!({"from": "/todo.md", "to": "/walked.md"}),
             ("post", _) => json!({}),
@@ -202,11 +204,12 @@ fn nobody_gets_nowhere() {
 }
 
 /// Lists and searches over all that is theirs: they answer, with nothing of others.
-const THEIR_OWN: [(&str, &str); 31] = [
+const THEIR_OWN: [(&str, &str); 32] = [
     ("get", "/usage"),
     ("get", "/usage/reprice"),
     ("get", "/budgets"),
     ("get", "/models"),
+    ("get", "/providers"),
     ("get", "/models/explain"),
     ("get", "/provider-keys"),
     ("post", "/provider-keys"),
@@ -237,13 +240,15 @@ const THEIR_OWN: [(&str, &str); 31] = [
 ];
 
 /// What only the owner of the instance may do.
-const OWNERS: [(&str, &str); 9] = [
+const OWNERS: [(&str, &str); 11] = [
     ("get", "/users"),
     ("patch", "/users/{user}"),
     ("post", "/users/{user}/reset"),
     ("post", "/workspaces"),
     ("get", "/audit/verify"),
     ("post", "/audit/backups"),
+    ("post", "/models/refresh"),
+    ("put", "/models/catalog"),
     ("get", "/settings"),
     ("post", "/halt"),
     ("delete", "/halt"),
@@ -319,8 +324,8 @@ fn writers_do_not_administer_and_admins_do_not_own() {
 }
 
 /// What is asked by POST and changes nothing.
-const QUESTIONS: [&str; 5] =
-    ["/agents/file", "/agents/{agent}/can", "/models/explain", "/runs/{run}/replay", "/scope/preview"];
+const QUESTIONS: [&str; 6] =
+    ["/agents/file", "/agents/{agent}/can", "/estimate", "/models/explain", "/runs/{run}/replay", "/scope/preview"];
 
 #[test]
 fn a_token_that_may_only_read_changes_nothing_and_one_that_may_not_reads_nothing() {
@@ -409,7 +414,8 @@ fn somebody_who_may_read_changes_nothing() {
     for (method, pattern) in operations(&server) {
         let name = name_of(&pattern);
         let own = matches!(name, "/session" | "/me/password" | "/tokens" | "/tokens/{token}");
-        if own || (method.as_str(), name) == ("post", "/runs/{run}/replay") {
+        let asked = method == "post" && matches!(name, "/runs/{run}/replay" | "/estimate");
+        if own || asked {
             continue;
         }
         let reply = call(&reader, &things, &method, &pattern);
