@@ -67,6 +67,9 @@ pub enum Finish {
 /// What comes next for a run.
 #[must_use]
 pub fn step(state: &State, now: Time) -> Step {
+    // A run that can go on is due for every node, also for one whose clock is behind that of whoever wrote last. To such a node
+    // no time has gone by yet: if it read its own clock, it would wait, and be given the run again and again.
+    let now = now.max(state.updated_at);
     let Some(start) = &state.start else { return Step::Wait(None) };
     if state.end.is_some() {
         return Step::Done;
