@@ -36,7 +36,13 @@ impl Engine {
         let user = self.first_user().await?;
         let workspace = self.home_workspace().await?;
         if self.store().meta_get(MADE).await?.is_none() {
-            self.furnish(workspace, user).await?;
+            match self.furnish(workspace, user).await {
+                // Another node begins at the same time and was faster; what it has not made yet is made now.
+                Err(
+                    EngineError::Store(StoreError::Conflict(_) | StoreError::Stale { .. }) | EngineError::Taken { .. },
+                ) => self.furnish(workspace, user).await?,
+                other => other?,
+            }
             self.store().meta_set_if_absent(MADE, b"1").await?;
         }
         Ok(Home { user, workspace })
