@@ -186,7 +186,7 @@ it('opens the palette and the help without a finding, and closes them with Escap
 })
 
 /** Where the server says what the page shows as it is: names, texts of files and of agents, what tools are for. */
-const ADDRESSES = ['/agents', '/agents/templates', '/agents/guide/prompt', '/tools', '/models', '/audit?limit=200', '/about', '/settings', '/workspaces', '/approvals', '/provider-keys']
+const ADDRESSES = ['/agents', '/agents/templates', '/agents/guide/prompt', '/tools', '/models', '/providers', '/audit?limit=200', '/about', '/settings', '/workspaces', '/approvals', '/provider-keys']
 function stringsIn(value: unknown): string[] {
   if (typeof value === 'string') return [value]
   return typeof value === 'object' && value !== null ? Object.entries(value).flatMap(([name, one]) => [name, ...stringsIn(one)]) : []
@@ -201,7 +201,7 @@ async function toldByTheServer(page: Page): Promise<string> {
 }
 /** Keys, code, what is written in files, and names are nobody's to translate; nor are days and moments, which have their own form. */
 const THEIRS = 'kbd, code, pre, .mono, noscript, script, .brand, .name, .cm-editor, .paper, datalist'
-const FORMS = /^(· |aria-label: |title: |placeholder: )?(dana|demo\/guide|Home|welcome|USD|[A-Z][a-z]{2} \d+(, \d{4}.*)?)$/u
+const FORMS = /^(· |aria-label: |title: |placeholder: )?(dana|demo\/guide|Home|welcome|USD|[A-Z][a-z]{2} \d+(, \d.*)?)$/u
 it.each(SCREENS)('says everything on %s through the translation', async (place, text) => {
   const page = await visit(`${place}${place.includes('?') ? '&' : '?'}locale=pseudo`, text, 1440, 'light')
   const raw = await page.evaluate((theirs) => {
@@ -221,14 +221,14 @@ it.each(SCREENS)('says everything on %s through the translation', async (place, 
     return texts
   }, THEIRS)
   const told = await toldByTheServer(page)
-  // The log shows a call as its tool, the reason and its arguments in one line, and an emoji stands before a name.
-  const isTold = (said: string): boolean => {
-    const [words = ''] = said.replace(/^[a-z-]+: |^\P{L}+ /u, '').split(' {')
+  // The log shows what is known of an event with points between, and an emoji stands before a name.
+  const isKnown = (words: string): boolean => {
     const [first = '', ...rest] = words.split(' ')
-    return told.includes(words) || (told.includes(first) && told.includes(rest.join(' ')))
+    return told.includes(words) || FORMS.test(words) || (told.includes(first) && told.includes(rest.join(' ')))
   }
+  const isTold = (said: string): boolean => (said.replace(/^[a-z-]+: |^\P{L}+ /u, '').split(' {')[0] ?? '').split(' · ').every(isKnown)
   // How long ago something was has its own form, too, and grows while the screens are gone through.
-  const timeless = raw.map((said) => said.replace(/(^| · )\d+ (sec|min|hr)\. ago$/u, '')).filter((said) => said !== '')
+  const timeless = raw.map((said) => said.replace(/(^| · )\d+ (second|minute|hour)s? ago$/u, '')).filter((said) => said !== '')
   expect(timeless.filter((said) => !FORMS.test(said) && !isTold(said))).toEqual([])
 })
 

@@ -3,9 +3,11 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { begin, listen, look, order, setUp, tidy, type Story } from './story'
 
+/** It is let into no notebook. */
+const SHUT = '---\nname: Shut\n---\nSay hello.\n'
 let story: Story
 beforeAll(async () => {
-  story = await begin()
+  story = await begin({ agents: { 'shut.md': SHUT } })
   await setUp(story)
   await tidy(story.page)
   await story.page.getByRole('button', { name: 'Approve', exact: true }).click()
@@ -52,6 +54,7 @@ it('says of each line who wrote it, and of the file who could touch it', async (
   const row = page.getByRole('dialog').getByRole('row', { name: /Guide/ })
   await row.waitFor()
   expect((await row.getByRole('cell').allInnerTexts()).slice(0, 2)).toEqual(['yes', 'asks'])
+  expect(await page.getByRole('dialog').getByRole('row', { name: /Shut/ }).getByRole('cell').allInnerTexts()).toEqual(Array(4).fill('no'))
 })
 
 it('does not save over what somebody else saved meanwhile', async () => {
@@ -212,6 +215,16 @@ it('works in more tabs than a browser has connections, each with a run that wait
   await look(behind, true)
   await behind.getByText('Approved by you').waitFor()
   for (const tab of tabs.slice(1)) await tab.close()
+})
+
+it('undoes a run from the history of a file that it changed', async () => {
+  const { page, server } = story
+  await page.goto(`${server.url}/files/welcome?path=/todo.md&view=history`)
+  await page.getByRole('button', { name: 'Undo the run…' }).last().click()
+  await page.getByRole('button', { name: 'Put 1 file back' }).click()
+  await page.getByText('1 file is as it was before.').waitFor()
+  await page.getByRole('tab', { name: 'Preview' }).click()
+  await page.getByText('buy mlik').waitFor()
 })
 
 it('did all that without an error and without asking anybody else', () => {

@@ -47,6 +47,7 @@ it('sets what an agent may spend', async () => {
   const { page, server } = story
   await page.goto(`${server.url}/agents/guide?tab=limits`)
   await page.getByLabel('Dollars of one run').fill('0.4')
+  expect(await page.getByRole('checkbox', { name: /Models without a known price/ }).isChecked()).toBe(false)
   await page.getByRole('button', { name: 'Save', exact: true }).click()
   await page.getByText('Saved as version 2.').waitFor()
 })

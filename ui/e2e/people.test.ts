@@ -37,6 +37,23 @@ it('lets somebody in by a link that is good once, and shows them what their role
   expect(await lee.getByRole('link', { name: 'People' }).count()).toBe(0)
 })
 
+it('takes a link back that nobody has used', async () => {
+  const { page } = story
+  await page.getByRole('button', { name: 'Make a link' }).click()
+  const open = page.getByRole('region', { name: 'Open invitations' })
+  await open.getByText('ends in 7 days').waitFor()
+  const link = await page.getByText(/\/login#invite=/).innerText()
+  await open.getByRole('button', { name: 'Take back' }).click()
+  await page.getByText('The link lets nobody in any more.').waitFor()
+  await open.waitFor({ state: 'detached' })
+  const before = story.wrong.length
+  const status = await page.evaluate(async (token) => (await fetch('/api/v1/invites/accept', { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ token, name: 'nobody', password: 'a third long sentence' }) })).status, link.split('invite=')[1])
+  expect(status).toBe(410)
+  // A browser reports the answer that says so.
+  await expect.poll(() => story.wrong.length).toBe(before + 1)
+  story.wrong.splice(before)
+})
+
 it('shows whoever only reads what is shared, without a button that would be refused', async () => {
   const { page, server } = story
   await page.goto(server.url)

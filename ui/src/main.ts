@@ -7,6 +7,7 @@ import { applyScheme } from './settings/appearance'
 import './styles/tokens.css'
 import './styles/base.css'
 import './styles/controls.css'
+import './styles/pieces.css'
 
 applyScheme()
 createApp(App).use(createPinia()).use(router).mount('#app')

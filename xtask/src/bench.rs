@@ -1,5 +1,5 @@
-//! Measures in release and prints the tables, one after the other. Asserts nothing: a figure is for a person to compare with
-//! the others of the same run.
+//! Measures in release and prints the tables, one after the other. Judges no figure: it is for a person to compare with the others
+//! of the same run. A part that fails does not stop those after it; what failed is said in the end.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -23,6 +23,7 @@ enum Of {
 pub(crate) fn run(repository: &Path, arguments: &[String]) -> anyhow::Result<ExitCode> {
     let is_part = |word: &String| PARTS.iter().any(|(_, example, _)| example == word);
     let (named, words): (Vec<_>, Vec<_>) = arguments.iter().partition(|word| is_part(word));
+    let mut failed = Vec::new();
     for (package, example, of) in PARTS {
         if !named.is_empty() && !named.iter().any(|word| *word == example) {
             continue;
@@ -32,16 +33,21 @@ pub(crate) fn run(repository: &Path, arguments: &[String]) -> anyhow::Result<Exi
         cargo.args(["-p", package, "--example", example, "--"]);
         if of == Of::Server {
             if !self::cargo(repository, "build").args(["-p", "adjutant"]).status()?.success() {
-                return Ok(ExitCode::FAILURE);
+                failed.push(example);
+                continue;
             }
             let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
             cargo.arg(repository.join(target).join("release/adjutant"));
         }
         if !cargo.args(&words).status()?.success() {
-            return Ok(ExitCode::FAILURE);
+            failed.push(example);
         }
     }
-    Ok(ExitCode::SUCCESS)
+    if failed.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    eprintln!("\nbench: failed: {}", failed.join(", "));
+    Ok(ExitCode::FAILURE)
 }
 
 fn cargo(repository: &Path, what: &str) -> Command {

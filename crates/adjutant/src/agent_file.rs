@@ -17,7 +17,7 @@ mod write;
 const FILE_BYTES: u64 = 256 * 1024;
 
 /// The fields a file may have: those of an agent, and what they are called elsewhere.
-const FIELDS: [&str; 42] = [
+const FIELDS: [&str; 44] = [
     "name",
     "slug",
     "description",
@@ -60,11 +60,14 @@ const FIELDS: [&str; 42] = [
     "approval_expires_in",
     "is_active",
     "metadata",
+    "shared_with",
+    "approvers",
 ];
 /// Other tools' spelling of the same fields.
 const ALIASES: [(&str, &str); 2] = [("disallowedTools", "denied_tools"), ("maxTurns", "max_turns")];
 /// Lists that may be written as one text with commas.
-const LISTS: [&str; 6] = ["tools", "toolsets", "denied_tools", "requires_approval", "keywords", "requires"];
+const LISTS: [&str; 8] =
+    ["tools", "toolsets", "denied_tools", "requires_approval", "keywords", "requires", "shared_with", "approvers"];
 
 /// The tools there are, to check names against.
 #[derive(Debug, Clone, Default)]

@@ -2,6 +2,7 @@
 //! environment; it opens no database and starts nothing.
 
 mod file;
+mod log_format;
 mod most;
 mod providers;
 mod public_url;
@@ -19,6 +20,7 @@ use adjutant_core::guard::policy::parse_seconds;
 use secrecy::SecretString;
 
 use self::file::ConfigFile;
+pub(crate) use self::log_format::LogFormat;
 pub(crate) use self::most::Most;
 pub(crate) use self::providers::{Kind, Proof, Provider, Remote};
 pub(crate) use self::public_url::PublicUrl;
@@ -111,6 +113,7 @@ pub(crate) struct Flags {
     pub(crate) data: Option<PathBuf>,
     pub(crate) database_url: Option<String>,
     pub(crate) listen: Option<String>,
+    pub(crate) durability: Option<String>,
     pub(crate) log: Option<String>,
 }
 
@@ -158,6 +161,8 @@ pub(crate) struct Config {
     pub(crate) encrypt: Setting<bool>,
     pub(crate) durability: Setting<Durability>,
     pub(crate) log: Option<Setting<String>>,
+    /// How log lines are written.
+    pub(crate) log_format: Option<Setting<LogFormat>>,
     /// How much there may be at once.
     pub(crate) most: Most,
     /// Networks that are not public and open to agents whose hosts lie there.
@@ -183,19 +188,15 @@ impl Config {
         let data = data_directory(&mut reader, flags, env)?;
         let (flag, wanted) = (flags.listen.clone(), "an address such as 127.0.0.1:7878");
         let listen = reader.parsed("listen", flag, DEFAULT_LISTEN, wanted, |text| text.parse::<SocketAddr>().ok());
-        let database = reader.parsed(
-            "database_url",
-            flags.database_url.clone(),
-            "sqlite",
-            "`sqlite` or postgres://…",
-            parse_database,
-        );
+        let (flag, wanted) = (flags.database_url.clone(), "`sqlite` or postgres://…");
+        let database = reader.parsed("database_url", flag, "sqlite", wanted, parse_database);
         let default_model = reader.parsed("default_model", None, DEFAULT_MODEL, "provider/model", |text| {
             text.contains('/').then(|| text.to_owned())
         });
         let encrypt = reader.parsed("encrypt", None, "true", "true or false", |text| text.parse().ok());
         let unpriced = reader.parsed("allow_unpriced", None, "false", "true or false", |text| text.parse().ok());
-        let durability = reader.parsed("durability", None, "full", "full or normal", parse_durability);
+        let durability =
+            reader.parsed("durability", flags.durability.clone(), "full", "full or normal", parse_durability);
         let public_url =
             reader.optional("public_url", "http://NAME or https://NAME, with a port if need be", PublicUrl::parse);
         let trusted_proxies = reader.optional("trusted_proxies", "networks such as 127.0.0.1, 10.1.0.0/16", networks);
@@ -203,6 +204,7 @@ impl Config {
         let loopback = listen.as_ref().is_none_or(|listen| listen.value.ip().is_loopback());
         let most = Most::read(&mut reader, loopback);
         let (log, traces) = (reader.pick("log", flags.log.clone()), reader.traces());
+        let log_format = reader.optional("log_format", "text or json", LogFormat::parse);
         let key = Tools::read(&mut reader).zip(reader.key());
         let (providers, problems) = (reader.providers(), reader.problems);
         match (listen, database, default_model, encrypt.zip(unpriced), durability, most, key) {
@@ -227,6 +229,7 @@ impl Config {
                     encrypt,
                     durability,
                     log,
+                    log_format,
                     most,
                     allow_private,
                     allow_unpriced,
@@ -255,6 +258,10 @@ impl Config {
         let log = self.log.as_ref();
         let level = log.map_or_else(|| "info for serve, warn elsewhere".to_owned(), |log| log.value.clone());
         lines.push(("log".to_owned(), level, log.map_or(Origin::Default, |log| log.origin.clone())));
+        let format = self.log_format.as_ref();
+        lines.extend(
+            format.map(|format| ("log_format".to_owned(), format.value.word().to_owned(), format.origin.clone())),
+        );
         lines.extend(self.most.shown());
         for (key, setting) in [("trusted_proxies", &self.trusted_proxies), ("allow_private", &self.allow_private)] {
             if let Some(setting) = setting {

@@ -8,7 +8,7 @@ use adjutant_engine::{Engine, EngineError, FOREVER, Home};
 
 use crate::agent_file::Problem;
 use crate::cli::words::size;
-use crate::config::{Config, Database, KeySource, Kind};
+use crate::config::{Config, Database, Durability, KeySource, Kind};
 
 /// How a thing is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,6 +103,7 @@ pub(crate) async fn inside(
         let why = "cannot be written: the disk did not confirm a write (start again), or the server only reads";
         checks.push(row("database", State::Problem, why));
     }
+    checks.extend(durability(config));
     checks.push(row("schema", State::Ok, health.schema.to_string()));
     checks.push(if health.sealed {
         row("sealing at rest", State::Enforced, "XChaCha20-Poly1305, a key for each workspace")
@@ -110,7 +111,8 @@ pub(crate) async fn inside(
         row("sealing at rest", State::Off, "encrypt = false: what agents read and say is stored as plain text")
     });
     checks.push(row("sandbox", State::Off, "no tool runs code or commands in this version"));
-    let tenants = engine.store().workspaces().await?;
+    let mut tenants = engine.store().workspaces().await?;
+    tenants.retain(|tenant| !tenant.is_closed());
     for tenant in &tenants {
         let sizes = engine.sizes(tenant.id).await?;
         let bytes = size(sizes.event_bytes + sizes.content_bytes + sizes.audit_bytes);
@@ -126,6 +128,19 @@ pub(crate) async fn inside(
         Err(error) => row("default model", State::Problem, error.to_string()),
     });
     Ok(checks)
+}
+
+/// What a commit outlasts. A server's database has settings of its own.
+fn durability(config: &Config) -> Option<Check> {
+    match (&config.database.value, config.durability.value) {
+        (Database::Postgres(_), _) => None,
+        (Database::Sqlite, Durability::Full) => {
+            Some(row("durability", State::Enforced, "full: a commit is on the disk before it is answered"))
+        }
+        (Database::Sqlite, Durability::Normal) => {
+            Some(row("durability", State::Degraded, "normal: a power cut may lose the last moments"))
+        }
+    }
 }
 
 fn master_key(config: &Config) -> Check {

@@ -9,6 +9,8 @@ use adjutant_engine::tools::FileError;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
+use crate::cli::words::ours;
+
 /// What the shell is told: one number per reaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -88,7 +90,7 @@ impl Failure {
         let mut problem =
             json!({"type": "about:blank", "title": title(&self.code), "detail": self.message, "code": self.code});
         if let Some(hint) = &self.hint {
-            problem["hint"] = json!(hint);
+            problem["hint"] = json!(ours(hint));
         }
         if !self.problems.is_empty() {
             let errors: Vec<_> = self.problems.iter().map(|detail| json!({"detail": detail})).collect();
@@ -101,7 +103,7 @@ impl Failure {
     pub(crate) fn lines(&self) -> Vec<String> {
         let mut lines = vec![format!("error: {}", self.message)];
         lines.extend(self.problems.iter().map(|problem| format!("  {problem}")));
-        lines.extend(self.hint.iter().map(|hint| format!("hint: {hint}")));
+        lines.extend(self.hint.iter().map(|hint| format!("hint: {}", ours(hint))));
         lines
     }
 }
@@ -119,6 +121,10 @@ impl From<EngineError> for Failure {
         match error {
             EngineError::NotFound { what, name } => not_found(what, &name),
             EngineError::Refused(refusal) => refusal.into(),
+            EngineError::InUse { what, run } => {
+                Self::new(Exit::Other, "busy", format!("The {what} is in use by {run}. Nothing was taken away."))
+                    .hint(format!("adjutant runs cancel {run}, or wait for it"))
+            }
             EngineError::Busy(run) => {
                 Self::new(Exit::Other, "busy", format!("The chat is busy with {run}. Nothing was started."))
                     .hint(format!("wait for it (adjutant runs watch {run}), or stop it (adjutant runs cancel {run})"))
@@ -163,7 +169,7 @@ impl From<EngineError> for Failure {
             EngineError::InvalidAgent(problems) => Self::usage("The agent cannot be saved; it stays as it was.")
                 .problems(problems.iter().map(ToString::to_string).collect()),
             EngineError::InvalidRule(problems) => {
-                Self::usage("The rule cannot be saved; nothing was changed.").problems(problems)
+                Self::usage("The rule cannot be saved. Nothing was written.").problems(problems)
             }
             EngineError::BadLog { run, why } => Self::new(
                 Exit::Broken,
@@ -232,6 +238,8 @@ pub(crate) fn where_to_look(what: &str) -> Option<&'static str> {
         "notebook" => "adjutant ws notebooks shows the notebooks there are",
         "workspace" => "adjutant ws ls shows the workspaces you are in",
         "key" => "adjutant keys shows the keys there are",
+        "user" | "person" => "adjutant users ls shows who there is",
+        "token" => "adjutant tokens ls shows your tokens",
         _ => return None,
     })
 }

@@ -21,7 +21,7 @@ use adjutant_engine::tools::net::{Connector, SystemLookup};
 use adjutant_engine::{Collector, Engine, Env, Home, Parts, Tracing, Unpriced, provider_client};
 use secrecy::ExposeSecret;
 
-pub(crate) use self::agents::{files_of, known, save as save_agent_file};
+pub(crate) use self::agents::{files_of, known, remember as remember_agent_file, save as save_agent_file};
 pub(crate) use self::beacon::Beacon;
 pub(crate) use self::key::{NAME as MASTER_KEY, Next as NextKey, named as named_key};
 pub(crate) use self::lock::Lock;
@@ -141,7 +141,7 @@ impl Instance {
     /// When there is none of that name.
     pub(crate) async fn enter(&mut self, name: &str) -> Result<(), Failure> {
         let rows = self.engine.store().workspaces().await?;
-        let found = rows.iter().find(|row| row.slug == name || row.id.to_string() == name);
+        let found = rows.iter().find(|row| !row.is_closed() && (row.slug == name || row.id.to_string() == name));
         let none = || Failure::not_found(format!("There is no workspace `{name}`. Nothing was done."));
         self.home.workspace = found.ok_or_else(none)?.id;
         Ok(())

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
+use crate::config::LogFormat;
+
 /// Lines that wait to be written: some seconds of a busy server, a few megabytes at the most.
 const LINES: usize = 4096;
 /// How long the lines so far may take to be written when somebody waits for them.
@@ -28,10 +30,10 @@ enum Item {
 }
 
 /// Sends everything through the queue from now on. Without a thread to write it, nothing changes.
-pub(crate) fn start() {
+pub(crate) fn start(format: LogFormat) {
     let (lines, waiting) = sync_channel(LINES);
     let thread = std::thread::Builder::new().name("log".to_owned());
-    if thread.spawn(move || write_out(&waiting, &mut io::stderr(), lost)).is_ok() {
+    if thread.spawn(move || write_out(&waiting, &mut io::stderr(), format, lost)).is_ok() {
         // A second start in one process would only happen in a test, and there the first one serves.
         let _ = QUEUE.set(Queue { lines, lost: AtomicU64::new(0) });
     }
@@ -81,14 +83,18 @@ impl Write for Writer {
     }
 }
 
-fn write_out(waiting: &Receiver<Item>, out: &mut impl Write, lost: impl Fn() -> u64) {
+fn write_out(waiting: &Receiver<Item>, out: &mut impl Write, format: LogFormat, lost: impl Fn() -> u64) {
     let mut said = 0;
     for item in waiting {
         let missing = lost() - said;
         if missing > 0 {
             said += missing;
             // What cannot be written has nobody to be told to.
-            let _ = writeln!(out, "{missing} log lines were left out: they were not read in time");
+            let text = format!("{missing} log lines were left out: they were not read in time");
+            let _ = match format {
+                LogFormat::Text => writeln!(out, "{text}"),
+                LogFormat::Json => writeln!(out, "{}", serde_json::json!({"level": "WARN", "message": text})),
+            };
         }
         match item {
             Item::Line(line) => {
@@ -115,7 +121,7 @@ mod tests {
         let lost = queue.lost.load(Ordering::Relaxed);
         drop(queue);
         let mut out = Vec::new();
-        write_out(&waiting, &mut out, || lost);
+        write_out(&waiting, &mut out, LogFormat::Text, || lost);
         let out = String::from_utf8(out).unwrap();
         assert_eq!(out, "2 log lines were left out: they were not read in time\none\ntwo\n");
     }

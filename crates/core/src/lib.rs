@@ -15,5 +15,6 @@ pub mod money;
 pub mod options;
 pub mod routing;
 pub mod run;
+pub mod safety;
 pub mod time;
 pub mod tool;

@@ -34,6 +34,12 @@ pub const USER_CALLS_PER_MINUTE: u32 = 600;
 pub const STUCK_REPEATS: usize = 4;
 /// Characters of a user's message.
 pub const MESSAGE_BYTES: usize = 256 * 1024;
+/// Free fields of an agent, a chat or a run.
+pub const METADATA_KEYS: usize = 16;
+/// Bytes of the name of a free field.
+pub const METADATA_KEY_BYTES: usize = 64;
+/// Bytes of the value of a free field: they are for labels and ids, not for documents.
+pub const METADATA_VALUE_BYTES: usize = 512;
 /// Texts of one request for embeddings: their vectors still make an answer that is read in one piece.
 pub const EMBEDDED_TEXTS: usize = 256;
 /// Bytes of all these texts together: what a request to the server may hold.
@@ -86,6 +92,8 @@ pub const LIST_ENTRIES: usize = 500;
 pub const WALK_ENTRIES: usize = 200_000;
 /// How long a tool runs unless it says otherwise.
 pub const TOOL_TIMEOUT: Duration = Duration::from_secs(60);
+/// Bytes kept of what went over the wire in one model call, where somebody asked for it.
+pub const TAPE_BYTES: usize = 256 * 1024;
 /// How long one model call may take in all.
 pub const MODEL_TIMEOUT: Duration = Duration::from_secs(300);
 /// How long a model may stay silent: before its first byte, and between two.
@@ -109,6 +117,8 @@ pub const LASTING_YES: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 pub const LASTING_YES_LEAST: Duration = Duration::from_secs(60);
 /// Standing rules of a workspace: each is looked at for each call.
 pub const RULES: usize = 1000;
+/// People whom an agent is shared with, and as many who decide for it.
+pub const AGENT_PEOPLE: usize = 64;
 /// Bytes of a rule's note.
 pub const RULE_NOTE_BYTES: usize = 1000;
 /// Examples that a rule carries.

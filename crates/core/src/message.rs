@@ -1,5 +1,6 @@
 //! Provider-neutral messages: what a model reads and what it answers.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -107,7 +108,44 @@ pub enum Part {
         /// Where the output came from.
         #[serde(default, skip_serializing_if = "Labels::is_none")]
         labels: Labels,
+        /// What stands around the output, where nobody here wrote it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        frame: Option<Box<Frame>>,
     },
+}
+
+/// What stands around an output that nobody here wrote: what it is, where it came from and how long it is, so that it does not pass
+/// for anybody's words (rule I3). Part of the request, and so of its hash.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Frame {
+    /// The line before it.
+    pub begin: String,
+    /// The line after it.
+    pub end: String,
+}
+
+impl Frame {
+    /// The bytes it adds to what is inside.
+    #[must_use]
+    pub const fn len(&self) -> u64 {
+        // With the two line breaks.
+        (self.begin.len() + self.end.len() + 2) as u64
+    }
+
+    /// Whether it is nothing but two line breaks.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.begin.is_empty() && self.end.is_empty()
+    }
+}
+
+/// What a model reads as the result of a call: the output, within its frame where it has one.
+#[must_use]
+pub fn told<'a>(output: &'a Content, frame: Option<&Frame>) -> Cow<'a, str> {
+    match frame {
+        None => output.text(),
+        Some(Frame { begin, end }) => Cow::Owned(format!("{begin}\n{}\n{end}", output.text())),
+    }
 }
 
 impl Part {
@@ -215,6 +253,12 @@ pub struct Thinking {
     /// The provider's proof that the text is its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
+    /// Bytes of the answer's text that came before it.
+    #[serde(default)]
+    pub after_text: usize,
+    /// Calls of the answer that came before it.
+    #[serde(default)]
+    pub after_calls: u32,
 }
 
 /// Why a model stopped.

@@ -203,6 +203,9 @@ pub struct ToolSpec {
 pub struct Checks {
     /// Paths that may name a file as well as a folder; without it a path names what its action is about.
     pub file_or_folder: Vec<Arc<str>>,
+    /// Arguments that name a file in a folder, with that folder: its text goes into what the call writes, so rules about
+    /// reading it count, and what is made of untrusted content is untrusted, too.
+    pub sources: Vec<(Arc<str>, Arc<str>)>,
     /// Web addresses: judged by the agent's hosts (U1 to U10).
     pub urls: Vec<Arc<str>>,
     /// Mail addresses: judged by the agent's mail domains (T7).
@@ -379,6 +382,8 @@ pub struct Done {
     pub resources: Vec<Resource>,
     /// Contents to keep as blocks (pre-images for undo). Their hashes are in `resources`.
     pub keep: Vec<Vec<u8>>,
+    /// The files that the output was taken from, as they were then; no hash where the tool cannot say it.
+    pub read: Vec<(String, Option<Hash>)>,
 }
 
 impl ToolOutcome {

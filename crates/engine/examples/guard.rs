@@ -2,6 +2,7 @@
 //! Asserts nothing: a figure is for a person to compare.
 
 use std::hint::black_box;
+use std::sync::Arc;
 use std::time::Instant;
 
 use adjutant_core::guard::filter::Filter;
@@ -10,7 +11,7 @@ use adjutant_core::guard::path::NotePath;
 use adjutant_core::guard::policy::{AgentConfig, AgentSpec, Autonomy};
 use adjutant_core::guard::rule::{Match, Rule, Rules};
 use adjutant_core::guard::scope::{FolderEntry, Kind, ScopeSpec};
-use adjutant_core::guard::survey::Survey;
+use adjutant_core::guard::survey::{Forbidden, Reached, Survey};
 use adjutant_core::id::{AgentId, ChatId, RuleId, RunId, UserId};
 use adjutant_core::label::Labels;
 use adjutant_core::limits;
@@ -50,7 +51,8 @@ fn agent() -> Result<AgentConfig, Box<dyn std::error::Error>> {
     spec.complete().map_err(|problems| format!("{problems:?}").into())
 }
 
-fn verdicts(agent: &AgentConfig) -> Result<(), Box<dyn std::error::Error>> {
+/// The rules of a workspace where much is forbidden.
+fn rules() -> Rules {
     let now = Time::from_millis(1);
     let rule = |n: usize| Rule {
         id: RuleId::new(now, [u8::try_from(n % 256).unwrap_or(0); 10]),
@@ -58,6 +60,7 @@ fn verdicts(agent: &AgentConfig) -> Result<(), Box<dyn std::error::Error>> {
         agent: None,
         chat: None,
         run: None,
+        notebook: None,
         tool: "write_file".to_owned(),
         when: Match { folders: vec![format!("/elsewhere-{n}/**/*.md")], ..Match::default() },
         decision: Decision::Deny,
@@ -68,7 +71,17 @@ fn verdicts(agent: &AgentConfig) -> Result<(), Box<dyn std::error::Error>> {
         must_allow: Vec::new(),
         must_deny: Vec::new(),
     };
-    let (rules, scope, tools) = (Rules::new((0..RULES).map(rule)), agent.compile_scope(), Registry::builtin());
+    Rules::new((0..RULES).map(rule))
+}
+
+fn caller() -> Caller {
+    let now = Time::from_millis(1);
+    let (agent, chat, run) = (AgentId::new(now, [0; 10]), ChatId::new(now, [0; 10]), RunId::new(now, [0; 10]));
+    Caller { agent, chat, run, notebook: None, now }
+}
+
+fn verdicts(agent: &AgentConfig) -> Result<(), Box<dyn std::error::Error>> {
+    let (rules, scope, tools) = (rules(), agent.compile_scope(), Registry::builtin());
     let tool = tools.get("write_file").ok_or("there is no write_file")?;
     let arguments = json!({"path": format!("/folder-{}/deep/er/note.md", PATTERNS - 1), "content": "text"});
     let question = Question {
@@ -86,12 +99,7 @@ fn verdicts(agent: &AgentConfig) -> Result<(), Box<dyn std::error::Error>> {
         autonomy: None,
         notebook: true,
         labels: Labels::NONE,
-        caller: Caller {
-            agent: AgentId::new(now, [0; 10]),
-            chat: ChatId::new(now, [0; 10]),
-            run: RunId::new(now, [0; 10]),
-            now,
-        },
+        caller: caller(),
         rules: &rules,
         authority: Authority::Acts,
         answer: Answer::None,
@@ -117,17 +125,20 @@ fn survey(agent: &AgentConfig) -> Result<(), Box<dyn std::error::Error>> {
             std::fs::File::create(folder.join(format!("note-{file}.md")))?;
         }
     }
-    let (notebook, scope) = (Notebook::open(place.path())?, agent.compile_scope());
+    let notebook = Notebook::open(place.path())?;
+    let write = rules().forbidden(&caller(), "write_file", "path");
+    let forbidden = Forbidden { write, ..Forbidden::default() };
+    let reached = Reached { scope: Arc::new(agent.compile_scope()), forbidden };
     let from = Instant::now();
     let mut survey = Survey::default();
-    survey.add(&scope, &NotePath::root(), Kind::Dir);
+    survey.add(&reached, &NotePath::root(), Kind::Dir);
     notebook.walk(&NotePath::root(), limits::WALK_ENTRIES, &mut |entry| {
-        survey.add(&scope, &entry.path, entry.kind);
+        survey.add(&reached, &entry.path, entry.kind);
         Visit::Enter
     })?;
     let took = from.elapsed();
     say(&format!(
-        "reach, {} entries, {PATTERNS} patterns   {took:>10.1?}   ({} readable)",
+        "reach, {} entries, {RULES} rules, {PATTERNS} patterns   {took:>10.1?}   ({} readable)",
         survey.entries, survey.read.count
     ));
     Ok(())

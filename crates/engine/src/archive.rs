@@ -11,7 +11,7 @@ use adjutant_core::time::Time;
 use adjutant_store::row::OldPlace;
 use serde::{Deserialize, Serialize};
 
-use crate::audit::AuditLog;
+use crate::audit::{AuditLog, Redaction};
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::export::{ExportProblem, RunCheck};
@@ -108,7 +108,7 @@ impl Archive {
                     self.at = Part::Over;
                     return Ok(Some(vec![text(&Line::End { runs: self.runs })]));
                 };
-                match self.engine.export_run(self.workspace, run).await {
+                match self.engine.export_run(self.workspace, run, Redaction::Raw).await {
                     // Erased since it was listed: then there is nothing left to keep.
                     Err(EngineError::Erased { .. }) => {}
                     lines => {
@@ -198,7 +198,7 @@ fn take(found: &mut ArchiveVerified, checked: Option<RunCheck>) -> Result<(), Ex
     let StreamId::Run(run) = verified.stream else {
         return Err(ExportProblem::Broken(format!("{} is no run", verified.stream)));
     };
-    if verified.erased > 0 {
+    if verified.erased > 0 || verified.redacted > 0 {
         return Err(ExportProblem::Broken(format!("what was said in {run} is not in it")));
     }
     found.runs.push(run);

@@ -1,28 +1,32 @@
 //! Calling the model: build the request from the log, announce it, make the call, record the answer.
 
+mod answered;
+
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use adjutant_core::content::Content;
-use adjutant_core::guard::filter::Filter;
-use adjutant_core::guard::{arguments, meta};
+use adjutant_core::guard::filter::{Filter, FilterPoint};
 use adjutant_core::id::CallId;
 use adjutant_core::message::{Message, ModelAnswer, ModelRequest, RawCall};
 use adjutant_core::money::MicroUsd;
 use adjutant_core::run::event::{
-    CallProposed, Errored, ModelAnswered, ModelFailed, ModelRequested, PauseReason, Paused, Said, Thought, ThoughtForm,
+    CallProposed, Errored, ModelAnswered, ModelFailed, ModelRequested, PauseReason, Paused, Said,
 };
 use adjutant_core::run::{output, transcript};
 use adjutant_core::tool::ToolDefinitions;
+use adjutant_models::catalog::Cost;
 use adjutant_models::chain::Next;
-use adjutant_models::{Allowed, Detail, ModelError, tokens};
+use adjutant_models::{Allowed, Detail, Model, ModelError, Tape, tokens};
 use futures::FutureExt;
 
+use self::answered::{frames, meant, thoughts};
 use crate::driver::Driver;
 use crate::engine::Engine;
 use crate::env::millis;
 use crate::error::EngineError;
+use crate::held::Record;
 use crate::log::{Flushed, RunLog, texts};
 use crate::patience::Hold;
 use crate::rates;
@@ -39,7 +43,7 @@ impl Driver {
         if let Some(over) = self.log.overspent.take() {
             return self.hold_for_money(over);
         }
-        let Some(request) = self.request(turn, attempt).await? else {
+        let Some((request, model)) = self.request(turn, attempt).await? else {
             return if self.toolbox.is_halted() { self.hold_for_switch().await } else { Ok(Flushed::Written) };
         };
         let flushed = self.flush(Hold::Keep).await?;
@@ -54,8 +58,9 @@ impl Driver {
             heard.get_or_init(|| env.now());
         });
         let pieces = self.engine.filtered_pieces(pieces, &filter);
-        let key = self.state().asking.as_ref().and_then(|asking| asking.key);
-        let model = self.engine.keyed_model(self.log.workspace, &request.model, key).await;
+        // What a filter may take out of an answer is in no log, not in this one either.
+        let tape = (self.is_debugged() && !filter.may_change(FilterPoint::Output)).then(Tape::default);
+        let pieces = pieces.taped(tape.clone());
         let answer = match model {
             Err(error) => Err(error),
             Ok(model) => tokio::select! {
@@ -68,20 +73,29 @@ impl Driver {
         let asked = self.state().asking.clone();
         let cost = match answer {
             Ok(answer) => {
-                let took =
-                    Took { ms: millis(self.now().since(from)), first: first.get().map(|at| millis(at.since(from))) };
+                let took = Took {
+                    ms: millis(self.now().since(from)),
+                    first: first.get().map(|at| millis(at.since(from))),
+                    frames: frames(tape.as_ref()),
+                };
                 self.record_answer(turn, &request, &filter, answer, took)?;
                 self.state().turns.last().and_then(|turn| turn.answered.as_ref()).and_then(|answered| answered.cost)
             }
             Err(error) => {
                 let allowed = self.allowed_by_now().await?;
-                self.record_failure(turn, attempt, &allowed, &error, first.get().is_some())?
+                let failed = Failure { error, partial: first.get().is_some(), frames: frames(tape.as_ref()) };
+                self.record_failure(turn, attempt, &allowed, failed)?
             }
         };
         if let Some(asked) = asked {
             self.point_out(&asked, cost).await?;
         }
         Ok(Flushed::Written)
+    }
+
+    /// Whether what goes over the wire in its model calls is kept.
+    fn is_debugged(&self) -> bool {
+        self.state().start.as_ref().is_some_and(|start| start.debug)
     }
 
     /// The providers whose models may be asked next. Where that cannot be read, those that were allowed when the model was
@@ -97,9 +111,18 @@ impl Driver {
         Ok(agent.providers)
     }
 
-    async fn request(&mut self, turn: u32, attempt: u32) -> Result<Option<ModelRequest>, EngineError> {
+    /// Ends the run, because its model cannot be asked.
+    fn unasked<T>(&mut self, code: &str, message: String) -> Result<Option<T>, EngineError> {
+        self.log.push(Errored { code: code.to_owned(), message, retryable: false })?;
+        Ok(None)
+    }
+
+    /// Announces the next request; none where something keeps it from being made. The model is found before: what cannot be looked
+    /// at is no reason to say that it failed.
+    async fn request(&mut self, turn: u32, attempt: u32) -> Result<Option<(ModelRequest, Found)>, EngineError> {
         // A key that was brought since the last turn is looked for from this one on.
-        self.log.hold(self.engine.held(Some(self.log.workspace)).await?);
+        let record = Record::of_run(self.log.workspace, self.state());
+        self.log.hold(self.engine.held(record).await?);
         let base = self.base().await?;
         let tools = self.definitions().await?;
         let (request, dropped) = match transcript::request(self.state(), &base, &tools) {
@@ -108,8 +131,7 @@ impl Driver {
                 let message = format!(
                     "The conversation does not fit the model's window: {overflow}. Nothing was sent. Start a new chat, or use a model with a larger window."
                 );
-                self.log.push(Errored { code: "context_overflow".to_owned(), message, retryable: false })?;
-                return Ok(None);
+                return self.unasked("context_overflow", message);
             }
         };
         let agent = self.agent().await?;
@@ -118,16 +140,19 @@ impl Driver {
         }
         if !agent.providers.admits(&request.model) {
             let message = format!("{}. Nothing was sent.", Allowed::refusal(&request.model));
-            self.log.push(Errored { code: "provider_not_allowed".to_owned(), message, retryable: false })?;
-            return Ok(None);
+            return self.unasked("provider_not_allowed", message);
         }
         let key = match self.key_for(&agent, &request.model).await {
             Err(EngineError::Model(error)) => {
                 let message = format!("The model cannot be asked: {error}. Nothing was sent.");
-                self.log.push(Errored { code: error.run_code().to_owned(), message, retryable: false })?;
-                return Ok(None);
+                return self.unasked(error.run_code(), message);
             }
             other => other?,
+        };
+        let model = match self.engine.keyed_model(self.log.workspace, &request.model, key).await {
+            Ok(model) => Ok(model),
+            Err(EngineError::Model(error)) => Err(error),
+            Err(other) => return Err(other),
         };
         let reserved = match self.reserve(&request, &agent, key).await? {
             Reserved::Fits(reserved) => reserved,
@@ -153,7 +178,7 @@ impl Driver {
         };
         let taking = rates::of_request(agent.id, &agent.config, self.now());
         self.log.push_spending(requested, Some(taking), reserved.spends)?;
-        self.complete(request).await.map(Some)
+        Ok(Some((self.complete(request).await?, model)))
     }
 
     /// Fills in what a request says only by its hash.
@@ -196,26 +221,21 @@ impl Driver {
         answer: ModelAnswer,
         took: Took,
     ) -> Result<(), EngineError> {
-        let answer = self.filter_answer(filter, answer)?;
-        for thinking in answer.thinking.clone() {
-            let text = Content::new(thinking.text);
-            self.log.push(Thought { turn, form: ThoughtForm::Reasoning, text, signature: thinking.signature })?;
-        }
+        let mut answer = self.filter_answer(filter, answer)?;
         let has_calls = !answer.calls.is_empty();
         if let Some(counted) = answer.usage {
             self.engine.ratios().learn(&request.model, request, counted.input);
         }
         let usage = answer.usage.unwrap_or_else(|| tokens::estimate(request, &answer));
-        let key = self.state().asking.as_ref().and_then(|asking| asking.key);
-        let cost = self.engine.cost_of(&request.model, &answer.served_model, key, &usage);
+        let cost = self.cost_of_answer(request, &answer);
         let unfit = if has_calls { None } else { self.unfit(&answer.text) };
-        let text = Content::new(answer.text);
         // What does not fit the schema is no answer: exactly one ends a run.
         let is_answer = !has_calls && unfit.is_none();
-        if !is_answer && !text.is_empty() {
-            self.log.push(Thought { turn, form: ThoughtForm::Text, text, signature: None })?;
-        } else if is_answer {
-            self.log.push(Said { turn, text })?;
+        for thought in thoughts(turn, &mut answer, is_answer) {
+            self.log.push(thought)?;
+        }
+        if is_answer {
+            self.log.push(Said { turn, text: Content::new(answer.text) })?;
         }
         self.log.push(ModelAnswered {
             turn,
@@ -229,6 +249,7 @@ impl Driver {
             ms: took.ms,
             first_ms: took.first,
             unfit,
+            frames: took.frames,
         })?;
         for call in answer.calls {
             let id = self.call_id(&call);
@@ -237,6 +258,23 @@ impl Driver {
             self.log.push(CallProposed { turn, call: id, tool, arguments: Content::new(arguments) })?;
         }
         Ok(())
+    }
+
+    /// What an answer cost, if anybody can tell.
+    fn cost_of_answer(&self, request: &ModelRequest, answer: &ModelAnswer) -> Option<Cost> {
+        let asking = self.state().asking.as_ref();
+        let reserved = asking.and_then(|asking| {
+            let version = asking.price_version.clone().unwrap_or_default();
+            asking.reserved.map(|amount| Cost { amount, version })
+        });
+        let call = spending::Call {
+            asked: &request.model,
+            served: &answer.served_model,
+            key: asking.and_then(|asking| asking.key),
+            reserved,
+            most: (tokens::bound(request), u64::from(request.max_tokens)),
+        };
+        self.engine.bill(call, answer.usage.as_ref())
     }
 
     /// Why an answer does not fit the schema of the run, if it has one.
@@ -257,12 +295,11 @@ impl Driver {
         turn: u32,
         attempt: u32,
         allowed: &Allowed,
-        error: &ModelError,
-        partial: bool,
+        Failure { error, partial, frames }: Failure,
     ) -> Result<Option<MicroUsd>, EngineError> {
         let Some(asking) = self.state().asking.clone() else { return Ok(None) };
-        let cost = spending::of_failure(error, partial, asking.reserved);
-        let follows = self.after_failure(allowed, &asking.model, error, partial);
+        let cost = spending::of_failure(&error, partial, asking.reserved);
+        let follows = self.after_failure(allowed, &asking.model, &error, partial);
         let message = error.to_string();
         tracing::warn!(run = %self.log.run, turn, attempt, class = error.class(), %message, "a model call failed");
         let (retry_at, next) = match follows {
@@ -280,6 +317,7 @@ impl Driver {
             next,
             partial,
             cost,
+            frames,
         })?;
         if retry_at.is_none() {
             let message = format!(
@@ -291,24 +329,23 @@ impl Driver {
     }
 }
 
-/// How long an answer took.
-#[derive(Clone, Copy)]
+/// The model that a request is for.
+type Found = Result<Arc<dyn Model>, ModelError>;
+
+/// How long an answer took, and what went over the wire where that is kept.
 struct Took {
     ms: u64,
     /// Until its first piece, where it came in pieces.
     first: Option<u64>,
+    frames: Option<Content>,
 }
 
-/// The tool that a call is really for: `use_tool` is recorded, judged and run as the tool it names (guard T1). What cannot be
-/// read as such a call stays what it is, and the guard refuses it.
-fn meant(call: RawCall) -> (String, String) {
-    if call.name == meta::USE_TOOL
-        && let Ok(outer) = arguments::parse(&call.arguments)
-        && let Some((tool, inner)) = meta::inner(&outer)
-    {
-        return (tool.to_owned(), inner.to_string());
-    }
-    (call.name, call.arguments)
+/// A model call that failed.
+struct Failure {
+    error: ModelError,
+    /// Whether some of the answer was shown.
+    partial: bool,
+    frames: Option<Content>,
 }
 
 /// Waits for an answer as long as its model may take. A model that panics has failed: it must not take the run with it.

@@ -172,7 +172,7 @@ impl Engine {
             autonomy: start.autonomy,
             notebook,
             labels: state.labels,
-            caller: Caller { agent: start.agent, chat: start.chat, run: row.id, now: at },
+            caller: Caller { agent: start.agent, chat: start.chat, run: row.id, notebook: start.notebook, now: at },
             rules: &draft.rules,
             authority: Authority::Acts,
             answer: Answer::None,

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use adjutant_core::id::RunId;
 use adjutant_store::row::Claim;
-use tokio::sync::Notify;
 
 use crate::engine::{Engine, lock};
 
@@ -20,7 +19,6 @@ pub(crate) struct Claims {
     unsure: AtomicBool,
     /// The node is about to leave: what is under way comes to its next durable point, and nothing more is begun.
     leaving: AtomicBool,
-    left: Notify,
 }
 
 impl Claims {
@@ -37,7 +35,6 @@ impl Claims {
     /// From now on nothing is begun here.
     pub(crate) fn leave(&self) {
         self.leaving.store(true, Ordering::SeqCst);
-        self.left.notify_waiters();
     }
 
     /// Whoever works here next may begin something.
@@ -47,14 +44,6 @@ impl Claims {
 
     pub(crate) fn is_leaving(&self) -> bool {
         self.leaving.load(Ordering::SeqCst)
-    }
-
-    /// Comes back once the node is about to leave.
-    pub(crate) async fn left(&self) {
-        let left = self.left.notified();
-        if !self.is_leaving() {
-            left.await;
-        }
     }
 
     /// The store may think that this node drives a run that nobody here drives.

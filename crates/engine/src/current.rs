@@ -29,6 +29,8 @@ pub struct CurrentAgent {
     pub id: AgentId,
     /// Its version.
     pub version: u64,
+    /// Whose it is; none for one of the workspace.
+    pub owner: Option<UserId>,
     /// The hash of that configuration.
     pub policy: Hash,
     /// Its configuration, with what its workspace filters for all.
@@ -115,6 +117,7 @@ impl Engine {
         let stored = config.hash();
         config.is_active &= row.active;
         let mut known = self.agent_of(workspace, row.id, row.version, config).await?;
+        known.owner = row.owner;
         known.kept = (known.policy != stored).then(|| known.config.text().into());
         let agent = known.clone();
         let mut agents = lock(self.known_agents());
@@ -169,6 +172,7 @@ impl Engine {
         Ok(CurrentAgent {
             id,
             version,
+            owner: None,
             policy,
             config,
             kept,

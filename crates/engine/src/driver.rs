@@ -19,6 +19,7 @@ use tokio::sync::Notify;
 
 use crate::engine::{Driving, Engine};
 use crate::error::EngineError;
+use crate::held::Record;
 use crate::lease::Life;
 use crate::log::{Caught, Flushed, RunLog};
 use crate::patience::Hold;
@@ -84,7 +85,7 @@ pub(crate) async fn drive(engine: &Engine, claim: Claim) -> Result<Exit, EngineE
 async fn go_through(engine: &Engine, claim: Claim, life: Life) -> Result<Went, EngineError> {
     let driving = engine.driving(claim.run);
     let mut log = RunLog::load(engine.store(), engine.env(), claim.workspace, claim.run).await?;
-    log.hold(engine.held(Some(claim.workspace)).await?);
+    log.hold(engine.held(Record::of_run(claim.workspace, &log.state)).await?);
     let writer = Writer::Owner { node: engine.node(), epoch: claim.epoch };
     let mut driver = Driver {
         engine: engine.clone(),
@@ -138,15 +139,8 @@ impl Driver {
             return self.hand_on().await;
         }
         let flushed = match step {
-            Step::CallModel { turn, attempt } => {
-                let engine = self.engine.clone();
-                tokio::select! {
-                    biased;
-                    // An answer that is lost is asked for again; a node that leaves does not wait for it.
-                    () = engine.claims().left() => return self.hand_on().await,
-                    asked = self.ask_model(turn, attempt) => asked?,
-                }
-            }
+            // A node that leaves waits for it as for a tool: an answer that is lost is asked for again, and paid twice.
+            Step::CallModel { turn, attempt } => self.ask_model(turn, attempt).await?,
             Step::AwaitModel => self.lose_model_call()?,
             Step::Judge(calls) => self.judge(&calls).await?,
             Step::Expire(approvals) => self.expire(&approvals)?,

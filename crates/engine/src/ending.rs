@@ -79,6 +79,7 @@ impl Driver {
                 next: None,
                 partial: true,
                 cost: asking.reserved,
+                frames: None,
             })?;
         }
         self.close_calls(Ending::Cancelled).await?;
@@ -119,14 +120,19 @@ impl Driver {
                 let confirmed = || "A person confirmed that it happened.".into();
                 (said.and_then(|said| said.result.clone()).unwrap_or_else(confirmed), false)
             }
-            (Some(mut work), Some(recovery)) => match tokio::time::timeout_at(until, work.ended()).await {
-                Ok(ended) if !ended.is_in_doubt() => return self.record_final(call.id, ended).await,
-                Ok(_) | Err(_) => match self.found_out(&call.id, recovery, how).await? {
+            (Some(mut work), Some(recovery)) => {
+                let ended = tokio::time::timeout_at(until, work.ended()).await.ok();
+                if let Some(ended) = ended.filter(|ended| !ended.is_in_doubt()) {
+                    return self.record_final(call.id, ended).await;
+                }
+                // It is stopped before anybody looks.
+                drop(work);
+                match self.found_out(&call.id, recovery, Rest::MayFollow, how).await? {
                     Found::Recorded => return Ok(()),
                     Found::Said(output) => (output, true),
-                },
-            },
-            (None, Some(recovery)) => match self.found_out(&call.id, recovery, how).await? {
+                }
+            }
+            (None, Some(recovery)) => match self.found_out(&call.id, recovery, Rest::Nothing, how).await? {
                 Found::Recorded => return Ok(()),
                 Found::Said(output) => (output, true),
             },
@@ -137,20 +143,37 @@ impl Driver {
     }
 
     /// What a look at the world says of a call that was stopped.
-    async fn found_out(&mut self, id: &CallId, recovery: Recovery, how: Ending) -> Result<Found, EngineError> {
+    async fn found_out(
+        &mut self,
+        id: &CallId,
+        recovery: Recovery,
+        rest: Rest,
+        how: Ending,
+    ) -> Result<Found, EngineError> {
         let probe = if recovery == Recovery::Reconcile { self.probe(id).await? } else { Probe::Unknown };
-        Ok(match probe {
-            Probe::Happened(outcome) => {
+        Ok(match (probe, rest) {
+            (Probe::Happened(outcome), _) => {
                 self.record_final(id.clone(), WorkEnded::seen(outcome, recovery)).await?;
                 Found::Recorded
             }
-            Probe::NotHappened => Found::Said(format!("The run {how} before this had any effect.").into()),
-            Probe::Unknown => {
+            (Probe::NotHappened, Rest::Nothing) => {
+                Found::Said(format!("The run {how} before this had any effect.").into())
+            }
+            (Probe::NotHappened, Rest::MayFollow) | (Probe::Unknown, _) => {
                 let unknown = format!("The run {how} while this ran: it is not known whether it happened.");
                 Found::Said(unknown.into())
             }
         })
     }
+}
+
+/// Whether something of a call may still happen after somebody looked.
+#[derive(Debug, Clone, Copy)]
+enum Rest {
+    /// The process that ran it is gone.
+    Nothing,
+    /// It ran here until now, and what it gave to another thread may still be written.
+    MayFollow,
 }
 
 /// Why a run ends before its calls do.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use adjutant_core::content::Hash;
 use adjutant_core::guard::arguments::Schema;
@@ -12,9 +12,9 @@ use adjutant_core::id::{AgentId, NodeId, NotebookId, RunId, WorkspaceId};
 use adjutant_core::tool::ToolDefinitions;
 use adjutant_models::tokens::Ratios;
 use adjutant_models::{Model, ModelError, ModelSource};
-use adjutant_store::Store;
+use adjutant_store::{Keeping, Store};
 use adjutant_tools::net::Connector;
-use adjutant_tools::{Catalog, Notebook, Registry};
+use adjutant_tools::{Catalog, FileError, Notebook, Registry};
 use tokio::sync::Notify;
 
 use crate::base::Bases;
@@ -83,6 +83,8 @@ struct Inner {
     ratios: Ratios,
     /// The day before which every day is known to be closed.
     closed: Mutex<String>,
+    /// How the store keeps what is written, once that was asked: it stays so while it is open.
+    keeping: OnceLock<Keeping>,
 }
 
 /// Sets of tools that are kept as they were read; with more than these, all are read again.
@@ -130,6 +132,7 @@ impl Engine {
             waiting: AtomicBool::new(true),
             kept_otherwise: Notify::new(),
             closed: Mutex::default(),
+            keeping: OnceLock::new(),
         })))
     }
 
@@ -199,6 +202,15 @@ impl Engine {
 
     pub(crate) fn user_rate(&self) -> Option<Rate> {
         self.0.parts.user_rate
+    }
+
+    /// How the store keeps what is written.
+    pub(crate) async fn keeping(&self) -> Result<Keeping, EngineError> {
+        if let Some(known) = self.0.keeping.get() {
+            return Ok(*known);
+        }
+        let keeping = self.store().keeping().await?;
+        Ok(*self.0.keeping.get_or_init(|| keeping))
     }
 
     pub(crate) fn unpriced(&self) -> Unpriced {
@@ -271,12 +283,31 @@ impl Engine {
             return Ok(open.clone());
         }
         let row = self.store().notebook(workspace, id).await?.ok_or_else(|| EngineError::not_found("notebook", id))?;
+        let managed = row.linked.is_none();
         let folder = row.linked.map_or_else(|| self.notebook_folder(id), PathBuf::from);
-        let unusable = |why: String| EngineError::Notebook { name: row.slug.clone(), why };
-        let files = Arc::new(Notebook::open(&folder).map_err(|why| unusable(why.to_string()))?);
+        let unusable = |why: FileError| {
+            let why = match why {
+                FileError::NotFound if managed => self.elsewhere(),
+                other => other.to_string(),
+            };
+            EngineError::Notebook { name: row.slug.clone(), why }
+        };
+        let files = Arc::new(Notebook::open(&folder).map_err(unusable)?);
         let open = OpenNotebook { slug: row.slug.clone(), files };
         lock(&self.0.open).insert((workspace, id), open.clone());
         Ok(open)
+    }
+
+    /// What is said where the folder of a managed notebook is not there: most often the folder of all of them is the wrong one.
+    fn elsewhere(&self) -> String {
+        let folder = self.notebooks_folder().display();
+        let all = if self.store().is_shared() { "; all nodes share one folder" } else { "" };
+        format!("it is not in {folder}, which may be the wrong folder{all}")
+    }
+
+    /// Forgets a notebook that is gone.
+    pub(crate) fn close_notebook(&self, workspace: WorkspaceId, id: NotebookId) {
+        lock(&self.0.open).remove(&(workspace, id));
     }
 
     /// Where the managed notebooks are.

@@ -32,6 +32,14 @@ pub enum EngineError {
     /// The chat's last run has not ended.
     #[error("the chat is busy with {0}")]
     Busy(RunId),
+    /// Something cannot be taken away while a run of it goes on.
+    #[error("the {what} is in use by {run}")]
+    InUse {
+        /// What it is.
+        what: String,
+        /// The run.
+        run: RunId,
+    },
     /// Whoever asks is nobody we know: no name, a wrong password, a token that is not good.
     #[error("you are not signed in, or what you signed in with is not good (any more)")]
     Unauthenticated,
@@ -182,6 +190,7 @@ impl EngineError {
             | Self::BadLog { .. }
             | Self::Erased { .. }
             | Self::File { .. }
+            | Self::InUse { .. }
             | Self::Store(_) => false,
         }
     }

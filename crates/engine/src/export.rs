@@ -1,16 +1,20 @@
 //! A run as a file: every event with its hashes and every block it refers to, one JSON document a line. Such a file can be
 //! verified anywhere, without the database.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::BufRead;
 
 use adjutant_core::content::Hash;
+use adjutant_core::guard::redact::{Mode, redact};
 use adjutant_core::id::{RunId, WorkspaceId};
 use adjutant_core::run::chain::{Entry, Head, StreamId};
 use adjutant_core::run::event::Event;
 use adjutant_core::time::Time;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use crate::audit::Redaction;
 use crate::engine::Engine;
 use crate::error::EngineError;
 
@@ -26,7 +30,17 @@ enum Line {
     /// The first line.
     Run { format: String, stream: StreamId, workspace: WorkspaceId, head: Head, blocks: u64 },
     /// One event.
-    Event { seq: u64, kind: String, time: Time, body_hash: Hash, hash: Hash, body: Option<String> },
+    Event {
+        seq: u64,
+        kind: String,
+        time: Time,
+        body_hash: Hash,
+        hash: Hash,
+        body: Option<String>,
+        /// In place of the body, where something in it looks like a secret: the body without that. No hash is of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        redacted: Option<String>,
+    },
     /// One content that events refer to.
     Block {
         hash: Hash,
@@ -41,17 +55,29 @@ enum Line {
 enum BlockContent {
     Text(String),
     Bytes(Vec<u8>),
+    /// The text without what looks like a secret in it. The hash is of the whole.
+    Redacted(String),
 }
 
 impl BlockContent {
-    fn new(bytes: Vec<u8>) -> Self {
-        String::from_utf8(bytes).map_or_else(|bad| Self::Bytes(bad.into_bytes()), Self::Text)
+    fn new(bytes: Vec<u8>, redaction: Redaction) -> Self {
+        match (String::from_utf8(bytes), redaction) {
+            (Err(bad), _) => Self::Bytes(bad.into_bytes()),
+            (Ok(text), Redaction::Raw) => Self::Text(text),
+            (Ok(text), Redaction::On) => match redact(&text, Mode::Standard) {
+                Cow::Borrowed(_) => Self::Text(text),
+                Cow::Owned(less) if less == text => Self::Text(text),
+                Cow::Owned(less) => Self::Redacted(less),
+            },
+        }
     }
 
-    fn bytes(&self) -> &[u8] {
+    /// Whether it is what was hashed, as far as that can be said.
+    fn fits(&self, hash: Hash) -> bool {
         match self {
-            Self::Text(text) => text.as_bytes(),
-            Self::Bytes(bytes) => bytes,
+            Self::Text(text) => Hash::of(text.as_bytes()) == hash,
+            Self::Bytes(bytes) => Hash::of(bytes) == hash,
+            Self::Redacted(_) => true,
         }
     }
 }
@@ -69,6 +95,14 @@ pub struct Verified {
     pub erased: u64,
     /// Contents.
     pub blocks: u64,
+    /// Bodies and contents in which something that looks like a secret was replaced: no hash can speak for them.
+    #[serde(skip_serializing_if = "is_none")]
+    pub redacted: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+const fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 /// What is wrong with a file.
@@ -91,11 +125,16 @@ pub enum ExportProblem {
 }
 
 impl Engine {
-    /// Writes a run as a file, line by line.
+    /// Writes a run as a file, line by line. What looks like a secret is replaced, unless it is to stay.
     ///
     /// # Errors
     /// When there is no such run, it cannot be read, or what was said in it was erased.
-    pub async fn export_run(&self, workspace: WorkspaceId, run: RunId) -> Result<Vec<String>, EngineError> {
+    pub async fn export_run(
+        &self,
+        workspace: WorkspaceId,
+        run: RunId,
+        redaction: Redaction,
+    ) -> Result<Vec<String>, EngineError> {
         let head = self.run_row(workspace, run).await?.head;
         let stream = StreamId::Run(run);
         let mut lines = Vec::new();
@@ -111,6 +150,8 @@ impl Engine {
                 after = entry.seq;
                 wanted.extend(referred(&entry));
                 let body = entry.body.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+                let redacted = body.as_deref().filter(|_| redaction == Redaction::On).and_then(without_secrets);
+                let body = body.filter(|_| redacted.is_none());
                 lines.push(line(&Line::Event {
                     seq: entry.seq,
                     kind: entry.kind,
@@ -118,6 +159,7 @@ impl Engine {
                     body_hash: entry.body_hash,
                     hash: entry.hash,
                     body,
+                    redacted,
                 }));
             }
             if last {
@@ -130,7 +172,9 @@ impl Engine {
         let blocks = found.len() as u64;
         lines.insert(0, line(&Line::Run { format: FORMAT.to_owned(), stream, workspace, head, blocks }));
         lines.extend(
-            found.into_iter().map(|(hash, bytes)| line(&Line::Block { hash, content: BlockContent::new(bytes) })),
+            found
+                .into_iter()
+                .map(|(hash, bytes)| line(&Line::Block { hash, content: BlockContent::new(bytes, redaction) })),
         );
         Ok(lines)
     }
@@ -169,12 +213,30 @@ impl Engine {
         if let Some(hash) = wanted.iter().find(|hash| !found.contains_key(*hash)).filter(|_| erased == 0) {
             return Err(EngineError::BadLog { run, why: format!("the content {hash} is missing") });
         }
-        Ok(Verified { stream, head, events: head.seq, erased, blocks: found.len() as u64 })
+        Ok(Verified { stream, head, events: head.seq, erased, blocks: found.len() as u64, redacted: 0 })
     }
 }
 
 fn line(line: &Line) -> String {
     serde_json::to_string(line).unwrap_or_default()
+}
+
+/// The body of an event without what looks like a secret in it; none where nothing does.
+fn without_secrets(body: &str) -> Option<String> {
+    let mut value: Value = serde_json::from_str(body).ok()?;
+    let before = value.clone();
+    clean(&mut value);
+    (value != before).then(|| value.to_string())
+}
+
+/// Text by text, whatever the fields are called: most of them are ours, and a key that only marks a repetition is no secret.
+fn clean(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = redact(text, Mode::Standard).into_owned(),
+        Value::Array(list) => list.iter_mut().for_each(clean),
+        Value::Object(map) => map.values_mut().for_each(clean),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 pub(crate) fn referred(entry: &Entry) -> Vec<Hash> {
@@ -211,6 +273,7 @@ pub(crate) struct RunCheck {
     count: u64,
     head: Head,
     erased: u64,
+    redacted: u64,
     blocks: BTreeSet<Hash>,
     wanted: BTreeSet<Hash>,
 }
@@ -225,6 +288,7 @@ impl RunCheck {
                 count: blocks,
                 head: Head::START,
                 erased: 0,
+                redacted: 0,
                 blocks: BTreeSet::new(),
                 wanted: BTreeSet::new(),
             }),
@@ -239,17 +303,19 @@ impl RunCheck {
     pub(crate) fn take(&mut self, at: usize, text: &str) -> Result<(), ExportProblem> {
         match serde_json::from_str(text).map_err(|bad| malformed(at, bad))? {
             Line::Run { .. } => return Err(malformed(at, "a second beginning")),
-            Line::Event { seq, kind, time, body_hash, hash, body } => {
-                self.erased += u64::from(body.is_none());
+            Line::Event { seq, kind, time, body_hash, hash, body, redacted } => {
+                self.erased += u64::from(body.is_none() && redacted.is_none());
+                self.redacted += u64::from(body.is_none() && redacted.is_some());
                 let body = body.map(String::into_bytes);
                 let entry = Entry { stream: self.stream, seq, kind, time, body_hash, body, hash };
                 self.head = entry.follows(self.head).map_err(|broken| ExportProblem::Broken(broken.to_string()))?;
                 self.wanted.extend(referred(&entry));
             }
             Line::Block { hash, content } => {
-                if Hash::of(content.bytes()) != hash {
+                if !content.fits(hash) {
                     return Err(ExportProblem::Broken(format!("the content {hash} was changed")));
                 }
+                self.redacted += u64::from(matches!(content, BlockContent::Redacted(_)));
                 self.blocks.insert(hash);
             }
         }
@@ -258,7 +324,7 @@ impl RunCheck {
 
     /// After the last line.
     pub(crate) fn finish(self) -> Result<Verified, ExportProblem> {
-        let Self { stream, expected, count, head, erased, blocks, wanted } = self;
+        let Self { stream, expected, count, head, erased, redacted, blocks, wanted } = self;
         if head != expected {
             return Err(ExportProblem::Broken(format!(
                 "it ends at event {}, but its first line says {}",
@@ -274,6 +340,6 @@ impl RunCheck {
         if let Some(hash) = wanted.iter().find(|hash| !blocks.contains(*hash)).filter(|_| erased == 0) {
             return Err(ExportProblem::Broken(format!("the content {hash} is missing")));
         }
-        Ok(Verified { stream, head, events: head.seq, erased, blocks: count })
+        Ok(Verified { stream, head, events: head.seq, erased, blocks: count, redacted })
     }
 }

@@ -179,6 +179,8 @@ impl Engine {
             over: false,
             stale: true,
             answered: 0,
+            asked: 0,
+            held: None,
         }
     }
 }
@@ -207,6 +209,10 @@ pub struct Follower {
     stale: bool,
     /// The last turn whose answer was seen.
     answered: u32,
+    /// The last turn that was seen to begin.
+    asked: u32,
+    /// A piece that came before the beginning of its turn.
+    held: Option<Piece>,
 }
 
 impl Follower {
@@ -223,6 +229,7 @@ impl Follower {
                         self.answered = body.turn;
                         self.engine.feed().answered(self.run, body.turn);
                     }
+                    Event::ModelRequested(body) => self.asked = body.turn,
                     Event::RunEnded(_) => self.over = true,
                     _ => {}
                 }
@@ -235,11 +242,20 @@ impl Follower {
                 self.read().await?;
                 continue;
             }
+            if let Some(piece) = self.held.take().filter(|piece| piece.turn > self.answered) {
+                self.asked = self.asked.max(piece.turn);
+                return Ok(Some(FeedItem::Piece(piece)));
+            }
             let Some(line) = &self.line else { return Ok(None) };
             match line.next().await {
                 Signal::Grew => self.stale = true,
                 // The log may have been read beyond a piece that was still on its way: what replaces it was seen.
                 Signal::Piece(piece) if piece.turn <= self.answered => {}
+                // A piece is faster than the news that the log has grown: what was recorded before it is seen before it.
+                Signal::Piece(piece) if piece.turn > self.asked => {
+                    self.held = Some(piece);
+                    self.stale = true;
+                }
                 Signal::Piece(piece) => return Ok(Some(FeedItem::Piece(piece))),
             }
         }

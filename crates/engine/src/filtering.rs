@@ -15,6 +15,7 @@ use crate::current::CurrentAgent;
 use crate::driver::Driver;
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::held::Record;
 
 impl Engine {
     /// What a person says to an agent, as it may be said.
@@ -28,7 +29,7 @@ impl Engine {
         agent: &CurrentAgent,
         message: &str,
     ) -> Result<(String, Option<ContentFiltered>), EngineError> {
-        let held = self.held(Some(workspace)).await?;
+        let held = self.held(Record::Run(workspace, agent.id, user)).await?;
         let message = held.clean(message);
         let found = agent.filter.apply(FilterPoint::Prompt, &message);
         if let Some(entry) = found.blocked {
@@ -54,8 +55,13 @@ impl Driver {
         filter: &Filter,
         mut answer: ModelAnswer,
     ) -> Result<ModelAnswer, EngineError> {
+        let said = answer.text.clone();
         answer.text = self.filter_output(filter, None, answer.text)?;
-        for Thinking { text, signature } in &mut answer.thinking {
+        for Thinking { text, signature, after_text, .. } in &mut answer.thinking {
+            if *after_text > 0 && answer.text != said {
+                // Where it was in the text is not known any more; all of it came first.
+                *after_text = answer.text.len();
+            }
             let before = std::mem::take(text);
             *text = self.filter_output(filter, None, before.clone())?;
             if *text != before {

@@ -1,37 +1,75 @@
-//! The credentials that are held here, kept ready to be taken out of whatever is recorded (rule R1): the keys of a workspace
-//! and those of the operator. Which keys there are is asked of the store each time; their values are opened only when that
-//! has changed.
+//! The credentials that are held here, kept ready to be taken out of whatever is recorded (rule R1): those of the operator, and
+//! the stored keys that could be used in what is recorded. Nobody else's: whoever may bring a key could otherwise bring a word
+//! of others' work as one, and have it taken out of their files. Which keys there are is asked of the store each time; their
+//! values are opened only when that has changed.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use adjutant_core::guard::redact::Held;
-use adjutant_core::id::{KeyId, WorkspaceId};
+use adjutant_core::id::{AgentId, KeyId, UserId, WorkspaceId};
+use adjutant_core::run::state::State;
 use adjutant_core::time::Time;
+use adjutant_store::row::ProviderKeyRow;
 
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::service::keys;
 
-/// What was found to be held, by workspace; without one, what the operator holds.
+/// Kept finders at the most; there is one for each set of keys that is in use.
+const KEPT: usize = 256;
+
+/// The stored keys that a finder looks for, each with the moment of its last change.
+type Keys = Vec<(KeyId, Option<Time>)>;
+
+/// What finds the values of a set of keys, and those of the operator.
 #[derive(Default)]
-pub(crate) struct HeldKeys(Mutex<HashMap<Option<WorkspaceId>, Known>>);
+pub(crate) struct HeldKeys(Mutex<HashMap<Keys, Arc<Held>>>);
 
-#[derive(Clone)]
-struct Known {
-    keys: Vec<(KeyId, Option<Time>)>,
-    held: Arc<Held>,
+/// Whose record something gets into.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Record {
+    /// That of the instance.
+    Instance,
+    /// That of a workspace.
+    Workspace(WorkspaceId),
+    /// The log of a run of this agent for this person.
+    Run(WorkspaceId, AgentId, UserId),
+}
+
+impl Record {
+    /// The record that a run is; before its first event it is its workspace's.
+    pub(crate) fn of_run(workspace: WorkspaceId, state: &State) -> Self {
+        match &state.start {
+            Some(start) => Self::Run(workspace, start.agent, start.initiator),
+            None => Self::Workspace(workspace),
+        }
+    }
+
+    /// What somebody does in a workspace beside runs gets into the record of the workspace.
+    pub(crate) const fn beside_runs(workspace: Option<WorkspaceId>) -> Self {
+        match workspace {
+            Some(workspace) => Self::Workspace(workspace),
+            None => Self::Instance,
+        }
+    }
 }
 
 impl Engine {
-    /// What finds the credentials that are held for a workspace, or those of the operator alone.
-    pub(crate) async fn held(&self, workspace: Option<WorkspaceId>) -> Result<Arc<Held>, EngineError> {
-        let rows = match workspace {
-            Some(workspace) => self.store().provider_keys(workspace).await?,
-            None => Vec::new(),
+    /// What finds the credentials that a record must not hold.
+    pub(crate) async fn held(&self, record: Record) -> Result<Arc<Held>, EngineError> {
+        let rows = match record {
+            Record::Instance => Vec::new(),
+            Record::Workspace(workspace) | Record::Run(workspace, ..) => self.store().provider_keys(workspace).await?,
         };
-        let keys: Vec<_> = rows.iter().map(|row| (row.id, row.rotated_at)).collect();
-        if let Some(known) = self.held_keys().get(workspace).filter(|known| known.keys == keys) {
-            return Ok(known.held);
+        let looked_for = |row: &ProviderKeyRow| match record {
+            Record::Instance | Record::Workspace(_) => keys::is_everybodys(row),
+            Record::Run(_, agent, person) => keys::is_usable(row, Some(agent), person),
+        };
+        let rows: Vec<_> = rows.into_iter().filter(looked_for).collect();
+        let keys: Keys = rows.iter().map(|row| (row.id, row.rotated_at)).collect();
+        if let Some(held) = self.held_keys().get(&keys) {
+            return Ok(held);
         }
         let mut opened = Vec::new();
         for row in &rows {
@@ -47,17 +85,25 @@ impl Engine {
         let held = Held::new(brought.chain(operators.iter().map(String::as_str)))
             .map_err(|bad| EngineError::Invalid(bad.to_string()))?;
         let held = Arc::new(held);
-        self.held_keys().set(workspace, Known { keys, held: Arc::clone(&held) });
+        self.held_keys().set(keys, Arc::clone(&held));
         Ok(held)
     }
 }
 
 impl HeldKeys {
-    fn get(&self, workspace: Option<WorkspaceId>) -> Option<Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&workspace).cloned()
+    fn get(&self, keys: &Keys) -> Option<Arc<Held>> {
+        self.kept().get(keys).cloned()
     }
 
-    fn set(&self, workspace: Option<WorkspaceId>, known: Known) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(workspace, known);
+    fn set(&self, keys: Keys, held: Arc<Held>) {
+        let mut kept = self.kept();
+        if kept.len() >= KEPT {
+            kept.clear();
+        }
+        kept.insert(keys, held);
+    }
+
+    fn kept(&self) -> MutexGuard<'_, HashMap<Keys, Arc<Held>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -33,10 +33,12 @@ mod prompt;
 mod rates;
 mod recovery;
 mod replay;
+mod safety;
 mod service;
 mod spending;
 mod spoken;
 mod starting;
+mod surroundings;
 mod toolbox;
 mod trace;
 mod work;
@@ -67,14 +69,14 @@ pub use meter::{BUCKETS_MS, Meter, Numbers, Times, ToolNumbers};
 pub use projection::{Card, RunSummary};
 pub use replay::{Divergence, Replay};
 pub use service::{
-    ALL_PROVIDERS, ALL_TOOLS, Account, ActionReport, BudgetReport, Caller, Can, Choice, ChosenBy, EffectivePrompt,
-    EmbedAsk, Embeddings, EraseReport, EraseWhat, ErasedPart, FOREVER, Forecast, Fork, GroupBy, Halt, HaltOf, Heard,
-    Home, ImportChat, ImportedRun, Interval, Invited, KeyOwner, KeyTest, Meant, Membership, ModelCallReport, NewKey,
-    NewLink, NewRule, NoteAuthor, NoteChange, NoteHistory, NotePlace, NotesFound, Password, Pause, ReachReport,
-    Rebuilt, Repriced, Resync, ResyncChange, Resynced, Right, Rights, Role, RunRef, RunReport, SavedNote, Secret,
-    SeenMessage, SeenPart, SeenRequest, SeenSizes, SignIn, Spent, StartRun, TokenAsk, UndoMode, UndoOutcome,
-    UndoReport, UndoneFile, UnknownWord, UsageLine, Via, WhenBusy, Wish, WorkspaceChange, attachment_name, invite_id,
-    is_erased, kept_for, media_type, templates,
+    ALL_PROVIDERS, ALL_TOOLS, Account, ActionReport, BudgetReport, Caller, Can, ChatChange, Choice, ChosenBy,
+    EffectivePrompt, EmbedAsk, Embeddings, EraseReport, EraseWhat, ErasedPart, FOREVER, Forecast, Fork, Frames,
+    GroupBy, Halt, HaltOf, Heard, Home, ImportChat, ImportedRun, Interval, Invited, KeyOwner, KeyTest, Meant, Member,
+    Membership, ModelCallReport, NewKey, NewLink, NewRule, NoteAuthor, NoteChange, NoteHistory, NotePlace, NotesFound,
+    Password, Pause, ReachReport, Rebuilt, Repriced, Resync, ResyncChange, Resynced, Right, Rights, Role, RunRef,
+    RunReport, SavedNote, Secret, SeenMessage, SeenPart, SeenRequest, SeenSizes, SignIn, Spent, StartRun, TokenAsk,
+    UndoMode, UndoOutcome, UndoReport, UndoneFile, UnknownWord, UsageLine, Via, WhenBusy, Wish, WorkspaceChange,
+    attachment_name, invite_id, is_erased, kept_for, media_type, templates,
 };
 pub use spending::Unpriced;
 pub use spoken::Piece;

@@ -3,7 +3,7 @@
 
 use adjutant_core::content::Hash;
 use adjutant_core::guard::arguments;
-use adjutant_core::guard::judge::touches;
+use adjutant_core::guard::judge::{sources, touches};
 use adjutant_core::guard::path::NotePath;
 use adjutant_core::id::{CallId, NotebookId};
 use adjutant_core::label::Labels;
@@ -14,6 +14,15 @@ use adjutant_core::tool::{Category, Resource, Touch};
 use crate::driver::Driver;
 use crate::error::EngineError;
 use crate::service::ATTACHMENTS;
+
+/// What a call told of files.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Heard<'a> {
+    /// What was asked for, taken from these files as they were then.
+    Result(&'a [(String, Option<Hash>)]),
+    /// Why it could not be done, in words that may quote what was met.
+    Failure,
+}
 
 /// Whether a path lies where things from outside are kept.
 pub(crate) fn is_brought(path: &NotePath) -> bool {
@@ -53,8 +62,8 @@ impl Driver {
         let Some(notebook) = self.state().start.as_ref().and_then(|start| start.notebook) else { return false };
         let tool = self.engine.tools().get(&started.tool);
         let arguments = arguments::parse(&started.arguments.text());
-        let sources = tool.zip(arguments.ok()).map(|(tool, arguments)| tool.sources(&arguments)).unwrap_or_default();
-        for source in sources {
+        let sources = tool.zip(arguments.ok()).map(|(tool, arguments)| sources(tool.spec(), &arguments));
+        for source in sources.unwrap_or_default() {
             match self.is_marked(notebook, source.as_str()).await {
                 Ok(false) => {}
                 Ok(true) => return true,
@@ -82,13 +91,13 @@ impl Driver {
         }
     }
 
-    /// What reading files adds: untrusted, if the content of one of them is marked. What cannot be found out counts as
-    /// marked, because a run may always be more careful than it has to be.
-    pub(crate) async fn read_labels(&self, call: &CallId) -> Labels {
+    /// What hearing of files adds: untrusted, if one of them is marked. What cannot be found out counts as marked, because a
+    /// run may always be more careful than it has to be.
+    pub(crate) async fn heard_labels(&self, call: &CallId, heard: Heard<'_>) -> Labels {
         if self.state().labels.untrusted {
             return Labels::NONE;
         }
-        match self.has_read_marked(call).await {
+        match self.has_heard_marked(call, heard).await {
             Ok(false) => Labels::NONE,
             Ok(true) => Labels::UNTRUSTED,
             Err(error) => {
@@ -98,15 +107,22 @@ impl Driver {
         }
     }
 
-    async fn has_read_marked(&self, id: &CallId) -> Result<bool, EngineError> {
+    async fn has_heard_marked(&self, id: &CallId, heard: Heard<'_>) -> Result<bool, EngineError> {
         let Some(notebook) = self.state().start.as_ref().and_then(|start| start.notebook) else { return Ok(false) };
         let Some(call) = self.state().call(id) else { return Ok(false) };
         let reads = |tool: &std::sync::Arc<dyn adjutant_tools::Tool>| tool.spec().category == Category::FileRead;
-        if !self.engine.tools().get(&call.tool).is_some_and(reads) {
-            return Ok(false);
+        let reads = self.engine.tools().get(&call.tool).is_some_and(reads);
+        let read = match heard {
+            Heard::Result(_) if !reads => return Ok(false),
+            Heard::Result(read) => read,
+            // What changes a file tells nothing of what is in it, unless it says why it could not.
+            Heard::Failure => &[],
+        };
+        if self.was_marked(notebook, read).await? {
+            return Ok(true);
         }
         let mut paths: Vec<_> = self.touches(call).into_iter().map(|touch| touch.path).collect();
-        if paths.is_empty() {
+        if reads && paths.is_empty() {
             // A search names no path: it looks through everything.
             paths.push("/".to_owned());
             let files = self.engine.notebook(self.log.workspace, notebook).await?.files;
@@ -121,6 +137,18 @@ impl Driver {
         for path in paths {
             // What was brought from outside is nobody's own, whoever kept it there.
             if NotePath::parse(&path).is_ok_and(|path| is_brought(&path)) || self.is_marked(notebook, &path).await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether one of these files was marked as it was read: it may be another by now, or gone (rule F3). Of one that nobody
+    /// has the hash of, any mark counts.
+    async fn was_marked(&self, notebook: NotebookId, read: &[(String, Option<Hash>)]) -> Result<bool, EngineError> {
+        for (path, hash) in read {
+            let marks = self.engine.store().marks(self.log.workspace, notebook, path).await?;
+            if marks.iter().any(|mark| mark.path == *path && hash.is_none_or(|hash| mark.hash == hash)) {
                 return Ok(true);
             }
         }
@@ -147,6 +175,10 @@ impl Driver {
     pub(crate) fn touches(&self, call: &Call) -> Vec<Touch> {
         let tool = self.engine.tools().get(&call.tool);
         let arguments = arguments::parse(&call.arguments.text());
-        tool.zip(arguments.ok()).map(|(tool, arguments)| touches(tool.spec(), &arguments)).unwrap_or_default()
+        let Some((tool, arguments)) = tool.zip(arguments.ok()) else { return Vec::new() };
+        let mut touched = touches(tool.spec(), &arguments);
+        let sources = sources(tool.spec(), &arguments).into_iter();
+        touched.extend(sources.map(|path| Touch { path: path.as_str().to_owned(), changes: false }));
+        touched
     }
 }

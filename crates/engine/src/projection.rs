@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use adjutant_core::budget::BudgetAsk;
 use adjutant_core::id::{ApprovalId, CallId, UserId};
 use adjutant_core::run::chain::Head;
-use adjutant_core::run::event::{Actor, ApprovalKind, Decision, Event, Risk};
+use adjutant_core::run::event::{Actor, ApprovalDecided, ApprovalKind, Decision, Event, Risk};
 use adjutant_core::run::state::{Approval, Call, State};
 use adjutant_store::row::{ApprovalRow, CallEnd, CallRow, RunRow, RunState};
 use serde::{Deserialize, Serialize};
@@ -29,6 +29,16 @@ pub struct RunSummary {
     /// Whether tokens or prices of some call are estimated or not known.
     #[serde(default)]
     pub cost_estimated: bool,
+    /// The code of what went wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_code: Option<String>,
+    /// Whether the price of some call is not known. Rows that were written before this was kept do not say, so it may be.
+    #[serde(default = "maybe")]
+    pub unpriced: bool,
+}
+
+const fn maybe() -> bool {
+    true
 }
 
 /// The inbox item as a person sees it.
@@ -92,6 +102,8 @@ pub(crate) fn run_state(state: &State) -> RunState {
         error: state.error.as_ref().map(|error| error.message.clone()),
         result: state.end.as_ref().map(|(end, _)| preview(&end.result.text())).filter(|text| !text.is_empty()),
         cost_estimated: state.estimated || state.unpriced,
+        error_code: state.error.as_ref().map(|error| error.code.clone()),
+        unpriced: state.unpriced,
     };
     RunState {
         status: state.status().word().to_owned(),
@@ -214,7 +226,16 @@ fn card(initiator: UserId, approval: &Approval) -> Card {
     let resolved = approval.resolved.as_ref().map(|(resolved, _)| (word(&resolved.outcome), actor(&resolved.by)));
     let (decision, decided_by) = decided.or(resolved).unzip();
     let (summary, risk, reason, rule) = match (&approval.asked, &approval.doubt) {
-        (Some(asked), _) => (asked.summary.clone(), word(&asked.risk), asked.reason.clone(), asked.rule.clone()),
+        (Some(asked), _) => {
+            // Where a person put other arguments in place of what was asked, those are what was said yes to.
+            let edited = approval.decided.as_ref().and_then(|(decided, _)| edited(&asked.tool, decided));
+            (
+                edited.unwrap_or_else(|| asked.summary.clone()),
+                word(&asked.risk),
+                asked.reason.clone(),
+                asked.rule.clone(),
+            )
+        }
         (None, Some(doubt)) => {
             let summary = if doubt.summary.is_empty() { &doubt.tool } else { &doubt.summary };
             (summary.clone(), word(&Risk::High), doubt.message.clone(), "in_doubt".to_owned())
@@ -222,6 +243,13 @@ fn card(initiator: UserId, approval: &Approval) -> Card {
         (None, None) => Default::default(),
     };
     Card { summary, risk, reason, rule, decision, decided_by, initiator: Some(initiator), ask: None }
+}
+
+/// The call that a person said yes to with other arguments than were asked, in one line: the tool and what it is about.
+pub(crate) fn edited(tool: &str, decided: &ApprovalDecided) -> Option<String> {
+    let arguments: serde_json::Value = serde_json::from_str(decided.arguments.as_ref()?.loaded()?).ok()?;
+    let about = ["path", "from", "key", "url"].iter().find_map(|name| arguments[*name].as_str());
+    Some([Some(tool), about].into_iter().flatten().collect::<Vec<_>>().join(" "))
 }
 
 /// Who did something, as text.

@@ -5,10 +5,16 @@ use adjutant_core::guard::policy::{AgentConfig, Autonomy};
 use adjutant_core::time::Time;
 use adjutant_core::tool::ToolDefinition;
 
-/// Puts the prompt together.
+/// Puts the prompt together from what the agent is told: its own instructions, or those of one run.
 #[must_use]
-pub(crate) fn compose(agent: &AgentConfig, tools: &[ToolDefinition], now: Time, zone: &str) -> String {
-    let instructions = agent.system_prompt.trim();
+pub(crate) fn compose(
+    agent: &AgentConfig,
+    instructions: &str,
+    tools: &[ToolDefinition],
+    now: Time,
+    zone: &str,
+) -> String {
+    let instructions = instructions.trim();
     let who = format!("You are {}, an agent of Adjutant.", agent.name);
     let opening = if instructions.is_empty() { who.as_str() } else { instructions };
     let asks = match agent.autonomy {
@@ -65,7 +71,7 @@ mod tests {
     #[test]
     fn the_prompt_says_what_the_agent_may_do_and_the_day_where_it_works() {
         let agent = AgentSpec { name: "Guide".to_owned(), ..AgentSpec::default() }.complete().unwrap();
-        let prompt = compose(&agent, &[], Time::from_millis(1_769_731_200_000), "Asia/Tokyo");
+        let prompt = compose(&agent, &agent.system_prompt, &[], Time::from_millis(1_769_731_200_000), "Asia/Tokyo");
         assert!(prompt.starts_with("You are Guide"), "{prompt}");
         assert!(prompt.contains("You may not touch any files."), "{prompt}");
         assert!(prompt.contains("Friday, 30 January 2026 (Asia/Tokyo)"), "{prompt}");

@@ -15,6 +15,7 @@ use crate::driver::Driver;
 use crate::error::EngineError;
 use crate::halting::NOTHING_CHANGED;
 use crate::log::Flushed;
+use crate::marks::Heard;
 use crate::toolbox::look;
 use crate::work::{WorkEnded, said};
 
@@ -47,6 +48,7 @@ impl Driver {
             next: None,
             partial: true,
             cost: asking.reserved,
+            frames: None,
         })?;
         Ok(Flushed::Written)
     }
@@ -116,7 +118,11 @@ impl Driver {
             Err(other) => return Err(other),
         };
         // What went wrong is told in words of whatever the tool met, too.
-        let declared = declared.join(self.read_labels(&call).await);
+        let heard = match &outcome {
+            ToolOutcome::Done(done) => Heard::Result(&done.read),
+            ToolOutcome::Failed { .. } | ToolOutcome::InDoubt { .. } => Heard::Failure,
+        };
+        let declared = declared.join(self.heard_labels(&call, heard).await);
         let (labels, resources) = match outcome {
             ToolOutcome::Done(Done { labels, resources, keep, .. }) => {
                 for bytes in keep {

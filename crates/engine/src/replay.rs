@@ -28,7 +28,7 @@ use crate::audit::AuditLog;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::log::{Recorded, RunLog};
-use crate::toolbox::authority;
+use crate::toolbox::{NOT_POSSIBLE, authority};
 
 /// Verdicts that were not the guard's alone, or depend on more than is in the log: limits of the turn, a target that changed,
 /// an equal call.
@@ -39,7 +39,7 @@ pub(crate) const NOT_THE_GUARDS: [&str; 8] = [
     "max_tool_calls",
     "same_call",
     "target_changed",
-    "not_possible",
+    NOT_POSSIBLE,
     "rejected_before",
 ];
 
@@ -147,8 +147,8 @@ impl Engine {
         if wanted.iter().any(|id| !rules.contains_key(id)) {
             for entry in self.audit_log(AuditLog::Workspace(workspace)).await? {
                 let Some(AuditEvent::Act(act)) = entry.event else { continue };
-                let whole = act.detail.get("whole").filter(|_| act.deed == Deed::RuleRemoved);
-                let rule = whole.and_then(|whole| serde_json::from_value::<Rule>(whole.clone()).ok());
+                let gone = if act.deed == Deed::RuleRemoved { "whole" } else { "replaced" };
+                let rule = act.detail.get(gone).and_then(|gone| serde_json::from_value::<Rule>(gone.clone()).ok());
                 rules.extend(rule.map(|rule| (rule.id, rule)));
             }
         }
@@ -270,6 +270,7 @@ impl Walk<'_> {
                 agent: self.state.start.as_ref()?.agent,
                 chat: self.state.start.as_ref()?.chat,
                 run: self.state.start.as_ref()?.run,
+                notebook: self.state.start.as_ref()?.notebook,
                 now: at,
             },
             rules: &rules,

@@ -18,7 +18,7 @@ use adjutant_core::run::event::{BudgetAlerted, ModelRequested, PauseReason, Paus
 use adjutant_core::time::Time;
 use adjutant_models::catalog::{Cost, ModelFacts};
 use adjutant_models::chain::{Failed, Next, Reach, after};
-use adjutant_models::{Allowed, ModelError, tokens};
+use adjutant_models::{Allowed, ModelError, ModelSource, tokens};
 
 use crate::current::CurrentAgent;
 use crate::driver::Driver;
@@ -27,7 +27,7 @@ use crate::error::EngineError;
 use crate::log::Flushed;
 use crate::service::budgets;
 
-pub(crate) use prices::dearest;
+pub(crate) use prices::{Call, dearest};
 pub(crate) use settled::{model_call, of_event, of_failure, settle};
 
 /// Bytes of a token that a window is filled with: fewer than most texts have, so that a full window still fits.
@@ -315,19 +315,35 @@ impl Engine {
         Ok(Wanted { model: config.model.clone(), fallbacks, strategy })
     }
 
-    /// The same, with the default of the workspace in place of that of the instance, where it has one.
+    /// The same, with the default of the person or else of the workspace in place of that of the instance, where there is one.
     pub(crate) async fn wanted_here(
         &self,
         workspace: adjutant_core::id::WorkspaceId,
+        person: adjutant_core::id::UserId,
         wanted: Wanted,
     ) -> Result<Wanted, EngineError> {
         if wanted.model != DEFAULT {
             return Ok(wanted);
         }
-        let own = self.store().workspace(workspace).await?.and_then(|row| row.default_model);
-        let Some(model) = own else { return Ok(wanted) };
+        let Some(model) = self.default_here(workspace, person).await? else { return Ok(wanted) };
         let said = Wanted::of(Some(model.as_str().into()), Some(wanted.fallbacks), wanted.strategy);
-        said.map_err(|(field, why)| EngineError::Invalid(format!("the default of the workspace: {field}: {why}")))
+        said.map_err(|(field, why)| EngineError::Invalid(format!("the default model: {field}: {why}")))
+    }
+
+    /// What `default` means for a person in a workspace, where it is not what the instance says. A person's own counts where it may
+    /// be asked: they did not choose it for this workspace.
+    pub(crate) async fn default_here(
+        &self,
+        workspace: adjutant_core::id::WorkspaceId,
+        person: adjutant_core::id::UserId,
+    ) -> Result<Option<String>, EngineError> {
+        if let Some(own) = self.store().default_model(person).await? {
+            let source = self.source(workspace, None, person).await?;
+            if !own.contains('/') || source.reachable(&own).is_ok() {
+                return Ok(Some(own));
+            }
+        }
+        Ok(self.store().workspace(workspace).await?.and_then(|row| row.default_model))
     }
 
     /// Tells whoever starts a run at once that a budget is used up, instead of letting it hold at its first call.

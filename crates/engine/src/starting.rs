@@ -41,7 +41,10 @@ impl Driver {
         let durable = self.log.head.seq;
         for id in calls {
             match self.log.state.take_permit(id, durable) {
-                Ok(permit) => self.run(permit, self.world_of(id, &agent, &world))?,
+                Ok(permit) => {
+                    let world = self.world_of(&permit, &agent, &world);
+                    self.run(permit, world)?;
+                }
                 // It was stopped between its start and now, or there is no such tool any more.
                 Err(_) if self.state().cancel.is_some() || self.state().call(id).is_none_or(|c| c.ended.is_some()) => {}
                 Err(missing) => tracing::error!(run = %self.log.run, error = %missing, "a started call has no permit"),

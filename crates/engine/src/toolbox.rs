@@ -2,23 +2,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_core::content::Content;
 use adjutant_core::guard::arguments::{self, ArgumentError};
-use adjutant_core::guard::host::Elsewhere;
 use adjutant_core::guard::judge::{
-    Authority, Caller, Decision, Definition, Life, Outside, Place, Question, Verdict, fingerprint, judge, over_limit,
-    risk, touches,
+    Authority, Decision, Definition, Life, Place, Question, Verdict, fingerprint, judge, over_limit, risk, touches,
 };
 use adjutant_core::guard::permit::Permit;
+use adjutant_core::guard::redact::{Mode, redact};
 use adjutant_core::guard::rule::Match;
 use adjutant_core::id::CallId;
+use adjutant_core::label::Labels;
 use adjutant_core::limits;
 use adjutant_core::message::FinishReason;
 use adjutant_core::run::event::{
-    ApprovalAsked, ApprovalKind, CallJudged, CallStarted, Effects, GrantScope, Standing, StartedAgain,
+    ApprovalAsked, ApprovalKind, CallJudged, CallStarted, Effects, GrantScope, LabelsRaised, Standing, StartedAgain,
 };
 use adjutant_core::run::state::{Call, State};
 use adjutant_core::tool::{Prepared, Recovery, ToolOutcome};
@@ -32,13 +31,15 @@ use crate::current::CurrentAgent;
 use crate::driver::Driver;
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::handles;
 use crate::log::Flushed;
+use crate::marks::Heard;
 use crate::service::Role;
 use crate::work::{Work, said};
 
 /// How long a tool may look at what a call would do, or did.
 const LOOK: Duration = Duration::from_secs(30);
+/// The rule that refuses what a tool could not do when it looked.
+pub(crate) const NOT_POSSIBLE: &str = "not_possible";
 
 /// What calls are judged and run with. Made when it is first needed, and again for each judgement: the policy may change.
 #[derive(Default)]
@@ -142,51 +143,6 @@ fn no_room(state: &State, call: &Call) -> Option<Verdict> {
 }
 
 impl Driver {
-    pub(crate) async fn world(&self, agent: &CurrentAgent) -> Result<World, EngineError> {
-        let (workspace, start) = (self.log.workspace, self.state().start.as_ref());
-        let notebook_id = start.and_then(|start| start.notebook);
-        let notebook = match notebook_id {
-            // The policy may have changed since the chat was made: what it no longer admits is not opened.
-            Some(id) => Some(self.engine.notebook(workspace, id).await?)
-                .filter(|open| agent.scope.admits_notebook(&id.to_string(), &open.slug))
-                .map(|open| open.files),
-            None => None,
-        };
-        let zone =
-            start.and_then(|start| jiff::tz::TimeZone::get(&start.time_zone).ok()).unwrap_or(jiff::tz::TimeZone::UTC);
-        Ok(World {
-            notebook,
-            scope: Arc::clone(&agent.scope),
-            outside: Arc::clone(&agent.outside),
-            connector: self.engine.connector(),
-            kv: handles::keys(self.engine.store(), workspace, agent.id, self.state().labels),
-            index: handles::index(self.engine.store(), workspace, notebook_id),
-            catalog: self.engine.catalog(agent),
-            now: self.now(),
-            zone,
-        })
-    }
-
-    /// What a tool sees now.
-    pub(crate) async fn current_world(&mut self) -> Result<World, EngineError> {
-        let agent = self.agent().await?;
-        self.world(&agent).await
-    }
-
-    /// The world of one call. Where a server redirects to is no part of what was judged: hosts that standing rules speak about
-    /// have to be called by themselves, and a yes to one host is none to another (N4).
-    pub(crate) fn world_of(&self, id: &CallId, agent: &CurrentAgent, world: &World) -> World {
-        let leaves = |call: &&Call| self.engine.tools().get(&call.tool).is_some_and(|tool| tool.spec().egress);
-        let Some(call) = self.state().call(id).filter(leaves) else { return world.clone() };
-        let free = call.judged.as_ref().is_some_and(|judged| judged.verdict.rule == "autonomy");
-        let elsewhere = match free {
-            true => Elsewhere::But(agent.rules.hosts_held(&self.caller(agent.id), &call.tool)),
-            false => Elsewhere::Nowhere,
-        };
-        let hosts = world.outside.hosts.clone().redirecting(elsewhere);
-        World { outside: Arc::new(Outside { hosts, ..(*world.outside).clone() }), ..world.clone() }
-    }
-
     /// The agent as it was when calls were last judged.
     pub(crate) async fn known_agent(&mut self) -> Result<CurrentAgent, EngineError> {
         match self.toolbox.agent.clone() {
@@ -213,6 +169,8 @@ impl Driver {
         for id in calls {
             let Some(call) = self.state().call(id).cloned() else { continue };
             let (verdict, prepared) = self.verdict(&agent, &world, &call).await;
+            let verdict =
+                if verdict.rule == NOT_POSSIBLE { self.quoted(&agent, &call, verdict).await? } else { verdict };
             let asks = verdict.decision == Decision::Ask;
             let diff = prepared.as_ref().and_then(|prepared| prepared.diff.clone());
             // The diff is for the person who is asked; it is kept with the question, not with the verdict.
@@ -276,12 +234,12 @@ impl Driver {
         if first.decision == Decision::Deny {
             return (first, None);
         }
-        let prepared = match look(&**tool, tool.prepare(value, world)).await {
+        let prepared = match look(&**tool, tool.prepare(value, &self.holding(agent, tool.spec(), value, world))).await {
             Some(Ok(prepared)) => prepared,
-            Some(Err(outcome)) => return (Verdict::deny("not_possible", said(&outcome), None), None),
+            Some(Err(outcome)) => return (Verdict::deny(NOT_POSSIBLE, said(&outcome), None), None),
             None => {
                 let reason = format!("`{}` could not look at what it would touch.", call.tool);
-                return (Verdict::deny("not_possible", reason, None), None);
+                return (Verdict::deny(NOT_POSSIBLE, reason, None), None);
             }
         };
         let mut verdict = judge(&Question { prepared: Some(&prepared), ..question });
@@ -302,15 +260,23 @@ impl Driver {
         (verdict, Some(prepared))
     }
 
+    /// The refusal of a call whose tool looked and could not: its words may quote what it met, so they count as a result does
+    /// for labels, secrets and the content filter (rules I1, R1).
+    async fn quoted(&mut self, agent: &CurrentAgent, call: &Call, verdict: Verdict) -> Result<Verdict, EngineError> {
+        let declared = self.engine.tools().get(&call.tool).map_or(Labels::NONE, |tool| tool.spec().labels);
+        let met = if self.touches(call).is_empty() { Labels::NONE } else { Labels::PRIVATE };
+        let labels = declared.join(met).join(self.heard_labels(&call.id, Heard::Failure).await);
+        if !self.state().labels.covers(labels) {
+            self.log.push(LabelsRaised { labels, source: call.tool.clone() })?;
+        }
+        let reason = redact(&verdict.reason, Mode::Standard).into_owned();
+        let reason = self.filter_output(&agent.filter, Some(&call.id), reason)?;
+        Ok(Verdict { reason, ..verdict })
+    }
+
     /// Whether a person has said no to much the same so often that nobody is asked again (rule A5).
     fn is_refused(&self, asked: &ApprovalAsked) -> bool {
         self.state().approvals.values().filter(|before| before.refuses_like(asked)).count() >= limits::REJECTIONS
-    }
-
-    fn caller(&self, agent: adjutant_core::id::AgentId) -> Caller {
-        let chat = self.state().start.as_ref().map(|start| start.chat);
-        // A log without a start drives nothing; the id only has to be one that no rule names.
-        Caller { agent, chat: chat.unwrap_or_else(|| self.engine.env().id()), run: self.log.run, now: self.now() }
     }
 
     fn question_for(

@@ -26,8 +26,10 @@ const CROWDED: Duration = Duration::from_millis(50);
 const STORE_PAUSE: Duration = Duration::from_secs(1);
 /// Nodes look for the runs of a dead one at different moments within this span, not all at once.
 const APART: Duration = Duration::from_millis(250);
+// What a dead node drove is others' within fifteen seconds: its lease runs out, and somebody looks.
+const _: () = assert!(limits::LEASE.as_millis() + APART.as_millis() < 15_000);
 
-/// How long tools may take to end after the node was told to stop.
+/// How long tools and models may take to end after the node was told to stop.
 const DRAIN: Duration = Duration::from_secs(10);
 
 /// How often somebody looks whether a day is over.
@@ -166,7 +168,8 @@ fn attendants(engine: &Engine) -> JoinSet<()> {
     helpers
 }
 
-/// What a tool has begun is let end, so that nobody has to be asked about it; then the runs are others'.
+/// What a tool has begun is let end, so that nobody has to be asked about it, and what a model has begun, so that nobody pays
+/// for it twice; then the runs are others'.
 async fn settle_down(engine: &Engine, drivers: &mut JoinSet<()>) {
     engine.claims().leave();
     engine.poke_all();

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use adjutant_core::message::{Delta, ModelAnswer, ModelRequest};
+use adjutant_core::message::{ModelAnswer, ModelRequest};
 use async_trait::async_trait;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
@@ -171,13 +171,9 @@ impl Model for Watched {
         let turn = self.health.turn(&self.place).await?;
         let began = Instant::now();
         let first = Arc::new(Mutex::new(None));
-        let (heard, hand_on) = (Arc::clone(&first), deltas.clone());
-        let timed = DeltaSink::new(move |delta| {
+        let heard = Arc::clone(&first);
+        let timed = deltas.noticing(move || {
             heard.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| began.elapsed());
-            match delta {
-                Delta::Text(piece) => hand_on.text(&piece),
-                Delta::Thinking(piece) => hand_on.thinking(&piece),
-            }
         });
         let answer = self.inner.answer(request, &timed).await;
         match &answer {

@@ -15,6 +15,7 @@ pub mod retry;
 pub mod router;
 pub mod scripted;
 mod source;
+mod tape;
 pub mod tokens;
 mod vendor;
 mod view;
@@ -37,6 +38,7 @@ pub use recorded::{Recorded, Recording};
 pub use registry::{Models, ProviderConfig, ProviderKind};
 pub use scripted::Scripted;
 pub use source::{Allowed, BroughtKey, KeyState, Lineup, ModelSource, Offer, ProviderFacts, WithKeys, chosen, lineup};
+pub use tape::Tape;
 pub use vendor::{KeyPlace, VENDORS, Vendor};
 pub use wire::auth::{ApiKey, AwsKey, Credential};
 pub use wire::list::Listed;
@@ -71,18 +73,21 @@ pub trait Model: Send + Sync {
 
 /// Where live pieces of an answer go. Cheap to clone; pieces for nobody cost nothing.
 #[derive(Clone, Default)]
-pub struct DeltaSink(Option<Arc<dyn Fn(Delta) + Send + Sync>>);
+pub struct DeltaSink {
+    listen: Option<Arc<dyn Fn(Delta) + Send + Sync>>,
+    tape: Option<Tape>,
+}
 
 impl DeltaSink {
     /// Nobody listens.
     #[must_use]
     pub const fn none() -> Self {
-        Self(None)
+        Self { listen: None, tape: None }
     }
 
     /// Calls `listen` for each piece. It is called on the task that reads the answer, so it must not block.
     pub fn new(listen: impl Fn(Delta) + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(listen)))
+        Self { listen: Some(Arc::new(listen)), tape: None }
     }
 
     /// A sink and the end it flows to. The queue needs no bound of its own because one answer is bounded; a receiver
@@ -99,13 +104,25 @@ impl DeltaSink {
     /// A sink that hands everything on here and calls `notice` before each piece.
     #[must_use]
     pub fn noticing(&self, notice: impl Fn() + Send + Sync + 'static) -> Self {
-        let hand_on = self.clone();
-        Self::new(move |delta| {
+        let (hand_on, tape) = (self.listen.clone(), self.tape.clone());
+        let listen = move |delta| {
             notice();
-            if let Some(listen) = &hand_on.0 {
+            if let Some(listen) = &hand_on {
                 listen(delta);
             }
-        })
+        };
+        Self { tape, ..Self::new(listen) }
+    }
+
+    /// The same, and what goes over the wire is kept here.
+    #[must_use]
+    pub fn taped(self, tape: Option<Tape>) -> Self {
+        Self { tape, ..self }
+    }
+
+    /// Where what goes over the wire is kept, if somebody wants it.
+    pub(crate) const fn tape(&self) -> Option<&Tape> {
+        self.tape.as_ref()
     }
 
     /// Hands on a piece of text.
@@ -119,7 +136,7 @@ impl DeltaSink {
     }
 
     fn send(&self, piece: &str, kind: fn(String) -> Delta) {
-        if let Some(listen) = &self.0
+        if let Some(listen) = &self.listen
             && !piece.is_empty()
         {
             listen(kind(piece.to_owned()));
@@ -129,6 +146,6 @@ impl DeltaSink {
 
 impl fmt::Debug for DeltaSink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "DeltaSink(listening)" } else { "DeltaSink(nobody)" })
+        f.write_str(if self.listen.is_some() { "DeltaSink(listening)" } else { "DeltaSink(nobody)" })
     }
 }

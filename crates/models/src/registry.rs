@@ -63,6 +63,8 @@ pub struct Models {
     prices: BTreeMap<String, Prices>,
     remotes: BTreeMap<String, RemoteConfig>,
     catalog: RwLock<Arc<Catalog>>,
+    /// The models that servers on this machine list, by the kind of the server.
+    found: RwLock<Vec<(&'static str, Listed)>>,
     client: reqwest::Client,
     clock: Clock,
     health: Health,
@@ -114,6 +116,7 @@ impl Models {
             prices: BTreeMap::new(),
             remotes: BTreeMap::new(),
             catalog: RwLock::new(Arc::new(Catalog::built_in().clone())),
+            found: RwLock::default(),
             client,
             clock,
             health: Health::default(),
@@ -201,8 +204,11 @@ impl Models {
         Arc::clone(&self.catalog.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Knows this from now on.
-    pub fn set_catalog(&self, catalog: Catalog) {
+    /// Knows this from now on, beside what was found on this machine.
+    pub fn set_catalog(&self, mut catalog: Catalog) {
+        for (kind, listed) in &*self.found.read().unwrap_or_else(PoisonError::into_inner) {
+            catalog.note(kind, &listed.model, listed.window, listed.longest_output);
+        }
         *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(catalog);
     }
 
@@ -529,8 +535,13 @@ mod tests {
         let names: Vec<_> = models.offers().into_iter().map(|offer| offer.name).collect();
         assert_eq!(names, ["ollama/gemma3", "ollama/qwen3:8b"]);
         assert_eq!(models.facts("ollama/gemma3").unwrap().prices.base.input, Some(Rate(0)), "it computes here");
+        models.set_catalog(Catalog::built_in().clone());
         let about = models.about_providers().into_iter().find(|facts| facts.name == "ollama").unwrap();
-        assert_eq!((about.detected, about.models, about.key), (true, 2, KeyState::NotNeeded));
+        assert_eq!(
+            (about.detected, about.models, about.key),
+            (true, 2, KeyState::NotNeeded),
+            "also once another catalog was taken"
+        );
         let own = config("mine", remote("ollama", Some("http://127.0.0.1:9"), Credential::None));
         let configured = Models::new(vec![own], client()).unwrap();
         let refused = configured.detect(ollama, &base, Duration::from_secs(5)).await.unwrap_err();

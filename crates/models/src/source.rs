@@ -10,7 +10,7 @@ use adjutant_core::routing::{DEFAULT, Strategy, Wanted};
 use crate::catalog::ModelFacts;
 use crate::registry::DEMO;
 use crate::router::{Candidate, Choice, Needs, choose};
-use crate::{ApiKey, Model, ModelError};
+use crate::{ApiKey, Model, ModelError, Vendor};
 
 /// Models that a strategy names to stand in, where nobody else did.
 const CHOSEN_STAND_INS: usize = 3;
@@ -301,6 +301,9 @@ fn named(source: &dyn ModelSource, offers: &[Offer], name: &str) -> Result<Strin
         Ok(()) => return Ok(name.to_owned()),
         Err(missing) => missing,
     };
+    if let Some(ours) = in_our_words(name).filter(|ours| source.reachable(ours).is_ok()) {
+        return Ok(ours);
+    }
     let is_meant = |offer: &&Offer| {
         let own = &offer.facts.model;
         own == name || own.rsplit_once('/').is_some_and(|(_, short)| short == name)
@@ -311,6 +314,13 @@ fn named(source: &dyn ModelSource, offers: &[Offer], name: &str) -> Result<Strin
         [one] => Ok(one.clone()),
         several => Err(unknown(name, format!(": it may be {}", several.join(", ")))),
     }
+}
+
+/// The same model by our word for its provider, where it is written by another, such as `google/…` or `together_ai/…`.
+fn in_our_words(name: &str) -> Option<String> {
+    let (provider, rest) = name.split_once('/')?;
+    let vendor = Vendor::of(provider).filter(|vendor| vendor.kind != provider)?;
+    Some(format!("{}/{rest}", vendor.kind))
 }
 
 fn unknown(model: &str, hint: String) -> ModelError {
@@ -369,6 +379,33 @@ mod tests {
             "model `gpt-5.4-mini` is not known: it may be work/gpt-5.4-mini, play/gpt-5.4-mini"
         );
         assert_eq!(lined_up(&wanted("default", &[], None)).unwrap(), ["demo/guide"]);
+    }
+
+    #[test]
+    fn a_provider_is_known_by_the_words_of_others_where_none_here_is_called_like_that() {
+        const ANY: &str = "deepseek/deepseek-chat";
+        let shelf = Shelf(&[
+            ("gemini/x", ANY),
+            ("vertex/x", ANY),
+            ("together/org/x", ANY),
+            ("fireworks/x", ANY),
+            ("azure/x", ANY),
+            ("ollama/x", ANY),
+            ("custom/x", ANY),
+        ]);
+        for (written, ours) in [
+            ("google/x", "gemini/x"),
+            ("vertex_ai/x", "vertex/x"),
+            ("together_ai/org/x", "together/org/x"),
+            ("fireworks_ai/x", "fireworks/x"),
+            ("azure_ai/x", "azure/x"),
+            ("ollama_chat/x", "ollama/x"),
+            ("custom/x", "custom/x"),
+        ] {
+            let found = lineup(&shelf, &wanted(written, &[], None), "demo/guide", &Needs::default()).unwrap();
+            assert_eq!(found.model, ours, "{written}");
+        }
+        assert!(lined_up(&wanted("google/x", &[], None)).unwrap_err().contains("`google/x`"));
     }
 
     #[test]

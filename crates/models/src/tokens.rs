@@ -21,7 +21,7 @@ fn size(request: &ModelRequest) -> u64 {
     let parts = request.messages.iter().flat_map(|message| &message.parts).map(|part| match part {
         Part::Text { text, .. } | Part::Thinking { text, .. } => text.len(),
         Part::Call { name, arguments, .. } => name.len() as u64 + arguments.len(),
-        Part::Result { output, .. } => output.len(),
+        Part::Result { output, frame, .. } => output.len() + frame.as_ref().map_or(0, |frame| frame.len()),
         Part::Image { .. } => 0,
     });
     request.system.len() + parts.sum::<u64>() + request.tools.bytes()

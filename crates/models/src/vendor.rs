@@ -308,9 +308,16 @@ impl Vendor {
         // Other names they are known by.
         let kind = match kind {
             "google" => "gemini",
-            "vertex_ai" => "vertex",
+            "vertex_ai" | "vertex_ai_beta" => "vertex",
+            "azure_ai" => "azure",
             "together_ai" => "together",
             "fireworks_ai" => "fireworks",
+            "cohere_chat" => "cohere",
+            "zai" => "zhipu",
+            "ollama_chat" => "ollama",
+            "hosted_vllm" => "vllm",
+            "lm_studio" => "lm-studio",
+            "litellm_proxy" => "litellm",
             "local" | "custom" => "compatible",
             other => other,
         };

@@ -174,6 +174,7 @@ pub(crate) mod tests {
             output: (*output).into(),
             is_error: *is_error,
             labels: Labels::NONE,
+            frame: None,
         });
         let parts: Vec<_> = results.collect();
         if !parts.is_empty() {

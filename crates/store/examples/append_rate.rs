@@ -158,6 +158,8 @@ async fn start(store: &Store, workspace: WorkspaceId, n: usize, tag: u8) -> (Str
             created_at: now,
             shared: false,
             alias: None,
+            model: None,
+            metadata: None,
         })
         .await
         .unwrap();

@@ -6,6 +6,7 @@ use adjutant_core::id::{TokenId, UserId, WorkspaceId};
 use adjutant_core::time::Time;
 
 use crate::people::PUT_MEMBER;
+use crate::seal::Scope;
 use crate::tenants::one;
 use crate::value::{Row, args};
 use crate::{Store, StoreError};
@@ -235,19 +236,22 @@ impl Store {
         Ok(user)
     }
 
-    /// Counts an attempt before it is checked, and says how many there were in this slot. Older slots are forgotten.
+    /// Counts an attempt before it is checked, and says whether it is one of the first so many in this slot. One that is not
+    /// writes nothing. Of what is counted a keyed hash is kept, because people type passwords where names belong. Older slots
+    /// are forgotten.
     ///
     /// # Errors
     /// Those of the database.
-    pub async fn count_attempt(&self, key: &str, slot: i64) -> Result<u64, StoreError> {
+    pub async fn count_attempt(&self, what: &str, slot: i64, most: u64) -> Result<bool, StoreError> {
         let sql = sql!(self, memory => memory.no_sign_in());
+        let key = sql.sealer(Scope::System).await?.mark(what);
         let mut tx = sql.db.begin().await?;
         tx.run("DELETE FROM attempts WHERE slot < $1", args![slot - 1]).await?;
         let text = "INSERT INTO attempts (key, slot, count) VALUES ($1, $2, 1) \
-                    ON CONFLICT (key, slot) DO UPDATE SET count = attempts.count + 1 RETURNING count";
-        let count = tx.row(text, args![key, slot]).await?.map_or(Ok(1), |mut row| row.take())?;
+                    ON CONFLICT (key, slot) DO UPDATE SET count = attempts.count + 1 WHERE attempts.count < $3 RETURNING count";
+        let counted = tx.row(text, args![key, slot, most]).await?.is_some();
         tx.commit().await?;
-        Ok(count)
+        Ok(counted)
     }
 }
 

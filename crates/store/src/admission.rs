@@ -93,6 +93,7 @@ pub(crate) async fn admit(tx: &mut Tx, change: &Admission) -> Result<(), StoreEr
             let text = "DELETE FROM members WHERE workspace = $1 AND person = $2";
             let found = tx.run(text, args![*workspace, *user]).await?;
             agents::pause_all_of(tx, Some(*workspace), *user, *at).await?;
+            agents::forget_person(tx, *workspace, *user).await?;
             keep_an_admin(tx, *workspace).await?;
             found
         }

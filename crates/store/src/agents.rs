@@ -1,19 +1,21 @@
 //! Agents and all their versions. A version, once saved, never changes.
 
+use std::collections::BTreeSet;
+
 use adjutant_core::id::{AgentId, UserId, WorkspaceId};
 use adjutant_core::time::Time;
 
 use crate::db::Tx;
-use crate::row::AgentRow;
+use crate::row::{AgentPeople, AgentRow};
 use crate::seal::Scope;
 use crate::tenants::one;
 use crate::value::{Row, args};
 use crate::{Store, StoreError};
 
-const CURRENT: &str = "SELECT v.workspace, v.agent, v.slug, v.version, v.active, v.spec, v.saved_at, a.owner, a.created_by FROM agents a \
+const CURRENT: &str = "SELECT v.workspace, v.agent, v.slug, v.version, v.active, v.spec, v.saved_at, a.owner, a.created_by, a.shared_with, a.approvers FROM agents a \
      JOIN agent_versions v ON v.workspace = a.workspace AND v.agent = a.id AND v.version = a.version \
      WHERE a.workspace = $1";
-const ANY: &str = "SELECT v.workspace, v.agent, v.slug, v.version, v.active, v.spec, v.saved_at, a.owner, a.created_by \
+const ANY: &str = "SELECT v.workspace, v.agent, v.slug, v.version, v.active, v.spec, v.saved_at, a.owner, a.created_by, a.shared_with, a.approvers \
      FROM agent_versions v LEFT JOIN agents a ON a.workspace = v.workspace AND a.id = v.agent \
      WHERE v.workspace = $1 AND v.agent = $2";
 
@@ -83,14 +85,17 @@ pub(crate) async fn delete(tx: &mut Tx, scope: Scope, id: AgentId, version: u64)
 /// Saves the version of an agent that follows the one that is expected.
 pub(crate) async fn save(tx: &mut Tx, row: &AgentRow, expected_version: u64) -> Result<(), StoreError> {
     let version = expected_version + 1;
+    let (shared, approvers) = (written(&row.people.shared_with), written(&row.people.approvers));
     let saved = if expected_version == 0 {
-        let text = "INSERT INTO agents (workspace, id, slug, version, owner, created_by) VALUES ($1, $2, $3, $4, $5, $6) \
-                    ON CONFLICT (workspace, id) DO NOTHING";
-        tx.run(text, args![row.workspace, row.id, &row.slug, version, row.owner, row.created_by]).await?
+        let text = "INSERT INTO agents (workspace, id, slug, version, owner, created_by, shared_with, approvers) \
+                    VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (workspace, id) DO NOTHING";
+        let (owner, made_by) = (row.owner, row.created_by);
+        tx.run(text, args![row.workspace, row.id, &row.slug, version, owner, made_by, shared, approvers]).await?
     } else {
-        let text = "UPDATE agents SET slug = $3, version = $4, owner = $5 \
-                    WHERE workspace = $1 AND id = $2 AND version = $6";
-        tx.run(text, args![row.workspace, row.id, &row.slug, version, row.owner, expected_version]).await?
+        let text = "UPDATE agents SET slug = $3, version = $4, owner = $5, shared_with = $6, approvers = $7 \
+                    WHERE workspace = $1 AND id = $2 AND version = $8";
+        let (owner, before) = (row.owner, expected_version);
+        tx.run(text, args![row.workspace, row.id, &row.slug, version, owner, shared, approvers, before]).await?
     };
     if saved == 0 {
         return Err(StoreError::Stale { fenced: false });
@@ -120,6 +125,28 @@ pub(crate) async fn pause_all_of(
     tx.run(text, args![workspace, owner]).await.map(drop)
 }
 
+/// Takes somebody out of what others shared with them in a workspace, and of what they decide there: whoever comes back begins
+/// anew.
+pub(crate) async fn forget_person(tx: &mut Tx, workspace: WorkspaceId, person: UserId) -> Result<(), StoreError> {
+    let text = "UPDATE agents SET shared_with = replace(shared_with, ' ' || CAST($2 AS TEXT) || ' ', ' '), \
+                approvers = replace(approvers, ' ' || CAST($2 AS TEXT) || ' ', ' ') WHERE workspace = $1";
+    tx.run(text, args![workspace, person]).await.map(drop)
+}
+
+/// People as a column holds them: each id between two blanks, so that one can be found and taken out.
+fn written(people: &BTreeSet<UserId>) -> String {
+    people.iter().fold(" ".to_owned(), |text, person| text + &format!("{person} "))
+}
+
+/// What a column says; nobody where the agent is gone.
+fn people(column: Option<String>) -> Result<BTreeSet<UserId>, StoreError> {
+    let column = column.unwrap_or_default();
+    let ids = column
+        .split_ascii_whitespace()
+        .map(|id| id.parse().map_err(|_| StoreError::Corrupt(format!("no person: {id}"))));
+    ids.collect()
+}
+
 fn read(mut row: Row) -> Result<AgentRow, StoreError> {
     Ok(AgentRow {
         workspace: row.take()?,
@@ -131,5 +158,6 @@ fn read(mut row: Row) -> Result<AgentRow, StoreError> {
         saved_at: row.take()?,
         owner: row.take()?,
         created_by: row.take()?,
+        people: AgentPeople { shared_with: people(row.take()?)?, approvers: people(row.take()?)? },
     })
 }

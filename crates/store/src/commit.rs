@@ -19,6 +19,7 @@ use crate::prepare::{Guard, Prepared};
 use crate::provider_keys;
 use crate::purses;
 use crate::rates;
+use crate::removal;
 use crate::row::{Change, Doing, Writer};
 use crate::rules;
 use crate::statements::{
@@ -254,6 +255,8 @@ async fn carry_out(tx: &mut Tx, batch: &[Box<Prepared>], verdicts: &Verdicts) ->
             Some(Doing::Key(change)) => provider_keys::change(tx, append.scope, change).await?,
             Some(Doing::ReplaceMaster(keys)) => keys::replace_master(tx, keys).await?,
             Some(Doing::AddNotebook(row)) => tenants::add_notebook(tx, row).await?,
+            Some(Doing::RemoveNotebook(id)) => removal::remove_notebook(tx, append.scope, *id).await?,
+            Some(Doing::CloseWorkspace(id)) => removal::close_workspace(tx, *id).await?,
             Some(Doing::AddWorkspace(new)) => tenants::add_tenant(tx, new).await?,
             Some(Doing::SaveWorkspace(row)) => tenants::save_workspace(tx, row).await?,
             Some(Doing::StartWaiting(run)) => waiting::become_run(tx, append.scope, *run).await?,

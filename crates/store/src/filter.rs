@@ -42,7 +42,8 @@ pub struct ApprovalFilter {
     pub run: Option<RunId>,
     /// Only of this agent.
     pub agent: Option<AgentId>,
-    /// Only what this person may see without being an admin: of runs that they may see, and of agents that are theirs.
+    /// Only what this person may see without being an admin: of runs that they may see, of agents that are theirs,
+    /// and of those whose approver they are.
     pub visible_to: Option<UserId>,
     /// Which comes first.
     pub order: Order,

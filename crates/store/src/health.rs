@@ -39,6 +39,15 @@ pub struct Readiness {
     pub writable: bool,
 }
 
+/// How what is written is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keeping {
+    /// Whether content is sealed at rest.
+    pub sealed: bool,
+    /// Whether a commit survives a power cut.
+    pub durable: bool,
+}
+
 /// How much is going on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tallies {
@@ -71,6 +80,23 @@ impl Store {
         let (schema, only_reads): (String, u64) = (row.take()?, row.take()?);
         let writable = only_reads == 0 && !sql.db.is_read_only();
         Ok(Readiness { backend, schema: schema.parse().unwrap_or(KNOWN), writable })
+    }
+
+    /// How what is written is kept.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn keeping(&self) -> Result<Keeping, StoreError> {
+        let sql = sql!(self, memory => Ok(Keeping { sealed: true, durable: true }));
+        // What SQLite calls 2 is `full`; PostgreSQL is asked for the same number.
+        let text = match sql.db.dialect() {
+            Dialect::Sqlite => "PRAGMA synchronous",
+            Dialect::Postgres => {
+                "SELECT (CASE WHEN current_setting('fsync') = 'on' \
+                 AND current_setting('synchronous_commit') <> 'off' THEN 2 ELSE 1 END)::BIGINT"
+            }
+        };
+        Ok(Keeping { sealed: sql.keys.is_on(), durable: value::<u64>(sql, text).await? >= 2 })
     }
 
     /// Asks the database how it is; also proves that it answers.

@@ -70,10 +70,12 @@ fn conditions(workspace: WorkspaceId, filter: &ApprovalFilter) -> Wanted {
     wanted.also("status <>", filter.except.as_deref());
     wanted.equal("run", filter.run);
     wanted.equal("agent", filter.agent);
-    wanted.also("(agent IN (SELECT id FROM agents WHERE workspace = $1 AND owner =", filter.visible_to);
+    wanted.also("(agent IN (SELECT id FROM agents WHERE workspace = $1 AND (owner =", filter.visible_to);
     if filter.visible_to.is_some() {
+        // The one wildcard in an id is the `_` of its prefix, where every id has it.
+        wanted.again(" OR approvers LIKE '% ' || CAST(");
         wanted.again(
-            ") OR EXISTS (SELECT 1 FROM runs r WHERE r.workspace = $1 AND r.id = approvals.run AND (EXISTS (\
+            " AS TEXT) || ' %')) OR EXISTS (SELECT 1 FROM runs r WHERE r.workspace = $1 AND r.id = approvals.run AND (EXISTS (\
              SELECT 1 FROM chats c WHERE c.workspace = $1 AND c.id = r.chat AND c.shared = 1) OR r.initiator =",
         );
     }

@@ -62,6 +62,7 @@ mod purses;
 mod queue;
 mod rates;
 mod reads;
+mod removal;
 mod replies;
 mod retention;
 pub mod row;
@@ -82,7 +83,7 @@ mod writer;
 pub use branch::Link;
 pub use copy::{Batch, Copied, CopyFor, Snapshot, Target, copy};
 pub use error::{Source, StoreError};
-pub use health::{Health, Readiness, Tallies};
+pub use health::{Health, Keeping, Readiness, Tallies};
 pub use live::{Listen, Live};
 #[cfg(feature = "sim")]
 pub use memory::{Fault, FaultPoint, Gate, Hears, MemoryConfig, Witness};
@@ -120,7 +121,7 @@ struct Inner {
 
 /// The closed set of back ends; the two databases differ only below [`Db`].
 enum Backend {
-    Sql(Sql),
+    Sql(Box<Sql>),
     #[cfg(feature = "sim")]
     Memory(Box<memory::Memory>),
 }
@@ -217,7 +218,7 @@ impl Store {
         };
         let db = Arc::new(db);
         let writer = Writer::start(Arc::clone(&db), teller.clone(), changes.clone())?;
-        let backend = Backend::Sql(Sql { db, keys: Keyring::new(sealing), writer, me, teller, listener });
+        let backend = Backend::Sql(Box::new(Sql { db, keys: Keyring::new(sealing), writer, me, teller, listener }));
         Ok(Self { inner: Arc::new(Inner { backend, changes, live }) })
     }
 

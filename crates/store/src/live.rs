@@ -51,7 +51,7 @@ impl Store {
     /// Whether other nodes may use the same database.
     #[must_use]
     pub fn is_shared(&self) -> bool {
-        matches!(&self.inner.backend, Backend::Sql(Sql { db, .. }) if matches!(&**db, Db::Postgres { .. }))
+        matches!(&self.inner.backend, Backend::Sql(sql) if matches!(&*sql.db, Db::Postgres { .. }))
     }
 
     /// The notes of other nodes from now on.

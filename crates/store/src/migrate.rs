@@ -27,13 +27,26 @@ impl Migration {
     }
 }
 
+/// A step by the name of its scripts. Programs of the first schema on can live with all of them.
+macro_rules! migration {
+    ($name:literal) => {
+        Migration {
+            sqlite: include_str!(concat!("../migrations/sqlite/", $name, ".sql")),
+            postgres: include_str!(concat!("../migrations/postgres/", $name, ".sql")),
+            min_binary: 1,
+        }
+    };
+}
+
 /// In order; the number of a migration is its place, from 1. None of them is edited any more: databases remember by which
 /// scripts they were made, and a test holds them to what they are.
-const MIGRATIONS: &[Migration] = &[Migration {
-    sqlite: include_str!("../migrations/sqlite/0001_ground.sql"),
-    postgres: include_str!("../migrations/postgres/0001_ground.sql"),
-    min_binary: 1,
-}];
+const MIGRATIONS: &[Migration] = &[
+    migration!("0001_ground"),
+    migration!("0002_agent_people"),
+    migration!("0003_defaults"),
+    migration!("0004_chat_metadata"),
+    migration!("0005_closed_workspaces"),
+];
 
 /// The schema this program knows.
 pub(crate) const KNOWN: u64 = MIGRATIONS.len() as u64;
@@ -173,6 +186,14 @@ mod tests {
 
     /// What databases of schema 1 were made by.
     const GROUND: &str = "3ff63785ea57bfe695b2c8bf92a2258077cfbb1776f3c8e39d590e1e18f8193a";
+    /// And those of schema 2.
+    const PEOPLE: &str = "227f7ba8065ea3b4d00581d9422bcda1178a4dc10b4816ba810250950d49f291";
+    /// And those of schema 3.
+    const DEFAULTS: &str = "fa3468e9852bd246a6390d5eea64f905360043370687796a648a0c89f4253f31";
+    /// And those of schema 4.
+    const CHAT_METADATA: &str = "9f88af023dcdb43f6975d558d2e37ef38df8cc0ad19032c87d59abe479921895";
+    /// And those of schema 5.
+    const CLOSED_WORKSPACES: &str = "d36e6ec765529ca5566ae7af244fd5313484215a5c38a8a13534ec5be4c87750";
 
     const fn step(sqlite: &'static str) -> Migration {
         Migration { sqlite, postgres: "", min_binary: 1 }
@@ -188,7 +209,7 @@ mod tests {
         let known: Vec<_> = (1..=MIGRATIONS.len()).map(|count| made_by(&MIGRATIONS[..count])).collect();
         assert_eq!(
             known,
-            [GROUND],
+            [GROUND, PEOPLE, DEFAULTS, CHAT_METADATA, CLOSED_WORKSPACES],
             "databases were made by these scripts: a change is a migration of its own, and a line here"
         );
     }

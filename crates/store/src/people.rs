@@ -108,6 +108,26 @@ impl Store {
         Ok(sql.db.write(text, args![user, name, password]).await? > 0)
     }
 
+    /// The model of a person's runs whose agent leaves it to the default.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn default_model(&self, user: UserId) -> Result<Option<String>, StoreError> {
+        let sql = sql!(self, memory => Ok(None));
+        let row = sql.db.read_one("SELECT default_model FROM users WHERE id = $1", args![user]).await?;
+        row.map_or(Ok(None), |mut row| row.take())
+    }
+
+    /// Gives a person's runs another default; says whether there is such a person.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn set_default_model(&self, user: UserId, model: Option<&str>) -> Result<bool, StoreError> {
+        let sql = sql!(self, memory => memory.no_sign_in());
+        let args = args![user, model.map(str::to_owned)];
+        Ok(sql.db.write("UPDATE users SET default_model = $2 WHERE id = $1", args).await? > 0)
+    }
+
     /// Lets a person into a workspace, or changes what they may do there.
     ///
     /// # Errors

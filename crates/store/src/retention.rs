@@ -54,7 +54,7 @@ const ERASABLE: &str = "ended_at IS NOT NULL AND erased_at IS NULL AND NOT EXIST
      WHERE approvals.workspace = runs.workspace AND approvals.run = runs.id AND approvals.status = 'pending')";
 
 /// The title of a chat is what was said first in it.
-const ERASE_TITLE: &str = "UPDATE chats SET title = $3 WHERE workspace = $1 AND id = $2 AND NOT EXISTS (\
+const ERASE_TITLE: &str = "UPDATE chats SET title = $3, metadata = NULL WHERE workspace = $1 AND id = $2 AND NOT EXISTS (\
      SELECT 1 FROM runs WHERE runs.workspace = $1 AND runs.chat = $2 AND runs.erased_at IS NULL)";
 /// The title of a chat of which nothing is left.
 pub(crate) const ERASED_TITLE: &str = "(erased)";

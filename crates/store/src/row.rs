@@ -9,6 +9,8 @@ mod workspace;
 
 use std::collections::BTreeMap;
 
+use std::collections::BTreeSet;
+
 use adjutant_core::budget::Spend;
 use adjutant_core::content::Hash;
 use adjutant_core::guard::rate::Taking;
@@ -306,6 +308,10 @@ pub struct ChatRow {
     pub shared: bool,
     /// A name that a client chose for it, unique in the workspace.
     pub alias: Option<String>,
+    /// The model of its runs that name none; none is its agent's.
+    pub model: Option<String>,
+    /// Free fields of whoever made it: JSON, sealed at rest.
+    pub metadata: Option<String>,
 }
 
 /// One version of an agent.
@@ -329,6 +335,17 @@ pub struct AgentRow {
     pub owner: Option<UserId>,
     /// The person who made the agent; counts when it is made, and stays as it was then.
     pub created_by: Option<UserId>,
+    /// Who else has to do with the agent now, whichever version this is.
+    pub people: AgentPeople,
+}
+
+/// Who has to do with an agent beside its owner and the admins.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AgentPeople {
+    /// Those who see it and run it as its owner does.
+    pub shared_with: BTreeSet<UserId>,
+    /// Those who may decide what it asks, whoever started the run.
+    pub approvers: BTreeSet<UserId>,
 }
 
 /// A person.

@@ -87,6 +87,8 @@ pub(crate) struct Key {
     scope: Scope,
     generation: u16,
     cipher: XChaCha20Poly1305,
+    /// Another key, for hashes: one key is used for one thing.
+    marks: Zeroizing<[u8; 32]>,
 }
 
 impl Key {
@@ -96,7 +98,12 @@ impl Key {
     }
 
     pub(crate) fn new(scope: Scope, generation: u16, bytes: &[u8; 32]) -> Self {
-        Self { scope, generation, cipher: XChaCha20Poly1305::new(bytes.into()) }
+        let marks = Zeroizing::new(blake3::derive_key("adjutant 2026-11 marks", bytes));
+        Self { scope, generation, cipher: XChaCha20Poly1305::new(bytes.into()), marks }
+    }
+
+    pub(crate) fn mark(&self, text: &str) -> blake3::Hash {
+        blake3::keyed_hash(&self.marks, text.as_bytes())
     }
 
     fn binding(&self, place: Place<'_>) -> String {

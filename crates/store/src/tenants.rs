@@ -42,7 +42,7 @@ impl Store {
         Ok(NewTenant { row: row.clone(), admin, notebook: notebook.clone(), key })
     }
 
-    /// All workspaces, oldest first: for the operator and the worker.
+    /// All workspaces, oldest first, also those that were taken away: for the operator and the worker.
     ///
     /// # Errors
     /// Those of the database.
@@ -58,7 +58,7 @@ impl Store {
     /// Those of the database.
     pub async fn workspace(&self, id: WorkspaceId) -> Result<Option<WorkspaceRow>, StoreError> {
         let sql = sql!(self, memory => memory.workspace(id));
-        one(sql, format!("{WORKSPACE} WHERE id = $1"), args![id], read_workspace).await
+        one(sql, format!("{WORKSPACE} WHERE id = $1 AND closed_at IS NULL"), args![id], read_workspace).await
     }
 
     /// The workspace of this short name.
@@ -67,7 +67,7 @@ impl Store {
     /// Those of the database.
     pub async fn workspace_by_slug(&self, slug: &str) -> Result<Option<WorkspaceRow>, StoreError> {
         let sql = sql!(self, memory => memory.workspace_by_slug(slug));
-        one(sql, format!("{WORKSPACE} WHERE slug = $1"), args![slug], read_workspace).await
+        one(sql, format!("{WORKSPACE} WHERE slug = $1 AND closed_at IS NULL"), args![slug], read_workspace).await
     }
 
     /// Adds a person.

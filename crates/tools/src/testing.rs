@@ -5,9 +5,12 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use adjutant_core::guard::judge::Caller;
 use adjutant_core::guard::permit::Permit;
 use adjutant_core::guard::policy::AgentSpec;
+use adjutant_core::guard::rule::{Asked, Rules};
 use adjutant_core::guard::scope::{Caps, Scope, ScopeSpec};
+use adjutant_core::id::{AgentId, ChatId, RuleId, RunId, UserId};
 use adjutant_core::time::Time;
 use adjutant_core::tool::{Done, Prepared, Probe, ToolOutcome};
 use jiff::tz::TimeZone;
@@ -45,6 +48,7 @@ impl Stage {
         let world = World {
             notebook: Some(Arc::new(Notebook::open(&folder.path().join("notebook")).unwrap())),
             scope: compiled(scope, Caps::ALL),
+            held: Arc::default(),
             outside: Arc::default(),
             connector: Connector::default(),
             kv: Arc::new(MemoryKv::default()),
@@ -63,6 +67,21 @@ impl Stage {
     /// Another scope for the same notebook.
     pub(crate) fn rescope(&mut self, scope: Value, caps: Caps) {
         self.world.scope = compiled(scope, caps);
+    }
+
+    /// A rule that denies this in a folder holds what it speaks of, for calls of a tool that names no path.
+    pub(crate) fn hold(&mut self, denied: &str, folder: &str, tool: &str) {
+        let at = Time::from_millis(0);
+        let rule = json!({
+            "id": RuleId::new(at, [1; 10]), "owner": UserId::new(at, [2; 10]), "tool": denied, "decision": "deny",
+            "when": {"folders": [folder]}, "created_at": at,
+        });
+        let (agent, chat, run) = (AgentId::new(at, [3; 10]), ChatId::new(at, [4; 10]), RunId::new(at, [5; 10]));
+        let caller = Caller { agent, chat, run, notebook: None, now: self.world.now };
+        let rules = Rules::new([serde_json::from_value(rule).unwrap()]);
+        let (arguments, schema) = (json!({}), Value::Null);
+        let asked = Asked { caller, tool, arguments: &arguments, schema: &schema, touches: &[], sources: &[] };
+        self.world.held = Arc::new(rules.places_held(&asked));
     }
 
     /// Another agent, for tools about tools.

@@ -1,6 +1,5 @@
 //! What a tool is.
 
-use adjutant_core::guard::path::NotePath;
 use adjutant_core::guard::permit::Permit;
 use adjutant_core::tool::{Prepared, Probe, Target, ToolOutcome, ToolSpec};
 use async_trait::async_trait;
@@ -24,9 +23,8 @@ use crate::world::World;
 /// - `reconcile` says whether a call that was started took place. Only a tool of class `Reconcile` is asked.
 /// - `keepsakes` gives back what the call will replace or delete. They are durable before `run` is called, so that a crash
 ///   in between does not take the only copy with it. Only a tool of class `Reconcile` is asked.
-/// - `sources` names files whose text the call puts into what it writes, where no path argument does.
-/// - Whatever opens a path checks the scope itself as well, and filters what it returns item by item (F7). The guard has
-///   done so before, but it judged the arguments; only the tool knows what they lead to.
+/// - Whatever opens a path checks the scope and the rules itself as well, and filters what it returns item by item (F7). The
+///   guard has done so before, but it judged the arguments; only the tool knows what they lead to.
 #[async_trait]
 pub trait Tool: Send + Sync {
     /// What the tool declares about itself.
@@ -41,12 +39,6 @@ pub trait Tool: Send + Sync {
     /// What the call will replace or delete, as far as it still is the target.
     async fn keepsakes(&self, arguments: &Value, target: &Target, world: &World) -> Vec<Vec<u8>> {
         let _ = (arguments, target, world);
-        Vec::new()
-    }
-
-    /// Files beside its paths whose text goes into what it writes: what is made of untrusted content is untrusted, too.
-    fn sources(&self, arguments: &Value) -> Vec<NotePath> {
-        let _ = arguments;
         Vec::new()
     }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use adjutant_core::guard::judge::{Outside, is_shown};
 use adjutant_core::guard::meta;
 use adjutant_core::guard::policy::AgentConfig;
+use adjutant_core::guard::rule::Held;
 use adjutant_core::guard::scope::Scope;
 use adjutant_core::label::{Labelled, Labels};
 use adjutant_core::time::Time;
@@ -26,6 +27,8 @@ pub struct World {
     pub notebook: Option<Arc<Notebook>>,
     /// What the agent may do with which path.
     pub scope: Arc<Scope>,
+    /// What standing rules hold: a call neither returns nor copies it.
+    pub held: Arc<Held>,
     /// What it may reach outside.
     pub outside: Arc<Outside>,
     /// The door to the network.

@@ -34,8 +34,9 @@ const agent = {
 
 it('knows every field of an agent, whether its form shows it or not', () => {
   const { AgentBody, AgentBudget } = openapi.components.schemas
-  // A short name is chosen once, a workspace is where one is, and a preset is written out before it comes here.
-  const known = [...Object.keys(fieldsOf(newDraft())), ...HIDDEN, 'slug', 'workspace_id', 'preset']
+  // A short name is chosen once, a workspace is where one is, and a preset is written out before it comes here. People have a
+  // tab of their own, and a copy is not shared with anybody.
+  const known = [...Object.keys(fieldsOf(newDraft())), ...HIDDEN, 'slug', 'workspace_id', 'preset', 'shared_with', 'approvers']
   expect(known.sort()).toEqual(Object.keys(AgentBody.properties).sort())
   expect(Object.keys(fieldsOf(newDraft())['budget'] as object).sort()).toEqual(Object.keys(AgentBudget.properties).sort())
 })

@@ -194,6 +194,9 @@ export interface Agent {
   owner: 'user' | 'workspace'
   /** Whose it is; nobody's where it is the workspace's. */
   owner_id: string | null
+  /** Ids of the members who see and run it beside its owner, and of those who may decide what it asks. */
+  shared_with?: string[]
+  approvers?: string[]
   reach: string
   version: number
   updated_at: string
@@ -248,4 +251,7 @@ export interface Resource {
   path: string
   action: string
   undoable: boolean
+  /** The hashes of what was there before and after. */
+  before?: string | null
+  after?: string | null
 }

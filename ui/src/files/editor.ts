@@ -44,10 +44,12 @@ const LOOKS = EditorView.theme({
   '&': { minHeight: '60vh', color: 'var(--ink)', backgroundColor: 'var(--surface)', fontSize: 'var(--size-s)' },
   '&.cm-focused': { outline: '2px solid var(--focus)', outlineOffset: '-1px' },
   '.cm-scroller': { fontFamily: 'var(--mono)', lineHeight: '1.6' },
-  '.cm-content, .cm-gutter': { minHeight: '60vh', paddingBlock: '0.5rem' },
-  '.cm-content': { caretColor: 'var(--ink)' },
+  // The numbers keep to their lines by the padding of the content alone.
+  '.cm-content': { minHeight: '60vh', paddingBlock: '0.5rem', caretColor: 'var(--ink)' },
+  '.cm-gutter': { minHeight: '60vh' },
+  '.cm-lineNumbers .cm-gutterElement': { minWidth: '2.25rem', paddingInline: '0.5rem' },
   '.cm-cursor': { borderLeftColor: 'var(--ink)' },
-  '.cm-gutters': { backgroundColor: 'var(--surface)', color: 'var(--ink-quiet)', borderRight: '1px solid var(--line)' },
+  '.cm-gutters': { backgroundColor: 'var(--surface)', color: 'var(--ink-quiet)', borderRight: 'none' },
   '.cm-activeLine': { backgroundColor: 'var(--hover)' },
   '&.cm-focused .cm-selectionBackground, .cm-selectionBackground': { backgroundColor: 'var(--accent-soft) !important' },
 })

@@ -102,3 +102,7 @@ it('sets a formula without links, styles or anything that runs', async () => {
   }
   expect(mathsOf('\\frac{', false)).toBeNull()
 })
+
+it('gives a task its own sign in place of a dot', () => {
+  expect(render('- [x] done\n- plain').replaceAll('\n', '')).toBe('<ul><li class="language-task">☑ done</li><li>plain</li></ul>')
+})

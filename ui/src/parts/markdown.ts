@@ -33,6 +33,10 @@ function whereTo(href: string): string {
 // Markup of a model is text. An image would be fetched from wherever the model says, so it becomes a link.
 renderer.html = ({ text }) => escape(text)
 renderer.checkbox = ({ checked }) => (checked ? '☑ ' : '☐ ')
+/** The sign of a task takes the place of its dot. */
+renderer.listitem = function ({ task, tokens }) {
+  return `<li${task ? ` class="language-${TASK}"` : ''}>${this.parser.parse(tokens)}</li>\n`
+}
 renderer.image = ({ href, text }) => linkOf(href, text || href, escape(text || href))
 renderer.link = function ({ href, text, tokens }) {
   return linkOf(href, text, this.parser.parseInline(tokens))
@@ -55,6 +59,8 @@ function maths(name: string, level: 'block' | 'inline', form: RegExp, wrap: (cod
     renderer: (token) => wrap(`<code class="language-${MATHS}">${escape(String(token['text']))}</code>`),
   }
 }
+/** Marks a task in a list: of classes only those of languages are kept. */
+const TASK = 'task'
 /** The language of a formula that waits to be set. */
 export const MATHS = 'maths'
 const extensions = [maths('maths-block', 'block', BLOCK, (code) => `<pre>${code}</pre>`), maths('maths', 'inline', INLINE, (code) => code)]

@@ -6,21 +6,21 @@ import type { Page } from '../api/types'
 import { t } from '../i18n/t'
 import { useSession } from '../session/store'
 
-interface Member {
+export interface Member {
   user_id: string
   name: string
 }
 
 export const usePeople = defineStore('people', () => {
   const session = useSession()
-  const members = ref<Member[]>([])
-  const names = computed(() => new Map(members.value.map((member) => [member.user_id, member.name])))
+  const members = ref<Record<string, Member[]>>({})
+  const names = computed(() => new Map(Object.values(members.value).flatMap((some) => some.map((member) => [member.user_id, member.name] as const))))
   let asked: Promise<void> | null = null
 
   async function read(): Promise<void> {
     const places = session.me?.workspaces ?? []
-    const pages = await Promise.all(places.map((place) => get<Page<Member>>('/workspaces/{workspace}/members', { path: { workspace: place.id } })))
-    members.value = pages.flatMap((page) => page.data)
+    const pages = places.map(async (place) => [place.id, (await get<Page<Member>>('/workspaces/{workspace}/members', { path: { workspace: place.id } })).data] as const)
+    members.value = Object.fromEntries(await Promise.all(pages))
   }
   /** Asks once; asks again after a failure. Until then people go by their numbers. */
   function load(): void {
@@ -33,5 +33,6 @@ export const usePeople = defineStore('people', () => {
     if (!actor || actor === 'clock') return ''
     return actor === session.me?.user_id ? t('by you') : t('by {who}', { who: names.value.get(actor) ?? actor })
   }
-  return { load, byWords }
+  const membersOf = (workspace: string): Member[] => members.value[workspace] ?? []
+  return { load, byWords, membersOf }
 })

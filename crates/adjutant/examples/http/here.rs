@@ -6,7 +6,8 @@ use std::time::Instant;
 use adjutant_core::guard::policy::{AgentSpec, Autonomy};
 use adjutant_core::guard::scope::{FolderEntry, ScopeSpec};
 use adjutant_core::id::{AgentId, RunId};
-use adjutant_core::run::event::Actor;
+use adjutant_core::run::event::{Actor, EndStatus, Event};
+use adjutant_core::tool::Level;
 use adjutant_engine::models::{Model, Scripted};
 use adjutant_engine::store::{Durability, MasterKey, Sealing, Store};
 use adjutant_engine::tools::Registry;
@@ -14,10 +15,8 @@ use adjutant_engine::tools::net::Connector;
 use adjutant_engine::{Engine, Env, FeedItem, Home, Parts, StartRun, Unpriced, Worker};
 use tempfile::TempDir;
 
-use crate::{Outcome, SCRIPT};
-
-/// Model calls an hour: no rate of the agent is what is measured.
-pub(crate) const CALLS: u32 = 1_000_000;
+use crate::SCRIPT;
+use crate::common::{MANY, Outcome};
 
 pub(crate) struct Here {
     engine: Engine,
@@ -56,28 +55,46 @@ impl Here {
         Ok(self.engine.start_run(self.home.workspace, ask).await?)
     }
 
-    pub(crate) async fn end(&self, run: RunId) -> Outcome {
+    /// The end of a run, which has to have done so many calls.
+    pub(crate) async fn end(&self, run: RunId, calls: usize) -> Outcome {
         let mut follower = self.engine.follow(self.home.workspace, run, 1);
-        while follower.next().await?.is_some() {}
-        Ok(())
+        let (mut done, mut status) = (0, None);
+        while let Some(item) = follower.next().await? {
+            let FeedItem::Event(recorded) = item else { continue };
+            if let Event::CallEnded(call) = &recorded.event {
+                done += usize::from(!call.is_error);
+            } else if let Event::RunEnded(ended) = &recorded.event {
+                status = Some(ended.status);
+            }
+        }
+        if status == Some(EndStatus::Completed) && done == calls {
+            Ok(())
+        } else {
+            Err(format!("a run did not end well, with {done} of {calls} calls: {status:?}").into())
+        }
     }
 
-    pub(crate) async fn run(&self, message: &str) -> Outcome {
+    pub(crate) async fn run(&self, message: &str, calls: usize) -> Outcome {
         let run = self.start(message).await?;
-        self.end(run).await
+        self.end(run, calls).await
     }
 
-    /// When the first piece of the answer was there; the run is over when this comes back.
+    /// When the first piece of the answer was there, or all of it where it came before anybody could listen; the run is over when
+    /// this comes back.
     pub(crate) async fn first_piece(&self, message: &str) -> Outcome<Instant> {
         let run = self.start(message).await?;
         let mut follower = self.engine.follow(self.home.workspace, run, 0);
         let mut first = None;
         while let Some(item) = follower.next().await? {
-            if matches!(item, FeedItem::Piece(_)) {
+            let answers = match &item {
+                FeedItem::Event(recorded) => matches!(recorded.event, Event::ModelAnswered(_)),
+                FeedItem::Piece(_) => true,
+            };
+            if answers {
                 first.get_or_insert_with(Instant::now);
             }
         }
-        Ok(first.unwrap_or_else(Instant::now))
+        first.ok_or_else(|| "a run did not answer".into())
     }
 }
 
@@ -91,8 +108,9 @@ fn agent() -> AgentSpec {
             ..ScopeSpec::default()
         }),
         toolsets: Some(["files", "kv"].map(str::to_owned).into()),
+        permission_level: Some(Level::Write),
         autonomy: Some(Autonomy::Full),
-        max_requests_per_hour: Some(CALLS),
+        max_requests_per_hour: Some(MANY),
         ..AgentSpec::default()
     }
 }

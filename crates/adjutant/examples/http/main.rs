@@ -3,19 +3,22 @@
 //!
 //! The first argument is the server's binary.
 
+#[path = "../common/mod.rs"]
+#[allow(dead_code, reason = "another program uses the rest")]
+mod common;
 mod here;
 mod there;
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use futures::stream::{FuturesUnordered, StreamExt};
+use common::{Failed, Outcome, median, ms, play, println};
+use futures::future::try_join_all;
 use here::Here;
 use there::There;
 
-type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
-
-/// A word makes a run of five model calls and four tool calls, another one of a single answer in pieces.
+/// A word makes a run of five model calls and four tool calls, another one that goes on for long once somebody has said yes, and
+/// any other one of a single answer in pieces.
 const SCRIPT: &str = r#"
 - when: { user: work, turn: 5 }
   text: "That is all there is to say about it."
@@ -27,9 +30,20 @@ const SCRIPT: &str = r#"
   calls: [{ name: kv_set, arguments: { key: note, value: "a value of some length" } }]
 - when: { user: work }
   calls: [{ name: read_file, arguments: { path: /todo.md } }]
+- when: { user: live, turn: 1 }
+  calls: [{ name: kv_set, arguments: { key: note, value: "a value of some length" } }]
+- when: { user: live, turn: 22 }
+  text: "That is all there is to say about it, and it comes in pieces, as answers of models do."
+  chunk: 8
+- when: { user: live }
+  calls: [{ name: kv_get, arguments: { key: "note-${turn}" } }]
 - text: "An answer that comes in pieces, as answers of models do."
   chunk: 8
 "#;
+
+/// Tool calls of a run that works, and of one that only answers.
+const TOOLS: usize = 4;
+const NO_CALLS: usize = 0;
 
 #[tokio::main]
 async fn main() -> Outcome {
@@ -43,26 +57,17 @@ async fn main() -> Outcome {
     println("|---|---:|---:|---:|");
     // Caches fill, connections come about.
     for _ in 0..20 {
-        here.run("hello").await?;
-        there.run("hello").await?;
+        here.run("hello", NO_CALLS).await?;
+        there.run("hello", NO_CALLS).await?;
     }
-    start(&here, &there, 500 / scale).await?;
-    first_token(&here, &there, 500 / scale).await?;
+    let mut failed = Failed::default();
+    failed.note("start", start(&here, &there, 500 / scale).await);
+    failed.note("first piece", first_token(&here, &there, 500 / scale).await);
     for at_once in [1, 16, 128] {
-        throughput(&here, &there, at_once, 2000 / scale).await?;
+        failed.note("throughput", throughput(&here, &there, at_once, 2000 / scale).await);
     }
-    fan_out(&there, 200 / scale).await
-}
-
-#[allow(clippy::print_stdout, reason = "a table for a person is what a bench is for")]
-fn println(line: &str) {
-    println!("{line}");
-}
-
-/// The middle one.
-fn median(mut times: Vec<Duration>) -> f64 {
-    times.sort_unstable();
-    times.get(times.len() / 2).map_or(0.0, |time| time.as_secs_f64() * 1e3)
+    failed.note("readers", fan_out(&there, 200 / scale).await);
+    failed.end()
 }
 
 fn added(what: &str, here: f64, there: f64) {
@@ -74,12 +79,12 @@ async fn start(here: &Here, there: &There, times: usize) -> Outcome {
     for _ in 0..times {
         let from = Instant::now();
         let run = here.start("hello").await?;
-        inside.push(from.elapsed());
-        here.end(run).await?;
+        inside.push(ms(from));
+        here.end(run, NO_CALLS).await?;
         let from = Instant::now();
         let run = there.start("hello").await?;
-        outside.push(from.elapsed());
-        there.end(&run).await?;
+        outside.push(ms(from));
+        there.end(&run, NO_CALLS).await?;
     }
     added("to start a run", median(inside), median(outside));
     Ok(())
@@ -89,48 +94,32 @@ async fn first_token(here: &Here, there: &There, times: usize) -> Outcome {
     let (mut inside, mut outside) = (Vec::new(), Vec::new());
     for _ in 0..times {
         let from = Instant::now();
-        inside.push(here.first_piece("hello").await?.duration_since(from));
+        inside.push(here.first_piece("hello").await?.duration_since(from).as_secs_f64() * 1e3);
         let from = Instant::now();
-        outside.push(there.first_piece("hello").await?.duration_since(from));
+        outside.push(there.first_piece("hello").await?.duration_since(from).as_secs_f64() * 1e3);
     }
     added("to the first piece of the answer", median(inside), median(outside));
     Ok(())
 }
 
 async fn throughput(here: &Here, there: &There, at_once: usize, runs: usize) -> Outcome {
-    let inside = rate(at_once, runs, || here.run("work")).await?;
-    let outside = rate(at_once, runs, || there.run("work")).await?;
+    let inside = play(at_once, runs, |_| here.run("work", TOOLS)).await?;
+    let outside = play(at_once, runs, |_| there.run("work", TOOLS)).await?;
     let share = 100.0 * outside / inside;
     println(&format!("| runs/s of 4 tool calls, {at_once} at once | {inside:.0} | {outside:.0} | {share:.0} % |"));
     Ok(())
 }
 
-async fn rate<F: Future<Output = Outcome>>(at_once: usize, runs: usize, one: impl Fn() -> F) -> Outcome<f64> {
-    let mut playing = FuturesUnordered::new();
-    let (mut started, from) = (0, Instant::now());
-    while started < runs || !playing.is_empty() {
-        while started < runs && playing.len() < at_once {
-            playing.push(one());
-            started += 1;
-        }
-        if let Some(done) = playing.next().await {
-            done?;
-        }
-    }
-    Ok(runs as f64 / from.elapsed().as_secs_f64())
-}
-
-/// Many who read the same run from its first event to its last.
+/// Many who read the same run while it goes on: all of them are there when somebody says yes to it, and what follows is sent to
+/// each as it happens.
 async fn fan_out(there: &There, readers: usize) -> Outcome {
-    let run = there.start("work").await?;
-    there.end(&run).await?;
+    let (run, question) = there.ask("live").await?;
+    let joined = try_join_all((0..readers).map(|_| there.join(&run))).await?;
     let from = Instant::now();
-    let mut reading: FuturesUnordered<_> = (0..readers).map(|_| there.read(&run)).collect();
-    let mut events = 0;
-    while let Some(read) = reading.next().await {
-        events += read?;
-    }
+    let (events, ()) =
+        futures::try_join!(try_join_all(joined.into_iter().map(there::Reader::rest)), there.approve(&question),)?;
+    let events: usize = events.iter().sum();
     let rate = events as f64 / from.elapsed().as_secs_f64();
-    println(&format!("| events/s to {readers} readers of one run | | {rate:.0} | |"));
+    println(&format!("| events/s to {readers} readers of one live run | | {rate:.0} | |"));
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! The least that could do the same: a loop that calls the model and commits one row a step. It guards, records, recovers and
-//! streams nothing; it is what all of that is measured against.
+//! streams nothing; it is what all of that is measured against. Without the commits, and without looking at what is answered, it is
+//! what the mock itself and a client can do at the most.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,7 +8,7 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::Outcome;
+use crate::{Outcome, TOOLS};
 
 pub(crate) struct Bare {
     client: reqwest::Client,
@@ -42,6 +43,18 @@ impl Bare {
             messages.push(json!({"role": "assistant", "content": null, "tool_calls": [call]}));
             messages.push(json!({"role": "tool", "tool_call_id": id, "content": "done"}));
         }
+    }
+
+    /// The model calls of a run, and nothing else.
+    pub(crate) async fn ask_only(&self) -> Outcome {
+        let said = json!({"role": "user", "content": "do the work"});
+        let answer = json!({"role": "tool", "tool_call_id": "call", "content": "done"});
+        for asked in 0..=TOOLS {
+            let messages: Vec<_> = std::iter::once(&said).chain(std::iter::repeat_n(&answer, asked)).collect();
+            let body = json!({"model": "mock", "stream": true, "messages": messages});
+            self.client.post(&self.url).json(&body).send().await?.error_for_status()?.bytes().await?;
+        }
+        Ok(())
     }
 
     async fn commit(&self, body: String) -> Outcome {

@@ -14,17 +14,16 @@ pub(crate) fn cpu(pid: u32) -> f64 {
     (ticks(11) + ticks(12)) * 10.0
 }
 
+/// The same of this process, which is the client.
+pub(crate) fn own_cpu() -> f64 {
+    cpu(std::process::id())
+}
+
 /// Memory of a process that is really there.
 pub(crate) fn rss_kib(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
     line.trim().trim_end_matches(" kB").trim().parse().unwrap_or_default()
-}
-
-/// The middle one.
-pub(crate) fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or_default()
 }
 
 /// The most memory that a process had while it was watched.

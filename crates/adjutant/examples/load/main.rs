@@ -6,6 +6,9 @@
 //! process of its own, so that what it costs is nobody else's.
 
 mod bare;
+#[path = "../common/mod.rs"]
+#[allow(dead_code, reason = "another program uses the rest")]
+mod common;
 mod machine;
 mod mock;
 mod much;
@@ -15,10 +18,8 @@ mod server;
 use std::path::Path;
 use std::time::Instant;
 
-use futures::stream::{FuturesUnordered, StreamExt};
+use common::{Failed, Outcome, median, play, println};
 use server::{Database, Server};
-
-type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
 /// Tool calls of one run.
 const TOOLS: usize = 4;
@@ -44,24 +45,20 @@ async fn main() -> Outcome {
     let scale = if arguments.iter().any(|word| word == "quick") { 10 } else { 1 };
     let named = |name: &str| arguments.iter().any(|word| word == name);
     let wanted = |name: &str| named(name) || !PARTS.iter().any(|part| named(part));
+    let mut failed = Failed::default();
     if wanted("throughput") {
-        throughput(binary, 2000 / scale).await?;
+        failed.note("throughput", throughput(binary, 2000 / scale).await);
     }
     if wanted("streams") {
-        streams(binary, STREAMS / scale).await?;
+        failed.note("streams", streams(binary, STREAMS / scale).await);
     }
     if wanted("nodes") {
-        nodes::compare(binary, 1000 / scale).await?;
+        failed.note("nodes", nodes::compare(binary, 1000 / scale).await);
     }
     if wanted("much") {
-        much::compare(binary, MUCH.0 / scale, MUCH.1 / scale).await?;
+        failed.note("much", much::compare(binary, MUCH.0 / scale, MUCH.1 / scale).await);
     }
-    Ok(())
-}
-
-#[allow(clippy::print_stdout, reason = "a table for a person is what a bench is for")]
-fn println(line: &str) {
-    println!("{line}");
+    failed.end()
 }
 
 /// Runs of four tool calls and a final answer of 64 tokens, so many at once; the mock answers at once.
@@ -73,22 +70,25 @@ async fn throughput(binary: &Path, runs: usize) -> Outcome {
         "What a run costs beside a bare loop (4 tool calls, 5 model calls by HTTP, SQLite FULL; ours sealed, over HTTP)",
     );
     println(
-        "| at once | bare loop, runs/s | Adjutant, runs/s | share | server's CPU ms/run | gap between steps, ms, median |",
+        "| at once | mock and client alone, runs/s | bare loop, runs/s | Adjutant, runs/s | share | CPU ms/run: server | mock | client | gap between steps, ms, median |",
     );
-    println("|---:|---:|---:|---:|---:|---:|");
+    println("|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
     for at_once in [1, 16, 128] {
         let some = if at_once == 1 { runs / 4 } else { runs };
         play(at_once, at_once * 2, |_| bare.run()).await?;
         play(at_once, at_once * 2, |number| server.run(format!("warm-{at_once}-{number}"))).await?;
+        let most = play(at_once, some, |_| bare.ask_only()).await?;
         let theirs = play(at_once, some, |_| bare.run()).await?;
         mock.gaps().await?;
-        let before = server.cpu();
+        let used = || [server.cpu(), mock.cpu(), machine::own_cpu()];
+        let before = used();
         let ours = play(at_once, some, |number| server.run(format!("work-{at_once}-{number}"))).await?;
-        let cpu = (server.cpu() - before) / some as f64;
+        let after = used();
+        let [cpu, mocks, clients] = [0, 1, 2].map(|of| (after[of] - before[of]) / some as f64);
         println(&format!(
-            "| {at_once} | {theirs:.0} | {ours:.0} | {:.2} | {cpu:.2} | {:.2} |",
+            "| {at_once} | {most:.0} | {theirs:.0} | {ours:.0} | {:.2} | {cpu:.2} | {mocks:.2} | {clients:.2} | {:.2} |",
             ours / theirs,
-            machine::median(mock.gaps().await?)
+            median(mock.gaps().await?)
         ));
     }
     Ok(())
@@ -109,24 +109,4 @@ async fn streams(binary: &Path, streams: usize) -> Outcome {
         highest.saturating_sub(before) as f64 / streams as f64
     ));
     Ok(())
-}
-
-/// Plays so many at a time; says how many a second.
-pub(crate) async fn play<F: Future<Output = Outcome>>(
-    at_once: usize,
-    count: usize,
-    one: impl Fn(usize) -> F,
-) -> Outcome<f64> {
-    let mut playing = FuturesUnordered::new();
-    let (mut started, from) = (0, Instant::now());
-    while started < count || !playing.is_empty() {
-        while started < count && playing.len() < at_once {
-            playing.push(one(started));
-            started += 1;
-        }
-        if let Some(done) = playing.next().await {
-            done?;
-        }
-    }
-    Ok(count as f64 / from.elapsed().as_secs_f64())
 }

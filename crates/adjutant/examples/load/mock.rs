@@ -1,11 +1,13 @@
 //! A provider that speaks chat completions and thinks about nothing: a tool call until there were four, then an answer of 64
-//! pieces; for a message that begins with `say` only that, and for one that begins with `ask` one call of which a person is asked. It knows when it answered whom, and so how long the next step took.
+//! pieces; for a message that begins with `say` only that, and for one that begins with `ask` one call of which a person is asked.
+//! It knows when it answered whom, and so how long the next step took. What it says is put together once: it shares a machine
+//! with whom it answers, and should be in nobody's way.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -21,6 +23,31 @@ use crate::{Outcome, TOOLS};
 
 /// Pieces of an answer.
 const PIECES: usize = 64;
+
+/// An answer, in the pieces it comes in and in one.
+struct Said {
+    pieces: Vec<Bytes>,
+    whole: Bytes,
+}
+
+impl Said {
+    fn new(mut pieces: Vec<String>) -> Self {
+        pieces.push("data: [DONE]\n\n".to_owned());
+        let whole = Bytes::from(pieces.concat());
+        Self { pieces: pieces.into_iter().map(Bytes::from).collect(), whole }
+    }
+}
+
+/// The calls of a run that works, one after the other.
+static CALLS: LazyLock<[Said; TOOLS]> = LazyLock::new(|| {
+    [
+        call("read_file", &json!({"path": "/todo.md"}), 0),
+        call("kv_set", &json!({"key": "note", "value": "a value of some length"}), 1),
+        call("kv_get", &json!({"key": "note"}), 2),
+        call("list_files", &json!({"path": "/"}), 3),
+    ]
+});
+static WORDS: LazyLock<Said> = LazyLock::new(words);
 
 #[derive(Default)]
 struct Seen {
@@ -64,24 +91,30 @@ async fn answer(State(provider): State<Provider>, body: Bytes) -> Response {
             seen.answered.insert(run.clone(), Instant::now());
         }
     }
-    let chunks = if tools < steps { call(&run, tools) } else { words() };
-    let done = String::from("data: [DONE]\n\n");
+    let asks;
+    let said = if tools >= steps {
+        &*WORDS
+    } else if run.starts_with("ask") {
+        asks = call("create_file", &json!({"path": format!("/{run}.md"), "content": "something"}), tools);
+        &asks
+    } else {
+        &CALLS[tools]
+    };
     let body = match provider.pace {
-        0 => Body::from(chunks.concat() + &done),
+        0 => Body::from(said.whole.clone()),
         pace => {
             let beat = Duration::from_secs(1) / pace;
-            let paced = futures::stream::iter(chunks).then(move |chunk| async move {
+            Body::from_stream(futures::stream::iter(said.pieces.clone()).then(move |piece| async move {
                 tokio::time::sleep(beat).await;
-                Ok::<_, Infallible>(chunk)
-            });
-            Body::from_stream(paced.chain(futures::stream::once(async move { Ok(done) })))
+                Ok::<_, Infallible>(piece)
+            }))
         }
     };
     ([(CONTENT_TYPE, "text/event-stream")], body).into_response()
 }
 
 /// The tool calls of a run, by its name.
-fn steps_of(run: &str) -> usize {
+pub(crate) fn steps_of(run: &str) -> usize {
     match run.split('-').next() {
         Some("say") => 0,
         Some("ask") => 1,
@@ -116,27 +149,20 @@ fn usage() -> String {
     )
 }
 
-fn call(run: &str, number: usize) -> Vec<String> {
-    let (name, arguments) = match number {
-        0 if run.starts_with("ask") => ("create_file", json!({"path": format!("/{run}.md"), "content": "something"})),
-        0 => ("read_file", json!({"path": "/todo.md"})),
-        1 => ("kv_set", json!({"key": "note", "value": "a value of some length"})),
-        2 => ("kv_get", json!({"key": "note"})),
-        _ => ("list_files", json!({"path": "/"})),
-    };
+fn call(name: &str, arguments: &Value, number: usize) -> Said {
     let function = json!({"name": name, "arguments": arguments.to_string()});
     let calls = json!([{"index": 0, "id": format!("call_{number}"), "type": "function", "function": function}]);
-    vec![
+    Said::new(vec![
         chunk(&json!({"role": "assistant", "tool_calls": calls}), None),
         chunk(&json!({}), Some("tool_calls")),
         usage(),
-    ]
+    ])
 }
 
-fn words() -> Vec<String> {
+fn words() -> Said {
     let mut chunks: Vec<String> = (0..PIECES).map(|_| chunk(&json!({"content": "word "}), None)).collect();
     chunks.extend([chunk(&json!({}), Some("stop")), usage()]);
-    chunks
+    Said::new(chunks)
 }
 
 /// The provider, in a process of its own.
@@ -152,6 +178,11 @@ impl Mock {
         let mut line = String::new();
         BufReader::new(child.stdout.take().ok_or("the mock says nothing")?).read_line(&mut line)?;
         Ok(Self { child, url: line.trim().to_owned() })
+    }
+
+    /// Processor time it has used, in milliseconds.
+    pub(crate) fn cpu(&self) -> f64 {
+        crate::machine::cpu(self.child.id())
     }
 
     /// The gaps between steps since this was last asked, in milliseconds.

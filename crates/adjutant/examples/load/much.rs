@@ -1,6 +1,7 @@
 //! A server that has much behind it: how long it takes to start, how much memory it needs, and whether what people do all day
 //! takes longer than with little. A thousand runs of each kind are played; the rest are copies of them, made while the server is
-//! down. Nobody could open a copy, because its content is sealed under another name; nobody does here.
+//! down. A copy is as large as what it is a copy of, with blocks of its own where that had some; but nobody could open it, because its
+//! content is sealed under another name. Nobody does here.
 
 use std::path::Path;
 use std::time::Instant;
@@ -8,10 +9,9 @@ use std::time::Instant;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use crate::machine::median;
+use crate::common::{Outcome, ended, median, ms, play, println};
 use crate::mock::Mock;
 use crate::server::{Database, Server};
-use crate::{Outcome, play, println};
 
 /// Runs of each kind that are played.
 const PLAYED: usize = 1000;
@@ -19,29 +19,27 @@ const PLAYED: usize = 1000;
 const TIMES: usize = 50;
 /// The agent that asks before it does anything.
 const ASKING: &str = "asking";
-/// Where everything about runs is written down, and what of it is sealed.
-const TABLES: [(&str, &[&str]); 9] = [
-    ("chats", &[]),
-    ("runs", &["summary"]),
-    ("events", &[]),
-    ("streams", &[]),
-    ("approvals", &["card"]),
-    ("calls", &[]),
-    ("results", &[]),
-    ("audit", &[]),
-    ("model_calls", &[]),
+/// Where everything about runs is written down.
+const TABLES: [&str; 11] = [
+    "chats",
+    "runs",
+    "events",
+    "streams",
+    "block_refs",
+    "blocks",
+    "approvals",
+    "calls",
+    "results",
+    "audit",
+    "model_calls",
 ];
 
 /// Prints what a server does with little behind it, and with much.
 pub(crate) async fn compare(binary: &Path, waiting: usize, ended: usize) -> Outcome {
     let mock = Mock::start(0)?;
     let server = Server::open(binary, &mock.url, &Database::Sqlite).await?;
-    let agent = json!({
-        "workspace_id": "home", "name": "Asking", "slug": ASKING, "scope": {"notebooks": ["*"], "folders": ["/"]},
-        "toolsets": ["files"], "autonomy": "full", "can_create": true, "requires_approval": ["create_file"],
-        "max_requests_per_hour": 100_000_000, "budget": {"run_usd": null, "month_usd": null},
-    });
-    server.make(&agent).await?;
+    let asks = json!({"toolsets": ["files"], "can_create": true, "requires_approval": ["create_file"]});
+    server.make(ASKING, &asks).await?;
     play(64, PLAYED, |number| server.run(format!("say-{number}"))).await?;
     let mut questions = Vec::new();
     for number in 0..PLAYED {
@@ -58,11 +56,21 @@ pub(crate) async fn compare(binary: &Path, waiting: usize, ended: usize) -> Outc
     measure(&server, &mut questions, [PLAYED, PLAYED]).await?;
     let home = server.stop()?;
     let from = Instant::now();
-    let there = multiply(&home.path().join("data/adjutant.db"), waiting / PLAYED, ended / PLAYED)?;
+    let copies = Copies::open(&home.path().join("data/adjutant.db"))?;
+    let (alone, before) = (copies.count(WAITING)?, copies.bytes()?);
+    copies.multiply(WAITING, OLD_WAITING, waiting / PLAYED)?;
+    let (waiting, more) = (copies.count(WAITING)?, copies.bytes()? - before);
+    copies.multiply(ENDED, OLD_ENDED, ended / PLAYED)?;
+    let there = [waiting, copies.count(ENDED)?];
+    drop(copies);
     let took = from.elapsed().as_secs();
     let server = Server::reopen(binary, &mock.url, home).await?;
     measure(&server, &mut questions, there).await?;
-    println(&format!("The copies were made in {took} s."));
+    println(&format!(
+        "The copies were made in {took} s. The {} copies of runs that wait take {:.0} bytes of disk each.",
+        waiting - alone,
+        more as f64 / (waiting - alone).max(1) as f64
+    ));
     Ok(())
 }
 
@@ -85,10 +93,10 @@ async fn measure(server: &Server, questions: &mut Vec<(String, String)>, [waitin
         decide.push(timed(decided(server, &id, &question)).await?);
         let from = Instant::now();
         server.run(format!("say-{waiting}-{number}")).await?;
-        run.push(from.elapsed().as_secs_f64() * 1e3);
+        run.push(ms(from));
     }
     let size = std::fs::metadata(server.data().join("adjutant.db"))?.len() as f64 / 1048576.0;
-    let ready = server.ready.as_secs_f64() * 1e3;
+    let ready = server.ready().as_secs_f64() * 1e3;
     println(&format!(
         "| {waiting} | {ended} | {ready:.0} | {} | {size:.0} | {:.2} | {:.2} | {:.2} | {:.2} |",
         server.rss_kib(),
@@ -103,69 +111,105 @@ async fn measure(server: &Server, questions: &mut Vec<(String, String)>, [waitin
 async fn timed(asked: impl Future<Output = Outcome<Value>>) -> Outcome<f64> {
     let from = Instant::now();
     asked.await?;
-    Ok(from.elapsed().as_secs_f64() * 1e3)
+    Ok(ms(from))
 }
 
 /// Approves one, and waits for the end of its run.
 async fn decided(server: &Server, run: &str, question: &str) -> Outcome<Value> {
     server.post(&format!("/approvals/{question}/decision"), &json!({"decision": "approve"})).await?;
-    let ended = server.get(&format!("/runs/{run}?wait=60")).await?;
-    if ended["status"] == "COMPLETED" { Ok(ended) } else { Err(format!("a run did not end well: {ended}").into()) }
+    let run = server.get(&format!("/runs/{run}?wait=60")).await?;
+    ended(&run, 1)?;
+    Ok(run)
 }
 
-/// Copies each run that waits so many times, and each that has ended so many times, with all that is written down about it. The
-/// copies carry ids that are older than all others, so lists begin with what is real. Says how many of both there are then.
-fn multiply(database: &Path, waiting: usize, ended: usize) -> Outcome<[usize; 2]> {
-    let connection = Connection::open(database)?;
-    connection.execute_batch(
-        "PRAGMA synchronous = OFF; PRAGMA cache_size = -400000; CREATE TEMP TABLE chosen (run TEXT PRIMARY KEY, chat TEXT);",
-    )?;
-    let of = [("status = 'WAITING_APPROVAL'", waiting, 1), ("ended_at IS NOT NULL", ended, 500_000_000_usize)];
-    for (which, times, first) in of {
-        connection.execute_batch(&format!(
-            "DELETE FROM chosen; INSERT INTO chosen SELECT id, chat FROM runs WHERE {which};"
+/// Which runs are meant, and the number that the ids of their copies begin with.
+const WAITING: &str = "status = 'WAITING_APPROVAL'";
+const ENDED: &str = "ended_at IS NOT NULL";
+const OLD_WAITING: usize = 1;
+const OLD_ENDED: usize = 1_000_000;
+
+/// The database of a server that is down.
+struct Copies(Connection);
+
+impl Copies {
+    fn open(database: &Path) -> Outcome<Self> {
+        let connection = Connection::open(database)?;
+        connection.execute_batch(
+            "PRAGMA synchronous = OFF; PRAGMA cache_size = -400000; \
+             CREATE TEMP TABLE chosen (run TEXT PRIMARY KEY, chat TEXT); \
+             CREATE TEMP TABLE own (hash BLOB PRIMARY KEY);",
+        )?;
+        Ok(Self(connection))
+    }
+
+    fn count(&self, which: &str) -> Outcome<usize> {
+        let sql = format!("SELECT count(*) FROM runs WHERE {which}");
+        Ok(usize::try_from(self.0.query_row(&sql, (), |row| row.get::<_, i64>(0))?)?)
+    }
+
+    /// Bytes of the pages that hold something.
+    fn bytes(&self) -> Outcome<i64> {
+        let sql = "SELECT (page_count - freelist_count) * page_size \
+                   FROM pragma_page_count, pragma_freelist_count, pragma_page_size";
+        Ok(self.0.query_row(sql, (), |row| row.get(0))?)
+    }
+
+    /// Copies runs so often that there are so many times as many, with all that is written down about them. The copies come after
+    /// all others in what lists begin with, so those begin with what is real.
+    fn multiply(&self, which: &str, first: usize, times: usize) -> Outcome {
+        // A block that one run alone uses is one that each run has of its own; the others are everybody's.
+        self.0.execute_batch(&format!(
+            "DELETE FROM chosen; INSERT INTO chosen SELECT id, chat FROM runs WHERE {which}; DELETE FROM own; \
+             INSERT INTO own SELECT hash FROM block_refs GROUP BY hash \
+             HAVING count(*) = 1 AND max(stream) IN (SELECT run FROM chosen);"
         ))?;
         for number in first..first + times.saturating_sub(1) {
-            connection.execute_batch("BEGIN")?;
-            for (table, sealed) in TABLES {
-                copy(&connection, table, sealed, number)?;
+            self.0.execute_batch("BEGIN")?;
+            for table in TABLES {
+                self.copy(table, number)?;
             }
-            connection.execute_batch("COMMIT")?;
+            self.0.execute_batch("COMMIT")?;
         }
+        self.0.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(()))?;
+        Ok(())
     }
-    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(()))?;
-    let count = |which: &str| -> Outcome<usize> {
-        let sql = format!("SELECT count(*) FROM runs WHERE {which}");
-        Ok(usize::try_from(connection.query_row(&sql, (), |row| row.get::<_, i64>(0))?)?)
-    };
-    Ok([count(of[0].0)?, count(of[1].0)?])
+
+    fn copy(&self, table: &str, number: usize) -> Outcome {
+        let columns = self
+            .0
+            .prepare(&format!("SELECT name, type FROM pragma_table_info('{table}')"))?
+            .query_map((), |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?
+            .collect::<Result<Vec<_>, _>>()?;
+        let values = columns.iter().map(|(name, kind)| match kind.as_str() {
+            "TEXT" => renamed(name, number),
+            // A name of its own, as long as a hash is.
+            "BLOB" if table.starts_with("block") && name == "hash" => {
+                format!("CASE WHEN hash IN own THEN CAST(substr(hash, 1, 22) || '{number:010}' AS BLOB) ELSE hash END")
+            }
+            _ => format!("\"{name}\""),
+        });
+        let values = values.collect::<Vec<_>>().join(", ");
+        let key = match table {
+            "chats" => "id IN (SELECT chat FROM chosen)",
+            "runs" => "id IN (SELECT run FROM chosen)",
+            "blocks" => "hash IN own",
+            "events" | "streams" | "audit" | "block_refs" => "stream IN (SELECT run FROM chosen)",
+            "model_calls" => "log IN (SELECT run FROM chosen)",
+            _ => "run IN (SELECT run FROM chosen)",
+        };
+        self.0.execute(&format!("INSERT INTO {table} SELECT {values} FROM {table} WHERE {key}"), ())?;
+        Ok(())
+    }
 }
 
-fn copy(connection: &Connection, table: &str, sealed: &[&str], number: usize) -> Outcome {
-    let columns = connection
-        .prepare(&format!("SELECT name, type FROM pragma_table_info('{table}')"))?
-        .query_map((), |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?
-        .collect::<Result<Vec<_>, _>>()?;
-    // An id is a word, ten letters of time and sixteen of chance: a copy has another time.
-    let renamed = |name: &str| {
-        let is = ["run", "chat", "approval"].map(|word| format!("\"{name}\" GLOB '{word}_*'")).join(" OR ");
-        let at = format!("instr(\"{name}\", '_')");
-        let copied = format!("substr(\"{name}\", 1, {at}) || '{number:010}' || substr(\"{name}\", {at} + 11)");
-        format!("CASE WHEN {is} THEN {copied} ELSE \"{name}\" END")
-    };
-    let values = columns.iter().map(|(name, kind)| match kind.as_str() {
-        _ if sealed.contains(&name.as_str()) => "NULL".to_owned(),
-        "TEXT" => renamed(name),
-        _ => format!("\"{name}\""),
-    });
-    let values = values.collect::<Vec<_>>().join(", ");
-    let key = match table {
-        "chats" => "id IN (SELECT chat FROM chosen)",
-        "runs" => "id IN (SELECT run FROM chosen)",
-        "events" | "streams" | "audit" => "stream IN (SELECT run FROM chosen)",
-        "model_calls" => "log IN (SELECT run FROM chosen)",
-        _ => "run IN (SELECT run FROM chosen)",
-    };
-    connection.execute(&format!("INSERT INTO {table} SELECT {values} FROM {table} WHERE {key}"), ())?;
-    Ok(())
+/// An id is a word, ten letters of time and sixteen of chance: a copy has another time. That of a run is before all others, because
+/// runs are listed from the newest on; that of a question is after all others, because the inbox begins with the oldest.
+fn renamed(name: &str, number: usize) -> String {
+    let at = format!("instr(\"{name}\", '_')");
+    let copied = |time: String| format!("substr(\"{name}\", 1, {at}) || '{time}' || substr(\"{name}\", {at} + 11)");
+    let (before, after) = (copied(format!("{number:010}")), copied(format!("7{number:09}")));
+    format!(
+        "CASE WHEN \"{name}\" GLOB 'approval_*' THEN {after} \
+         WHEN \"{name}\" GLOB 'run_*' OR \"{name}\" GLOB 'chat_*' THEN {before} ELSE \"{name}\" END"
+    )
 }

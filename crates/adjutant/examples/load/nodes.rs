@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::common::{Outcome, play, println};
 use crate::mock::Mock;
 use crate::server::{Database, Server};
-use crate::{Outcome, play, println};
 
 /// What the database has done, as it counts itself.
 struct Work {

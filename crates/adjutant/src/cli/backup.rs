@@ -9,7 +9,7 @@ use super::Context;
 use super::output::tell;
 use super::progress::Line;
 use super::remote::Remote;
-use super::words::{count, size};
+use super::words::{count, ours, size};
 use crate::backup::{self, About};
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
@@ -118,7 +118,7 @@ pub(super) async fn restore(context: &Context, args: RestoreArgs) -> Result<Exit
                 "! everything is stopped: what happened after the backup is not in it, so look before runs go on",
             ),
         );
-        lines.push(style.dim("= adjutant inbox, adjutant runs ls, then adjutant halt off"));
+        lines.push(style.dim(&ours("= adjutant inbox, adjutant runs ls, then adjutant halt off")));
         lines
     });
     Ok(Exit::Done)
@@ -134,7 +134,7 @@ fn outside(about: &About) -> Vec<String> {
             "key of a provider is",
             "keys of providers are",
         );
-        lines.push(format!("! {keys} not in it: after restoring, add them again with adjutant keys add"));
+        lines.push(ours(&format!("! {keys} not in it: after restoring, add them again with adjutant keys add")));
     }
     lines
 }

@@ -1,6 +1,6 @@
 //! `budgets`: what may be spent, what is left, and setting it.
 
-use adjutant_core::budget::Owner;
+use adjutant_core::budget::{Owner, micros};
 use adjutant_core::money::MicroUsd;
 use serde_json::json;
 
@@ -124,7 +124,7 @@ async fn ls(context: &Context, place: &Place) -> Result<Exit, Failure> {
     };
     context.print(&serde_json::to_value(&list).unwrap_or_default(), || {
         let row = |line: &BudgetLine| {
-            let run = line.budget.run_usd.map_or_else(|| "-".to_owned(), |usd| format!("${usd}"));
+            let run = line.budget.run_usd.map_or_else(|| "-".to_owned(), |usd| micros(usd).to_string());
             let name = clean(line.name.as_deref().unwrap_or(&line.subject));
             vec![line.kind.clone(), name, run, spent(&line.day), spent(&line.month)]
         };
@@ -182,7 +182,7 @@ async fn estimate(context: &Context, place: &Place, name: &str) -> Result<Exit, 
         Place::Here(instance) => {
             let workspace = instance.home.workspace;
             let agent = instance.engine.find_agent(workspace, name).await?;
-            instance.engine.forecast(workspace, agent.id, None, None).await?.into()
+            instance.engine.forecast(workspace, agent.id, instance.home.user, None, None).await?.into()
         }
         Place::There(remote) => remote.read(remote.get(&["agents", name, "estimate"], &[]).await?)?,
     };
@@ -195,7 +195,7 @@ async fn estimate(context: &Context, place: &Place, name: &str) -> Result<Exit, 
                 MicroUsd(half),
                 MicroUsd(nine)
             )],
-            (None, _) | (_, None) => vec![format!("it has not run to the end yet · a run holds at {most}")],
+            (None, _) | (_, None) => vec![format!("no run of it tells yet what one costs · a run holds at {most}")],
         }
     });
     Ok(Exit::Done)

@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use adjutant_core::guard::redact::{Mode, redact};
+use adjutant_core::guard::redact::{Form, Mode, redact, redact_value};
+use serde_json::Value;
 
 /// Writes lines without their secrets.
 pub(super) struct CleanLog<W>(pub(super) W);
@@ -11,7 +12,7 @@ impl<W: Write> Write for CleanLog<W> {
     // A line comes in one piece, so that a secret cannot be cut in two.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         match std::str::from_utf8(line) {
-            Ok(text) => self.0.write_all(redact(text, Mode::Standard).as_bytes())?,
+            Ok(text) => self.0.write_all(clean(text).as_bytes())?,
             Err(_) => self.0.write_all(line)?,
         }
         Ok(line.len())
@@ -19,6 +20,17 @@ impl<W: Write> Write for CleanLog<W> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.0.flush()
+    }
+}
+
+/// A line without its secrets. A JSON document stays one: what is taken out of its text could take a quote along.
+fn clean(line: &str) -> String {
+    match serde_json::from_str::<Value>(line) {
+        Ok(mut document) if document.is_object() => {
+            redact_value(&mut document, Mode::Standard, Form::Kind);
+            format!("{document}\n")
+        }
+        Ok(_) | Err(_) => redact(line, Mode::Standard).into_owned(),
     }
 }
 
@@ -60,5 +72,20 @@ mod tests {
         let line = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
         assert!(line.contains("a call failed") && line.contains("[REDACTED"), "{line}");
         assert!(!line.contains("correct-horse") && !line.contains(&key), "{line}");
+    }
+
+    #[test]
+    fn a_line_of_json_stays_one_whatever_is_taken_out_of_it() {
+        let kept = Kept::default();
+        let key = ["a7Bq", "9xLm", "2Zt4", "Kw8c"].concat().repeat(2);
+        let subscriber = tracing_subscriber::fmt().json().flatten_event(true).with_writer(kept.clone()).finish();
+        tracing::subscriber::with_default(subscriber, || {
+            tracing::warn!(trace_id = "4bf9", token = "password=correct-horse-battery", "Authorization: Bearer {key}");
+            tracing::warn!(said = "password: \"correct horse\"", "a \"quoted\" secret=correct-horse\\");
+        });
+        let lines = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+        assert!(!lines.contains("correct") && !lines.contains(&key), "{lines}");
+        let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!((lines.len(), &lines[0]["level"], &lines[0]["trace_id"]), (2, &"WARN".into(), &"4bf9".into()));
     }
 }

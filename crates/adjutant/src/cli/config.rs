@@ -10,7 +10,7 @@ use crate::warnings;
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -24,7 +24,7 @@ enum Command {
 }
 
 pub(super) fn execute(context: &Context, args: &Args) -> Result<Exit, Failure> {
-    let Command::Show { origin } = args.command;
+    let origin = args.command.as_ref().is_some_and(|Command::Show { origin }| *origin);
     let config = context.config()?;
     let shown = config.shown();
     let entry = |(key, value, from): &(String, String, crate::config::Origin)| {

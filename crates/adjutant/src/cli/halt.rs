@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::Context;
 use super::place::{Place, Work};
 use super::terminal::{Style, one_line};
-use super::words::{ago, count};
+use super::words::{ago, count, ours};
 use crate::failure::{Exit, Failure};
 use crate::instance::Instance;
 
@@ -81,7 +81,7 @@ fn lines(switch: &Value, command: &Command, style: Style) -> Vec<String> {
         let (reason, at) = (switch["reason"].as_str().unwrap_or_default(), switch["at"].as_str().unwrap_or_default());
         let held = count(runs, "run is held", "runs are held");
         let line = format!("stopped since {}: {} ({held})", ago(at), one_line(reason));
-        return vec![style.bad(&line), style.dim("adjutant halt off lets everything go on")];
+        return vec![style.bad(&line), style.dim(&ours("adjutant halt off lets everything go on"))];
     }
     match command {
         Command::Off => vec![style.good(&format!("✔ off: {}", count(runs, "run goes on", "runs go on")))],

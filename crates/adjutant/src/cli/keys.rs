@@ -13,7 +13,7 @@ use serde_json::json;
 use super::place::{Place, Work};
 use super::remote::Remote;
 use super::terminal::{clean, table};
-use super::words::short;
+use super::words::{ours, short};
 use super::{Context, Noun, prompt};
 use crate::failure::{Exit, Failure};
 use crate::instance::Instance;
@@ -111,7 +111,7 @@ async fn ls(context: &Context, place: &Place) -> Result<Exit, Failure> {
     let list = KeyList { data: list(place).await? };
     context.print(&serde_json::to_value(&list).unwrap_or_default(), || {
         if list.data.is_empty() {
-            return vec!["No keys are kept.  adjutant keys add openai".to_owned()];
+            return vec![ours("No keys are kept.  adjutant keys add openai")];
         }
         let row = |key: &KeyLine| {
             let (id, hint, name) = (short(&key.id), format!("…{}", key.hint), clean(&key.name));

@@ -49,7 +49,7 @@ use serde_json::Value;
 use self::clean_log::CleanLog;
 use self::screen::Format;
 use self::terminal::Terminal;
-use crate::config::{Config, Environment, Flags};
+use crate::config::{Config, Environment, Flags, LogFormat};
 use crate::failure::{Exit, Failure};
 use crate::instance::Instance;
 use crate::log_queue;
@@ -126,14 +126,11 @@ enum Command {
     /// Judge an agent's past calls again under a draft of it
     Backtest(backtest::Args),
     /// See, make and take away tokens
-    #[command(subcommand)]
-    Tokens(people::Tokens),
+    Tokens(Noun<people::Tokens>),
     /// See, invite and switch off people
-    #[command(subcommand)]
-    Users(people::Users),
+    Users(Noun<people::Users>),
     /// See and make workspaces, and link your own folders
-    #[command(subcommand)]
-    Ws(people::Ws),
+    Ws(Noun<people::Ws>),
     /// Keep a token for a server
     Login(remote::Login),
     /// Write the whole instance into one file, while it runs; the master key is not in it
@@ -239,7 +236,10 @@ impl Context {
 pub(crate) async fn execute(cli: Cli, env: Environment) -> Result<Exit, Failure> {
     let Global { data, config, database_url, url, workspace, log, json } = cli.global;
     let terminal = Terminal::of_process(&env);
-    let flags = Flags { config, data, database_url, listen: None, log };
+    let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+    let (to, within) = (("--url", url.clone()), ("--workspace", workspace.clone()));
+    words::mean(&[("--data", path(&data)), ("--config", path(&config)), to, within]);
+    let flags = Flags { config, data, database_url, listen: None, durability: None, log };
     let context = Context { env, flags, terminal, url, workspace, json };
     start_log(&context, Voice::of(&cli.command))?;
     match cli.command {
@@ -258,9 +258,9 @@ pub(crate) async fn execute(cli: Cli, env: Environment) -> Result<Exit, Failure>
         Command::Halt(args) => halt::execute(&context, args).await,
         Command::Check(args) => check::execute(&context, &args),
         Command::Backtest(args) => backtest::execute(&context, args).await,
-        Command::Tokens(command) => people::tokens(&context, command).await,
-        Command::Users(command) => people::users(&context, command).await,
-        Command::Ws(command) => people::ws(&context, command).await,
+        Command::Tokens(noun) => people::tokens(&context, noun.command.unwrap_or(people::Tokens::Ls)).await,
+        Command::Users(noun) => people::users(&context, noun.command.unwrap_or(people::Users::Ls)).await,
+        Command::Ws(noun) => people::ws(&context, noun.command.unwrap_or(people::Ws::Ls)).await,
         Command::Login(args) => remote::login(&context, args).await,
         Command::Backup(args) => backup::backup(&context, args).await,
         Command::Restore(args) => backup::restore(&context, args).await,
@@ -297,27 +297,31 @@ impl Voice {
 /// Sends the log to standard error, as far as it is wanted.
 fn start_log(context: &Context, voice: Voice) -> Result<(), Failure> {
     let default = match voice {
+        // On a screen, requests would push away what a person has to read there.
+        Voice::Serves if context.terminal.live => "info,adjutant::http::frame=warn",
         Voice::Serves => "info",
-        Voice::Works | Voice::Draws => "warn",
+        // What becomes of a call of a model is a step of the run, and shown as that.
+        Voice::Works | Voice::Draws => "warn,adjutant_engine::asking=error",
     };
     // Settings that cannot be read are the command's to report.
-    let wanted =
-        context.config().ok().and_then(|config| config.log).map_or_else(|| default.to_owned(), |log| log.value);
+    let config = context.config().ok();
+    let format = config.as_ref().and_then(|config| config.log_format.as_ref()).map_or(LogFormat::Text, |set| set.value);
+    let wanted = config.and_then(|config| config.log).map_or_else(|| default.to_owned(), |log| log.value);
     let wanted = if voice == Voice::Draws && context.terminal.interactive { "off".to_owned() } else { wanted };
     let filter = tracing_subscriber::EnvFilter::try_new(&wanted)
         .map_err(|error| Failure::usage(format!("The log level `{wanted}` is not one: {error}.")))?;
     let coloured = context.terminal.err == terminal::Style::Coloured;
     if voice == Voice::Serves {
-        log_queue::start();
+        log_queue::start(format);
         // The usual words about it would be written by the thread that stopped, which must not wait for a reader.
         std::panic::set_hook(Box::new(|stopped| tracing::error!("{stopped}")));
     }
-    let subscriber = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_ansi(coloured)
-        .with_writer(|| CleanLog(log_queue::Writer));
+    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| CleanLog(log_queue::Writer));
     // A second start in one process would only happen in a test, and there the first one serves.
-    let _ = subscriber.try_init();
+    let _ = match format {
+        LogFormat::Text => subscriber.with_ansi(coloured).try_init(),
+        LogFormat::Json => subscriber.json().flatten_event(true).with_current_span(false).try_init(),
+    };
     Ok(())
 }
 

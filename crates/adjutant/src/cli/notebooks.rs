@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::Context;
 use super::place::{Place, Work};
 use super::terminal::{one_line, table};
+use super::words::ours;
 use crate::failure::{Exit, Failure};
 use crate::instance::{Instance, own_places};
 
@@ -22,9 +23,55 @@ pub(super) struct Add {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct List {
+#[command(args_conflicts_with_subcommands = true)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// The workspace: its id or short name [default: the only one]
     workspace: Option<String>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Take a notebook away for good, with its files; one that is linked is only unlinked
+    Rm {
+        /// Its id or short name
+        notebook: String,
+        /// Its short name once more, as it is for good
+        #[arg(long, value_name = "NAME")]
+        confirm: String,
+    },
+}
+
+pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failure> {
+    match args.command {
+        None => list(context, args.workspace.as_deref()).await,
+        Some(Command::Rm { notebook, confirm }) => remove(context, &notebook, &confirm).await,
+    }
+}
+
+async fn remove(context: &Context, notebook: &str, confirm: &str) -> Result<Exit, Failure> {
+    let place = Place::find(context, "ws notebooks rm", Work::Looks).await?;
+    let removed = match &place {
+        Place::Here(instance) => remove_here(instance, notebook, confirm).await,
+        Place::There(remote) => {
+            let workspace = remote.only_workspace().await?;
+            let query = [("confirm", confirm)];
+            remote.delete_with(&["workspaces", &workspace, "notebooks", notebook], &query).await.map(drop)
+        }
+    };
+    place.close().await;
+    removed?;
+    context.print(&json!({"removed": notebook}), || vec![format!("✔ gone: {}", one_line(notebook))]);
+    Ok(Exit::Done)
+}
+
+async fn remove_here(instance: &Instance, name: &str, confirm: &str) -> Result<(), Failure> {
+    let home = instance.home;
+    let rows = instance.engine.store().notebooks(home.workspace).await?;
+    let found = rows.iter().find(|row| row.slug == name || row.id.to_string() == name);
+    let row = found.ok_or_else(|| Failure::not_found(format!("There is no notebook `{name}`. Nothing was done.")))?;
+    Ok(instance.engine.remove_notebook(home.workspace, home.user, row.id, confirm).await?)
 }
 
 pub(super) async fn add(context: &Context, args: Add) -> Result<Exit, Failure> {
@@ -48,7 +95,9 @@ pub(super) async fn add(context: &Context, args: Add) -> Result<Exit, Failure> {
         let (slug, path) = (word(&made, "slug"), word(&made, "path"));
         vec![
             format!("✔ linked: {slug}  {path}"),
-            format!("agents whose scope names it may be started there: adjutant run AGENT \"task\" --notebook {slug}"),
+            ours(&format!(
+                "agents whose scope names it may be started there: adjutant run AGENT \"task\" --notebook {slug}"
+            )),
         ]
     });
     Ok(Exit::Done)
@@ -59,9 +108,8 @@ async fn link_here(instance: &Instance, link: NewLink) -> Result<Value, Failure>
     Ok(document(&instance.engine.link_notebook(home.workspace, home.user, link).await?))
 }
 
-pub(super) async fn list(context: &Context, args: List) -> Result<Exit, Failure> {
+async fn list(context: &Context, named: Option<&str>) -> Result<Exit, Failure> {
     let place = Place::find(context, "ws notebooks", Work::Looks).await?;
-    let named = args.workspace.as_deref();
     let page = match &place {
         Place::Here(instance) => list_here(instance, named).await,
         Place::There(remote) => {
@@ -90,7 +138,8 @@ async fn list_here(instance: &Instance, named: Option<&str>) -> Result<Value, Fa
 }
 
 async fn workspace(instance: &Instance, named: Option<&str>) -> Result<WorkspaceRow, Failure> {
-    let rows = instance.engine.store().workspaces().await?;
+    let mut rows = instance.engine.store().workspaces().await?;
+    rows.retain(|row| !row.is_closed());
     let home = instance.home.workspace;
     let meant =
         |row: &WorkspaceRow| named.map_or(row.id == home, |name| row.slug == name || row.id.to_string() == name);

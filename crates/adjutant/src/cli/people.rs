@@ -12,7 +12,7 @@ use super::remote::Remote;
 use super::retention;
 use super::rules::span;
 use super::terminal::{one_line, table};
-use super::words::{ago, until};
+use super::words::{ago, ours, until};
 use crate::failure::{Exit, Failure};
 
 #[derive(Debug, clap::Subcommand)]
@@ -24,7 +24,7 @@ pub(super) enum Tokens {
         /// What it is for
         name: String,
         /// A right it has: read, run, write, approvals:decide, admin [default: read, run, write]
-        #[arg(long = "scope", value_name = "RIGHT")]
+        #[arg(long = "scope", value_name = "RIGHT", value_delimiter = ',')]
         scopes: Vec<String>,
         /// When it ends, such as 30d
         #[arg(long, value_name = "SPAN")]
@@ -89,8 +89,16 @@ pub(super) enum Ws {
     },
     /// Link a folder you have as a notebook: agents work on it where it is, within their scope
     Add(notebooks::Add),
-    /// List the notebooks of a workspace, and where linked ones lie
-    Notebooks(notebooks::List),
+    /// List the notebooks of a workspace, and where linked ones lie; `rm` takes one away
+    Notebooks(notebooks::Args),
+    /// Take a workspace away for good, with all that is in it; linked folders stay as they are
+    Rm {
+        /// Its id or short name
+        workspace: String,
+        /// Its short name once more, as it is for good
+        #[arg(long, value_name = "NAME")]
+        confirm: String,
+    },
     /// Set something for a whole workspace; it counts from the next step of every run on
     Set {
         /// Its id or short name
@@ -158,6 +166,9 @@ pub(super) async fn tokens(context: &Context, command: Tokens) -> Result<Exit, F
         Tokens::Ls => {
             let page = remote.get(&["tokens"], &[]).await?;
             context.print(&page, || {
+                if rows(&page).is_empty() {
+                    return vec![ours("You have no tokens.  adjutant tokens new NAME")];
+                }
                 let row = |row: &Value| {
                     let scopes = row["scopes"].as_array().map(Vec::as_slice).unwrap_or_default();
                     let scopes: Vec<_> = scopes.iter().filter_map(Value::as_str).collect();
@@ -246,7 +257,7 @@ pub(super) async fn users(context: &Context, command: Users) -> Result<Exit, Fai
 pub(super) async fn ws(context: &Context, command: Ws) -> Result<Exit, Failure> {
     let command = match command {
         Ws::Add(args) => return notebooks::add(context, args).await,
-        Ws::Notebooks(args) => return notebooks::list(context, args).await,
+        Ws::Notebooks(args) => return notebooks::execute(context, args).await,
         other => other,
     };
     let remote = server(context).await?;
@@ -264,6 +275,10 @@ pub(super) async fn ws(context: &Context, command: Ws) -> Result<Exit, Failure> 
         Ws::New { name } => {
             let made = remote.post(&["workspaces"], &json!({"name": name})).await?;
             context.print(&made, || vec![format!("✔ made: {}  ({})", word(&made, "slug"), word(&made, "id"))]);
+        }
+        Ws::Rm { workspace, confirm } => {
+            remote.delete_with(&["workspaces", &workspace], &[("confirm", confirm.as_str())]).await?;
+            context.print(&json!({"removed": workspace}), || vec![format!("✔ gone: {}", one_line(&workspace))]);
         }
         Ws::Erase(args) => return retention::erase(context, &remote, args).await,
         Ws::Archive(args) => return retention::archive(context, &remote, args).await,

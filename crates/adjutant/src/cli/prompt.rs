@@ -39,6 +39,8 @@ pub(crate) struct Held {
     arguments: String,
     diff: Option<String>,
     is_untrusted: bool,
+    /// Where what is untrusted came from.
+    sources: Vec<String>,
     scopes: Vec<GrantScope>,
 }
 
@@ -53,6 +55,7 @@ impl Held {
             arguments: item["arguments"].as_str().map_or_else(|| item["arguments"].to_string(), str::to_owned),
             diff: item["diff"].as_str().map(str::to_owned),
             is_untrusted: labels.iter().any(|label| label == "untrusted"),
+            sources: serde_json::from_value(item["sources"].clone()).unwrap_or_default(),
             scopes: serde_json::from_value(item["allowed_scopes"].clone()).unwrap_or_default(),
         }
     }
@@ -107,6 +110,7 @@ pub(crate) async fn ask(held: &Held, terminal: Terminal, env: &Environment) -> A
     show(&change, if seen { SHOWN_LINES } else { FIRST_LINES });
     if held.is_untrusted {
         tell(&format!("  {}", terminal.err.warn("⚠ drafted after reading something that none of you wrote")));
+        held.sources.iter().for_each(|source| tell(&format!("    {}", visible(&one_line(source)))));
     }
     loop {
         tell(&format!("  {}", keys(&held.scopes)));

@@ -17,7 +17,7 @@ use super::output::{document, say, tell};
 use super::place::{Place, Work};
 use super::remote::{Remote, Visit};
 use super::session::{Approve, Follow, Session};
-use super::words::short;
+use super::words::{ours, short};
 use super::{Context, attach, prompt};
 use crate::failure::{Exit, Failure};
 use crate::instance::Instance;
@@ -63,6 +63,9 @@ pub(super) struct Args {
     /// A JSON Schema that the answer has to fit
     #[arg(long, value_name = "FILE", value_parser = parse_schema)]
     schema: Option<Value>,
+    /// Keep what goes over the wire in its model calls, without keys (adjutant runs show ID --seen N --frames)
+    #[arg(long)]
+    debug: bool,
 }
 
 /// A schema from its file.
@@ -112,28 +115,23 @@ async fn start(context: &Context, instance: &Instance, args: Args) -> Result<Exi
             Some(chat) => chat,
             None => {
                 let title = attach::title(&task);
-                engine.create_chat(workspace, instance.home.user, agent, notebook, title).await?.id
+                let nothing = BTreeMap::new();
+                engine.create_chat(workspace, instance.home.user, agent, notebook, title, &nothing).await?.id
             }
         };
         attachments = attach::keep(instance, known, files).await?;
         chat = Some(known);
     }
     let ask = StartRun {
-        id: None,
-        user: instance.home.user,
-        agent,
         chat,
         notebook,
-        message: task,
         attachments,
         model: args.model,
         max_cost: args.max_cost,
-        max_turns: None,
         key: args.key,
-        autonomy: None,
-        effects: adjutant_core::run::event::Effects::Live,
         output_schema: args.schema,
-        metadata: BTreeMap::new(),
+        debug: args.debug,
+        ..StartRun::new(instance.home.user, agent, &task)
     };
     let run = engine.start_run(workspace, ask).await?;
     if args.detach {
@@ -141,7 +139,10 @@ async fn start(context: &Context, instance: &Instance, args: Args) -> Result<Exi
             document(&json!({"id": run, "status": "QUEUED"}));
         } else {
             say(&run.to_string());
-            tell(&format!("hint: it starts when a server runs here, or with: adjutant runs resume {}", short(&run)));
+            tell(&ours(&format!(
+                "hint: it starts when a server runs here, or with: adjutant runs resume {}",
+                short(&run)
+            )));
         }
         return Ok(Exit::Done);
     }
@@ -182,12 +183,18 @@ async fn start_there(context: &Context, remote: &Remote, args: Args) -> Result<E
             body["max_cost_usd"] = json!(args.max_cost.map(MicroUsd::dollars));
             body["output_schema"] = json!(args.schema);
             body["provider_key_id"] = json!(args.key);
+            if args.debug {
+                body["debug"] = json!(true);
+            }
             remote.post(&["chats", chat, "runs"], &body).await?
         }
         None => {
             let max_cost_usd = args.max_cost.map(MicroUsd::dollars);
-            let body = json!({"agent_id": agent, "input": task, "notebook_id": args.notebook, "model": args.model,
+            let mut body = json!({"agent_id": agent, "input": task, "notebook_id": args.notebook, "model": args.model,
                 "max_cost_usd": max_cost_usd, "output_schema": args.schema, "provider_key_id": args.key});
+            if args.debug {
+                body["debug"] = json!(true);
+            }
             remote.post(&["runs"], &body).await?
         }
     };

@@ -32,6 +32,9 @@ pub(super) struct Args {
     /// The address to listen on [default: 127.0.0.1:7878]
     #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
+    /// What a commit outlasts on SQLite: `full` a power cut, `normal` a crash of the program, which is faster [default: full]
+    #[arg(long, value_name = "WORD")]
+    durability: Option<String>,
     /// Open the page in a browser
     #[arg(long, overrides_with = "no_open")]
     open: bool,
@@ -42,6 +45,7 @@ pub(super) struct Args {
 
 pub(super) async fn execute(mut context: Context, args: Args) -> Result<Exit, Failure> {
     context.flags.listen = args.listen;
+    context.flags.durability = args.durability;
     let config = context.config()?;
     // One broken file is no reason to leave everybody else without a server: it is said here and by `doctor`, and its agent
     // stays as it was.
@@ -227,7 +231,7 @@ fn greet(context: &Context, config: &Config, instance: &Instance, url: &str, lin
     tell(&format!("  Models   {models}"));
     if instance.first_start {
         tell("  First start: made the notebook `welcome` with a few sample notes, and the agent `guide`.");
-        tell("  Try it   in another terminal: adjutant run guide \"tidy the welcome notes\"");
+        tell(&words::ours("  Try it   in another terminal: adjutant run guide \"tidy the welcome notes\""));
     }
     if let Some(link) = link {
         tell(&format!("  Set up   {url}/setup#t={}   (once, 30 min)", link.secret.expose()));

@@ -15,7 +15,7 @@ use super::Context;
 use super::interrupt::Interrupt;
 use super::prompt::{self, Answer, Held};
 use super::screen::{Format, Screen};
-use super::words::{after_failure, short};
+use super::words::{after_failure, ours, short};
 use crate::failure::{Exit, Failure};
 use crate::instance::Instance;
 use crate::wire::{self, Secrets, Texts};
@@ -192,8 +192,8 @@ impl<'a> Session<'a> {
     fn interrupted(&mut self) -> Exit {
         self.screen.still();
         let run = short(&self.run);
-        self.screen
-            .note(&format!("Interrupted. {run} keeps everything it has done; go on with: adjutant runs resume {run}"));
+        let words = format!("Interrupted. {run} keeps everything it has done; go on with: adjutant runs resume {run}");
+        self.screen.note(&ours(&words));
         Exit::Interrupted
     }
 
@@ -220,7 +220,7 @@ impl<'a> Session<'a> {
                 let message = Some("no rule allows it, and nobody is asked".to_owned());
                 self.decide(id, Decision::Reject, message).by(Actor::Rule(RULES.to_owned()))
             } else {
-                match self.ask(id, approval).await? {
+                match self.ask(id, approval, state).await? {
                     Some(decide) => decide,
                     None => return Ok(Some(self.interrupted())),
                 }
@@ -242,15 +242,15 @@ impl<'a> Session<'a> {
     }
 
     /// What a person is asked, whole.
-    async fn held(&self, id: ApprovalId, approval: &Approval) -> Result<Option<Held>, Failure> {
+    async fn held(&self, id: ApprovalId, approval: &Approval, state: &State) -> Result<Option<Held>, Failure> {
         let workspace = self.instance.home.workspace;
         let texts = Texts::load(&self.instance.engine, workspace, &wire::events_of(approval)).await?;
         let row = self.instance.engine.store().approval(workspace, id).await?;
-        Ok(row.map(|row| Held::of(&serde_json::json!(wire::approval(&row, Some(approval), &texts, Secrets::Shown)))))
+        Ok(row.map(|row| Held::of(&serde_json::json!(wire::item(&row, state, &texts, Secrets::Shown)))))
     }
 
-    async fn ask(&mut self, id: ApprovalId, approval: &Approval) -> Result<Option<Decided>, Failure> {
-        let Some(held) = self.held(id, approval).await? else { return Ok(None) };
+    async fn ask(&mut self, id: ApprovalId, approval: &Approval, state: &State) -> Result<Option<Decided>, Failure> {
+        let Some(held) = self.held(id, approval, state).await? else { return Ok(None) };
         let answer = tokio::select! {
             answer = prompt::ask(&held, self.context.terminal, &self.context.env) => answer,
             () = self.interrupt.heard() => Answer::Gone,
@@ -281,8 +281,8 @@ impl<'a> Session<'a> {
                     Verb::Approve => format!("adjutant inbox approve {id} (or reject, edit, respond)"),
                     Verb::Resolve => format!("adjutant inbox resolve {id} happened|run|abandon"),
                 };
-                self.screen.note(&format!("{run} waits for you: adjutant inbox show {id}"));
-                self.screen.note(&format!("hint: {answer}, then adjutant runs watch {run}"));
+                self.screen.note(&ours(&format!("{run} waits for you: adjutant inbox show {id}")));
+                self.hint(&format!("{answer}, then adjutant runs watch {run}"));
             }
         }
         Exit::NeedsPerson
@@ -294,7 +294,7 @@ impl<'a> Session<'a> {
         let open: Vec<_> = open.filter(|(_, approval)| approval.kind == ApprovalKind::InDoubt).collect();
         self.screen.still();
         for (id, approval) in open {
-            let held = if self.may_ask() { self.held(*id, approval).await? } else { None };
+            let held = if self.may_ask() { self.held(*id, approval, state).await? } else { None };
             let Some(held) = held else { return Ok(Some(self.wants_person(&[*id], Verb::Resolve))) };
             let outcome = tokio::select! {
                 outcome = prompt::ask_doubt(&held, self.context.terminal) => outcome,
@@ -310,7 +310,7 @@ impl<'a> Session<'a> {
     /// Says what to do next, to a person.
     fn hint(&mut self, hint: &str) {
         if self.context.format() == Format::Text {
-            self.screen.note(&format!("hint: {hint}"));
+            self.screen.note(&format!("hint: {}", ours(hint)));
         }
     }
 

@@ -13,6 +13,9 @@ use crate::wire::WireEvent;
 /// Characters of a model's remark or a tool's complaint in a line.
 const REMARK: usize = 100;
 
+/// Characters of why a call was refused; `runs show --json` has all of it.
+const REASON: usize = 200;
+
 /// The steps of one run.
 #[derive(Debug, Default)]
 pub(crate) struct Steps {
@@ -38,7 +41,7 @@ impl Steps {
                 None
             }
             "denied" => {
-                let (reason, rule) = (one_line(event.text("reason")), event.text("rule"));
+                let (reason, rule) = (cut(&one_line(event.text("reason")), REASON), event.text("rule"));
                 Some(style.bad(&format!("✖ denied: {reason} ({rule})")))
             }
             "tool_result" => self.ended(event, style),
@@ -54,7 +57,7 @@ impl Steps {
             }
             "retrying" => {
                 let wait = event.time("retry_at")?.since(event.time("ts")?);
-                Some(style.warn(&format!("↻ {} Trying again in {}.", one_line(event.text("reason")), span(wait))))
+                Some(style.warn(&format!("↻ {} Trying again in {}.", said(event.text("reason")), span(wait))))
             }
             "content_filtered" => Some(style.warn(filtered(event))),
             "paused" if !event.text("summary").is_empty() => {
@@ -68,7 +71,7 @@ impl Steps {
             }
             "interaction_complete" => Some(self.end(event, style)),
             "fallback" => {
-                let (why, next) = (one_line(event.text("reason")), clean(event.text("to")));
+                let (why, next) = (said(event.text("reason")), clean(event.text("to")));
                 Some(style.warn(&format!("↻ {why} Asking {next} instead.")))
             }
             "budget_alert" => {
@@ -125,6 +128,13 @@ impl Steps {
             _ => style.warn(&format!("■ Cancelled after {took}")),
         }
     }
+}
+
+/// What somebody else said, as a sentence that another may follow.
+fn said(text: &str) -> String {
+    let text = one_line(text);
+    let ends = text.is_empty() || text.ends_with(['.', '!', '?', '…']);
+    if ends { text } else { text + "." }
 }
 
 fn filtered(event: &WireEvent) -> &'static str {

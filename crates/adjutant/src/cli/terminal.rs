@@ -84,7 +84,8 @@ impl Style {
 
     /// A unified diff with all of it visible, its added and removed lines coloured.
     pub(crate) fn diff(self, diff: &str) -> Vec<String> {
-        diff.lines()
+        // Not `lines`, which would leave out a carriage return, and with it what changes nothing else.
+        diff.split_terminator('\n')
             .map(|line| {
                 let shown = visible(line);
                 match line.chars().next() {
@@ -163,6 +164,11 @@ pub(crate) fn table(head: &[&str], rows: &[Vec<String>], style: Style) -> Vec<St
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_change_of_line_endings_alone_can_be_seen() {
+        assert_eq!(Style::Plain.diff("-a\r\n+a\n"), ["-a\\u{d}", "+a"]);
+    }
 
     #[test]
     fn nothing_that_is_printed_can_steer_the_terminal() {

@@ -13,7 +13,7 @@ use super::place::{Place, Work};
 use super::remote::Remote;
 use super::terminal::{Style, clean, cut, table};
 use crate::failure::{Exit, Failure};
-use crate::wire::{self, RepricedSum, UsageList, UsageRow, cost, usage_csv};
+use crate::wire::{self, RepricedSum, UsageList, cost, usage_csv};
 
 /// Characters of the longest bar.
 const BAR: u64 = 24;
@@ -117,12 +117,10 @@ fn lines(list: &UsageList, style: Style) -> Vec<String> {
     if list.data.is_empty() {
         return vec![format!("No model was called since {}.", list.from)];
     }
-    // Bars stand for money; for tokens where nothing cost any.
-    let money = list.total_microusd > 0;
-    let weight = |row: &UsageRow| if money { row.cost_microusd } else { row.tokens.input + row.tokens.output };
-    let most = list.data.iter().map(weight).max().unwrap_or(0).max(1);
+    // Bars stand for money: where nothing cost any there are none.
+    let most = list.data.iter().map(|row| row.cost_microusd).max().unwrap_or(0).max(1);
     let cells = list.data.iter().map(|row| {
-        let length = (u128::from(weight(row)) * u128::from(BAR)).div_ceil(u128::from(most));
+        let length = (u128::from(row.cost_microusd) * u128::from(BAR)).div_ceil(u128::from(most));
         vec![
             cut(&clean(row.name.as_deref().unwrap_or(&row.group)), NAME),
             row.calls.to_string(),

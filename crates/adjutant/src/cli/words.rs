@@ -1,5 +1,6 @@
 //! Small texts that several commands share: ids cut short, spans of time, what a call is about.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use adjutant_core::run::step::AT_A_LIMIT;
@@ -12,6 +13,33 @@ use super::terminal::{cut, one_line};
 const ID_CHARS: usize = 12;
 /// Characters of a call's target in a line.
 const TARGET: usize = 60;
+
+/// The options of this process that say which instance and which workspace are meant.
+static MEANT: OnceLock<String> = OnceLock::new();
+
+/// Remembers the options that say what is meant, each with its value, for the hints of this process.
+pub(crate) fn mean(options: &[(&str, Option<String>)]) {
+    let given = options.iter().filter_map(|(option, value)| Some(format!(" {option} {}", quoted(value.as_deref()?))));
+    // A second time in one process would only happen in a test.
+    let _ = MEANT.set(given.collect());
+}
+
+/// A hint whose commands are about the same instance as this one: what was said to reach it is said again, because the command as
+/// it stands would go to another.
+pub(crate) fn ours(hint: &str) -> String {
+    let options = MEANT.get().map(String::as_str).unwrap_or_default();
+    hint.replace("adjutant ", &format!("adjutant{options} "))
+}
+
+/// A value as a shell takes it.
+fn quoted(value: &str) -> String {
+    let plain = |letter: char| letter.is_alphanumeric() || "/._-+=:@%,".contains(letter);
+    if !value.is_empty() && value.chars().all(plain) {
+        value.to_owned()
+    } else {
+        format!("'{}'", value.replace('\'', r"'\''"))
+    }
+}
 
 /// An id cut short; any command takes it in place of the whole.
 pub(crate) fn short(id: &impl ToString) -> String {
@@ -88,6 +116,11 @@ mod tests {
     use super::*;
     use crate::cli::session::failed;
     use crate::failure::Exit;
+
+    #[test]
+    fn a_value_is_quoted_where_a_shell_would_take_it_apart() {
+        assert_eq!(["/tmp/a-b", "/my notes", "it's"].map(quoted), ["/tmp/a-b", "'/my notes'", r"'it'\''s'"]);
+    }
 
     #[test]
     fn an_id_keeps_its_prefix_and_its_moment() {

@@ -10,7 +10,7 @@ use toml::de::{DeArray, DeTable, DeValue};
 use crate::suggest;
 
 /// The keys that stand at the top.
-pub(crate) const KEYS: [&str; 18] = [
+pub(crate) const KEYS: [&str; 19] = [
     "listen",
     "public_url",
     "trusted_proxies",
@@ -20,6 +20,7 @@ pub(crate) const KEYS: [&str; 18] = [
     "encrypt",
     "durability",
     "log",
+    "log_format",
     "user_calls_per_minute",
     "max_runs",
     "max_requests",

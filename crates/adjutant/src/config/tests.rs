@@ -36,6 +36,9 @@ fn a_flag_outranks_a_variable_which_outranks_the_file_which_outranks_the_default
     flags.listen = Some("127.0.0.1:3".to_owned());
     let config = load(&flags, &[("ADJUTANT_LISTEN", "127.0.0.1:2")]);
     assert_eq!((config.listen.value.port(), config.listen.origin), (3, Origin::Flag));
+    flags.durability = Some("normal".to_owned());
+    let config = load(&flags, &[("ADJUTANT_DURABILITY", "full")]);
+    assert_eq!((config.durability.value, config.durability.origin), (Durability::Normal, Origin::Flag));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `/about` and `/settings`: what this instance is, how it is, and what it was started with. `/settings` is read here and
 //! written in the configuration.
 
+use adjutant_core::safety::{Standing, Standings};
 use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
@@ -13,6 +14,7 @@ use adjutant_engine::Right;
 use super::door::Signed;
 use super::problem::Problem;
 use super::server::Server;
+use super::shape::SafetyStanding;
 use crate::diagnosis::{self, State as Health};
 
 pub(super) fn router() -> OpenApiRouter<Server> {
@@ -44,6 +46,9 @@ struct AboutInstance {
     status: &'static str,
     /// What is enforced, degraded and off.
     checks: Vec<Check>,
+    /// How what keeps runs safe stands: what an agent may require.
+    #[schema(value_type = std::collections::BTreeMap<String, SafetyStanding>)]
+    safety: Standings,
 }
 
 /// What is enforced, degraded and off, as `adjutant doctor` says it. The particulars are for the owner of the instance.
@@ -70,7 +75,22 @@ async fn about(State(server): State<Server>, signed: Signed) -> Result<Json<Abou
         default_model: server.engine.default_model().to_owned(),
         status,
         checks: checks.collect(),
+        safety: server
+            .engine
+            .safety()
+            .await?
+            .into_iter()
+            .map(|(safety, standing)| (safety, told(standing, owner)))
+            .collect(),
     }))
+}
+
+/// The particulars are for the owner of the instance.
+fn told(standing: Standing, owner: bool) -> Standing {
+    match standing {
+        Standing::Degraded { .. } if !owner => Standing::degraded("its owner knows"),
+        Standing::Degraded { .. } | Standing::Enforced | Standing::Off { .. } => standing,
+    }
 }
 
 /// A setting.

@@ -4,7 +4,7 @@ use adjutant_core::budget::{Budget, BudgetSpec};
 use adjutant_core::guard::policy::{AgentConfig, AgentSpec};
 use adjutant_core::id::{AgentId, UserId};
 use adjutant_core::run::event::Actor;
-use adjutant_engine::store::row::AgentRow;
+use adjutant_engine::store::row::{AgentPeople, AgentRow};
 use adjutant_engine::{EngineError, Right, Role};
 use axum::extract::State;
 use axum::http::header::{self, HeaderValue};
@@ -48,7 +48,7 @@ pub(super) async fn find_agent(
     let mut found = Vec::new();
     for access in signed.workspaces(workspace)? {
         match server.engine.find_agent(access.workspace, name).await {
-            Ok(row) if row.owner.is_none_or(|owner| access.may_see(owner, false)) => found.push((access, row)),
+            Ok(row) if access.member().sees(&row) => found.push((access, row)),
             Ok(_) | Err(EngineError::NotFound { .. }) => {}
             Err(other) => return Err(other.into()),
         }
@@ -93,8 +93,8 @@ pub(super) fn slashed() -> Router<Server> {
 /// An agent that the caller may change: their own, or any of the workspace for an admin.
 pub(super) async fn changed(server: &Server, signed: &Signed, name: &str) -> Result<(Access, AgentRow), Problem> {
     let (access, row) = find_agent(server, signed, None, name).await?;
-    let mine = row.owner == Some(access.user);
-    let (role, right) = if mine { (Role::Write, Right::Write) } else { (Role::Admin, Right::Admin) };
+    let own = row.owner == Some(access.user);
+    let (role, right) = if own { (Role::Write, Right::Write) } else { (Role::Admin, Right::Admin) };
     Ok((signed.must(access, role, right)?, row))
 }
 
@@ -168,10 +168,7 @@ pub(super) async fn list(
     let mut data = Vec::new();
     for access in signed.workspaces(wanted.workspace_id.as_deref())? {
         let mut rows = server.engine.store().agents(access.workspace).await?;
-        rows.retain(|row| {
-            let seen = row.owner.is_none_or(|owner| access.may_see(owner, false));
-            seen && wanted.active.is_none_or(|active| row.active == active)
-        });
+        rows.retain(|row| access.member().sees(row) && wanted.active.is_none_or(|active| row.active == active));
         data.extend(shown(&server, &rows).await?);
     }
     sliced(data, &Slice { limit: wanted.limit, cursor: wanted.cursor }, id_of)
@@ -253,7 +250,7 @@ pub(super) struct Inside {
 }
 
 /// Makes an agent: your own (`owner: user`, the default), or one of the workspace, for admins.
-#[utoipa::path(post, operation_id = "create_agent", path = "/agents", tag = "agents", params(Inside), request_body = AgentBody, responses((status = 201, description = "The agent", body = Agent)))]
+#[utoipa::path(post, operation_id = "create_agent", path = "/agents", tag = "agents", params(Inside), request_body = AgentBody, responses((status = 201, description = "The agent", body = Agent, headers(("ETag" = String, description = "Its version, for `If-Match` and `If-None-Match`")))))]
 pub(super) async fn create(
     State(server): State<Server>,
     signed: Signed,
@@ -267,21 +264,23 @@ pub(super) async fn create(
     if owner.is_none() {
         signed.must(access, Role::Admin, Right::Admin)?;
     }
+    let people = server.engine.named_people(access.workspace, &said.spec, &AgentPeople::default()).await?;
     let config = server.engine.complete_agent(said.spec)?;
     if config.model_options.has_extras() {
         signed.must(access, Role::Admin, Right::Admin)?;
     }
     tight(&signed, access, &config.budget, None)?;
+    answerable(&signed, &config, None)?;
     if server.engine.store().agent_by_slug(access.workspace, &config.slug).await?.is_some() {
         return Err(EngineError::Taken { what: "agent", name: config.slug }.into());
     }
-    let row = server.engine.agent_row(access.workspace, server.engine.env().id(), &config, 0)?;
-    let row = server.engine.put_agent(Actor::User(access.user), AgentRow { owner, ..row }, &config).await?;
+    let row = AgentRow { owner, people, ..server.engine.new_agent(access.workspace, &config)? };
+    let row = server.engine.put_agent(Actor::User(access.user), row, &config).await?;
     answer(&server, StatusCode::CREATED, &row).await
 }
 
 /// One agent, with its version as ETag.
-#[utoipa::path(get, operation_id = "get_agent", path = "/agents/{agent}", tag = "agents", params(("agent" = String, Path, description = "Id or short name")), responses((status = 200, description = "The agent", body = Agent), (status = 304, description = "You have it")))]
+#[utoipa::path(get, operation_id = "get_agent", path = "/agents/{agent}", tag = "agents", params(("agent" = String, Path, description = "Id or short name"), ("If-None-Match" = Option<String>, Header, description = "An ETag that you have")), responses((status = 200, description = "The agent", body = Agent, headers(("ETag" = String, description = "Its version, for `If-Match` and `If-None-Match`"))), (status = 304, description = "You have it", headers(("ETag" = String, description = "Its version, for `If-Match` and `If-None-Match`")))))]
 async fn get(
     State(server): State<Server>,
     signed: Signed,
@@ -290,9 +289,12 @@ async fn get(
 ) -> Result<Response, Problem> {
     let (_, row) = find_agent(&server, &signed, None, &name).await?;
     let answer = answer(&server, StatusCode::OK, &row).await?;
-    let tag = answer.headers().get(header::ETAG).and_then(|tag| tag.to_str().ok()).unwrap_or_default();
-    if super::tag::is_known(&headers, tag) {
-        return Ok(StatusCode::NOT_MODIFIED.into_response());
+    let known = answer.headers().get(header::ETAG).filter(|tag| {
+        let tag = tag.to_str().unwrap_or_default();
+        super::tag::is_known(&headers, tag)
+    });
+    if let Some(tag) = known {
+        return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag.clone())]).into_response());
     }
     Ok(answer)
 }
@@ -331,6 +333,17 @@ pub(super) fn tight(
         .map_err(|problem| problem.error("/budget", "lets the agent spend more than before: that is for admins"))
 }
 
+/// Lets an agent ask less than it did, or than agents do by themselves, only by somebody who may answer it: who asks for less
+/// answers once for all.
+pub(super) fn answerable(signed: &Signed, config: &AgentConfig, before: Option<&AgentConfig>) -> Result<(), Problem> {
+    let usual = || AgentSpec { name: config.name.clone(), ..AgentSpec::default() }.complete().ok();
+    let before = before.cloned().or_else(usual);
+    if before.is_some_and(|before| !config.asks_less_than(&before)) {
+        return Ok(());
+    }
+    signed.need(Right::Decide).map_err(|problem| problem.error("", "lets the agent ask less than before"))
+}
+
 async fn save(
     server: &Server,
     signed: &Signed,
@@ -343,22 +356,21 @@ async fn save(
     }
     let before = config(&row).ok();
     let options = before.as_ref().map(|before| before.model_options.clone()).unwrap_or_default();
+    let people = server.engine.named_people(access.workspace, &said.spec, &row.people).await?;
     let config = server.engine.complete_agent(said.spec)?;
     let after = &config.model_options;
     if (&options.extra_headers, &options.extra_body) != (&after.extra_headers, &after.extra_body) {
         signed.must(access, Role::Admin, Right::Admin)?;
     }
     tight(signed, access, &config.budget, before.as_ref())?;
-    let next = server.engine.agent_row(access.workspace, row.id, &config, row.version)?;
-    let saved = server
-        .engine
-        .put_agent(Actor::User(access.user), AgentRow { owner, created_by: row.created_by, ..next }, &config)
-        .await?;
+    answerable(signed, &config, before.as_ref())?;
+    let next = AgentRow { owner, people, ..server.engine.next_version(&row, &config)? };
+    let saved = server.engine.put_agent(Actor::User(access.user), next, &config).await?;
     answer(server, StatusCode::OK, &saved).await
 }
 
 /// Replaces an agent. What is left out gets its default. Needs `If-Match`.
-#[utoipa::path(put, operation_id = "replace_agent", path = "/agents/{agent}", tag = "agents", params(("agent" = String, Path, description = "Id or short name"), ("If-Match" = Option<String>, Header, description = "Its ETag")), request_body = AgentBody, responses((status = 200, description = "The agent", body = Agent)))]
+#[utoipa::path(put, operation_id = "replace_agent", path = "/agents/{agent}", tag = "agents", params(("agent" = String, Path, description = "Id or short name"), ("If-Match" = Option<String>, Header, description = "Its ETag")), request_body = AgentBody, responses((status = 200, description = "The agent", body = Agent, headers(("ETag" = String, description = "Its version, for `If-Match` and `If-None-Match`")))))]
 async fn replace(
     State(server): State<Server>,
     signed: Signed,
@@ -372,7 +384,7 @@ async fn replace(
 }
 
 /// Changes some fields of an agent (a JSON merge patch). Needs `If-Match`.
-#[utoipa::path(patch, operation_id = "change_agent", path = "/agents/{agent}", tag = "agents", params(("agent" = String, Path, description = "Id or short name"), ("If-Match" = Option<String>, Header, description = "Its ETag")), request_body = AgentBody, responses((status = 200, description = "The agent", body = Agent)))]
+#[utoipa::path(patch, operation_id = "change_agent", path = "/agents/{agent}", tag = "agents", params(("agent" = String, Path, description = "Id or short name"), ("If-Match" = Option<String>, Header, description = "Its ETag")), request_body = AgentBody, responses((status = 200, description = "The agent", body = Agent, headers(("ETag" = String, description = "Its version, for `If-Match` and `If-None-Match`")))))]
 async fn change(
     State(server): State<Server>,
     signed: Signed,
@@ -425,7 +437,7 @@ struct Active {
 }
 
 /// Switches an agent on or off.
-#[utoipa::path(post, operation_id = "activate_agent", path = "/agents/{agent}/activate", tag = "agents", params(("agent" = String, Path, description = "Id or short name"), Active), responses((status = 200, description = "The agent", body = Agent)))]
+#[utoipa::path(post, operation_id = "activate_agent", path = "/agents/{agent}/activate", tag = "agents", params(("agent" = String, Path, description = "Id or short name"), Active), responses((status = 200, description = "The agent", body = Agent, headers(("ETag" = String, description = "Its version, for `If-Match` and `If-None-Match`")))))]
 async fn activate(
     State(server): State<Server>,
     signed: Signed,
@@ -438,10 +450,8 @@ async fn activate(
         return answer(&server, StatusCode::OK, &row).await;
     }
     let config = AgentConfig { is_active, ..config(&row)? };
-    let next = server.engine.agent_row(access.workspace, row.id, &config, row.version)?;
-    let by = Actor::User(access.user);
-    let saved =
-        server.engine.put_agent(by, AgentRow { owner: row.owner, created_by: row.created_by, ..next }, &config).await?;
+    let next = server.engine.next_version(&row, &config)?;
+    let saved = server.engine.put_agent(Actor::User(access.user), next, &config).await?;
     answer(&server, StatusCode::OK, &saved).await
 }
 

@@ -10,11 +10,11 @@ use std::time::Duration;
 use adjutant_core::budget::RUN_PURSE;
 use adjutant_core::content::Hash;
 use adjutant_core::guard::policy::parse_seconds;
-use adjutant_core::guard::redact::{Mode, redact, was_hidden};
+use adjutant_core::guard::redact::was_hidden;
 use adjutant_core::id::{ApprovalId, RunId};
 use adjutant_core::run::command::{Command, Decide};
 use adjutant_core::run::event::{Actor, ApprovalKind, Decision, DoubtOutcome, GrantScope};
-use adjutant_core::run::state::{Approval, Call, State as RunState};
+use adjutant_core::run::state::State as RunState;
 use adjutant_engine::store::row::{ApprovalFilter, ApprovalRow, Order};
 use adjutant_engine::{Right, Role};
 use axum::Json;
@@ -25,7 +25,8 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use self::rights::{decidable, may_decide, rules_agent};
+pub(super) use self::rights::answered_run;
+use self::rights::{NOT_YOURS, decidable, decides_for, may_decide, may_give};
 use super::agents::listed;
 use super::ask::{Asked, Body, Path, given, id, unknown_word};
 use super::door::{Access, Signed};
@@ -117,11 +118,11 @@ pub(super) async fn find(server: &Server, signed: &Signed, name: &str) -> Result
     let approval: ApprovalId = id("approval", name)?;
     for access in signed.workspaces(None)? {
         if let Some(row) = server.engine.store().approval(access.workspace, approval).await? {
-            // Whoever may see the run may see what it asks; so may whose the agent is.
+            // Whoever may see the run may see what it asks; so may whoever decides for the agent.
             return match super::runs::find_run(server, signed, &row.run.to_string()).await {
                 Ok(_) => Ok((access, row)),
                 Err(problem) if !problem.is(Kind::NotFound) => Err(problem),
-                Err(_) if rules_agent(server, access, row.agent).await? => Ok((access, row)),
+                Err(_) if decides_for(server, access, row.agent).await? => Ok((access, row)),
                 Err(_) => Err(Problem::not_found("approval", name)),
             };
         }
@@ -137,52 +138,16 @@ async fn shown(
     state: &RunState,
     secrets: Secrets,
 ) -> Result<Item, Problem> {
-    let approval = state.approvals.get(&row.id);
-    let decided = approval.and_then(|approval| approval.decided.as_ref()).map(|(decided, _)| decided.clone());
-    let events = approval.map(wire::events_of).unwrap_or_default();
+    let events = state.approvals.get(&row.id).map(wire::events_of).unwrap_or_default();
     let texts = Texts::load(&server.engine, access.workspace, &events).await?;
-    let mut shown = wire::approval(row, approval, &texts, secrets);
+    let mut shown = wire::item(row, state, &texts, secrets);
     shown.may_decide = Some(!decidable(server, signed, access, std::slice::from_ref(row)).await?.is_empty());
-    if let Some(decided) = decided {
-        let edited = decided.arguments.map(|edited| texts.of(&edited));
-        (shown.edited_arguments, shown.message) = match secrets {
-            Secrets::Shown => (edited.map(|text| wire::arguments(&text)), decided.message),
-            Secrets::Hidden => (
-                edited.map(|text| wire::arguments(&wire::hide_arguments(&text))),
-                decided.message.map(|text| wire::hide(&text)),
-            ),
-        };
+    for scope in [GrantScope::Chat, GrantScope::Always] {
+        if !may_give(server, access, row, scope).await? {
+            shown.allowed_scopes.iter_mut().for_each(|scopes| scopes.retain(|offered| *offered != scope));
+        }
     }
-    shown.sources = approval
-        .filter(|approval| approval.asked.as_ref().is_some_and(|asked| asked.labels.untrusted))
-        .map(|approval| sources(state, approval));
-    let message = state.start.as_ref().and_then(|start| start.user_message.clone());
-    if !rules_agent(server, access, row.agent).await? {
-        shown.allowed_scopes.iter_mut().for_each(|scopes| scopes.retain(|scope| *scope != GrantScope::Always));
-    }
-    let hidden = |text: &str| match secrets {
-        Secrets::Hidden => redact(text, Mode::Standard).into_owned(),
-        Secrets::Shown => text.to_owned(),
-    };
-    shown.context_summary = message.map(|text| hidden(&text.text()).chars().take(200).collect());
     Ok(shown)
-}
-
-/// What was untrusted when this was asked: the calls that had read it, each the tool and the path or the address it looked at,
-/// and the files that came with the message.
-fn sources(state: &RunState, approval: &Approval) -> Vec<String> {
-    let read = |call: &&Call| {
-        call.ended.as_ref().is_some_and(|(ended, _, at)| ended.labels.untrusted && *at <= approval.asked_at)
-    };
-    let words = |call: &Call| {
-        let given = wire::arguments(&call.arguments.text());
-        // What only reads has no target, but it says where it looked.
-        let place = ["path", "url"].into_iter().find_map(|name| given[name].as_str().map(wire::hide));
-        [Some(call.tool.clone()), place].into_iter().flatten().collect::<Vec<_>>().join(" ")
-    };
-    let files = state.start.iter().flat_map(|start| &start.attachments);
-    let attached = files.filter(|file| file.labels.untrusted).map(|file| format!("attached {}", file.path));
-    state.calls().filter(read).map(words).chain(attached).collect()
 }
 
 /// How one item is shown.
@@ -205,7 +170,7 @@ async fn get(
     let (access, row) = find(&server, &signed, &name).await?;
     let secrets = if look.reveal == Some(true) {
         let access = signed.must(access, Role::Write, Right::Decide)?;
-        if !may_decide(&server, access, &row).await? {
+        if !may_decide(&server, access, row.run).await? {
             return Err(Problem::forbidden("Only whoever may decide it may see the secrets in it. Nothing was shown."));
         }
         server.engine.record_reveal(access.workspace, access.user, &row).await?;
@@ -277,15 +242,13 @@ async fn decide(
 pub(super) async fn decided(server: &Server, signed: &Signed, name: &str, body: NewDecision) -> Result<Item, Problem> {
     let (access, row) = find(server, signed, name).await?;
     let access = signed.must(access, Role::Write, Right::Decide)?;
-    let rules = rules_agent(server, access, row.agent).await?;
-    if !may_decide(server, access, &row).await? {
-        let text = "Only whoever started the run, the owner of the agent, or an admin may decide. Nothing was decided.";
-        return Err(Problem::forbidden(text));
+    if !may_decide(server, access, row.run).await? {
+        return Err(Problem::forbidden(NOT_YOURS));
     }
-    if body.scope == Some(GrantScope::Always) && !rules {
-        let text = "An approval for always changes the agent for everybody, so it takes the owner of the agent or an admin. \
-                    Nothing was decided.";
-        return Err(Problem::forbidden(text).hint("approve it for this run or this chat"));
+    if !may_give(server, access, &row, body.scope.unwrap_or(GrantScope::Once)).await? {
+        let text = "An approval for always changes the agent for everybody, so it takes the owner of the agent or an admin; one \
+                    for a chat takes its owner or whoever decides for the agent. Nothing was decided.";
+        return Err(Problem::forbidden(text).hint("approve it for this run"));
     }
     if row.kind == word_of(ApprovalKind::Budget) && access.role < Role::Admin {
         let state = server.engine.run_state(access.workspace, row.run).await?;

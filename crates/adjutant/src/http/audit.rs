@@ -52,7 +52,7 @@ struct Sought {
     since: Option<String>,
     /// A path, or a pattern of paths.
     path: Option<String>,
-    /// Shows what looks like a secret, too. For the owner of the instance.
+    /// Shows what looks like a secret, too. That is recorded.
     raw: Option<bool>,
     /// How many, from 1 to 200.
     limit: Option<u32>,
@@ -72,9 +72,6 @@ struct Search {
 fn search_of(server: &Server, signed: &Signed, sought: &Sought) -> Result<Search, Problem> {
     let access = signed.workspace_or_only(sought.workspace_id.as_deref(), Role::Admin, Right::Admin)?;
     let owner = signed.need_owner().is_ok();
-    if sought.raw == Some(true) {
-        signed.need_owner()?;
-    }
     let mut text = sought.q.clone().unwrap_or_default();
     for (word, value) in
         [("agent", &sought.agent), ("verdict", &sought.decision), ("since", &sought.since), ("path", &sought.path)]
@@ -152,6 +149,10 @@ async fn search(
     Asked(sought): Asked<Sought>,
 ) -> Result<Json<AuditPage>, Problem> {
     let search = search_of(&server, &signed, &sought)?;
+    if search.page.redaction == Redaction::Raw {
+        let place = format!("in a search of the record: {}", sought.q.as_deref().unwrap_or("everything"));
+        server.engine.record_raw(search.access.workspace, search.access.user, place, None).await?;
+    }
     Ok(Json(server.engine.search_audit(search.access.workspace, &search.wanted, &search.page).await?))
 }
 

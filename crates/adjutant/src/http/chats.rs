@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use adjutant_core::id::ChatId;
 use adjutant_core::limits;
 use adjutant_core::money::{MicroUsd, TokenUsage};
+use adjutant_core::options::ToolChoice;
 use adjutant_engine::store::row::{ChatFilter, ChatRow, RunFilter, RunRow};
 use adjutant_engine::{Right, Role, WhenBusy};
 use axum::Json;
@@ -19,15 +20,16 @@ use utoipa_axum::routes;
 
 use super::agents::{find_agent, listed};
 use super::ask::{Asked, Body, Path, given, id};
+use super::chat_runs::{self, ChatRun};
 use super::door::{Access, Signed};
 use super::page::{Page, limit, page};
 use super::problem::Problem;
 use super::runs::notebook;
 use super::server::Server;
 use super::shape::RunDocument;
-use super::start::{AttachedFile, Begun, Form, Mode, OnLeave, Started, Wait, begin, reply};
+use super::start::{AttachedFile, Begun, Form, Mode, OnLeave, Started, Wait, begin, check_metadata, reply};
 use super::waiting::{self, WaitingMessage};
-use crate::wire::{self, Moment, RunLine, TokenSum};
+use crate::wire::{Moment, TokenSum};
 
 /// Runs of a chat that are shown with it.
 pub(super) const RUNS: u32 = 100;
@@ -74,13 +76,17 @@ pub(super) struct Chat {
     forked_from: Option<String>,
     /// The name that a client gave it.
     alias: Option<String>,
+    /// The model of its runs that name none; without one it is the agent's.
+    model: Option<String>,
+    /// Free fields of whoever made it.
+    metadata: BTreeMap<String, String>,
     created_at: Moment,
     /// Messages that wait until it is free. Only where one chat is asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     waiting: Option<Vec<WaitingMessage>>,
-    /// Its newest runs, newest first, with `?include=runs`.
+    /// Its newest runs, newest first, with `?include=runs` or `events`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    runs: Option<Vec<RunLine>>,
+    runs: Option<Vec<ChatRun>>,
 }
 
 pub(super) fn shown(row: &ChatRow) -> Chat {
@@ -95,6 +101,8 @@ pub(super) fn shown(row: &ChatRow) -> Chat {
         last_run_id: row.tip.map(|run| run.to_string()),
         forked_from: row.forked_from.map(|run| run.to_string()),
         alias: row.alias.clone(),
+        model: row.model.clone(),
+        metadata: row.metadata.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default(),
         created_at: row.created_at.into(),
         waiting: None,
         runs: None,
@@ -147,6 +155,9 @@ struct NewChat {
     notebook_id: Option<String>,
     /// Its title.
     title: Option<String>,
+    /// Free fields, never shown to a model: at most 16.
+    #[serde(default)]
+    metadata: BTreeMap<String, String>,
 }
 
 /// Makes a chat with an agent.
@@ -160,7 +171,9 @@ async fn create(
     let access = signed.must(access, Role::Write, Right::Run)?;
     let notebook = notebook(&server, access, body.notebook_id.as_deref()).await?;
     let title = checked(body.title.as_deref().unwrap_or("New chat"))?;
-    let chat = server.engine.create_chat(access.workspace, access.user, agent.id, notebook, title).await?;
+    check_metadata(&body.metadata, "Nothing was made.")?;
+    let (workspace, user) = (access.workspace, access.user);
+    let chat = server.engine.create_chat(workspace, user, agent.id, notebook, title, &body.metadata).await?;
     server.engine.store().announce_chat(&chat);
     Ok((StatusCode::CREATED, Json(shown(&chat))))
 }
@@ -178,7 +191,8 @@ pub(super) fn checked(title: &str) -> Result<String, Problem> {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct Include {
-    /// `runs`: the newest 100 of its runs, too.
+    /// `runs`: the newest 100 of its runs, too. `events`: those with their events, as long as these are 1,000 together; a run
+    /// without `events` is read at `/runs/{run}/events`.
     include: Option<String>,
 }
 
@@ -196,14 +210,11 @@ async fn get(
     chat.waiting = Some(waits.iter().map(waiting::shown).collect());
     let wanted: Vec<&str> =
         asked.include.as_deref().unwrap_or_default().split(',').filter(|word| !word.is_empty()).collect();
-    if let Some(unknown) = wanted.iter().find(|word| **word != "runs") {
+    if let Some(unknown) = wanted.iter().find(|word| !["runs", "events"].contains(word)) {
         return Err(Problem::invalid("Nothing was read.").error("include", format!("`{unknown}` is not known")));
     }
-    if wanted.contains(&"runs") {
-        let filter = RunFilter { chat: Some(row.id), ..RunFilter::default() };
-        let runs = server.engine.store().runs(access.workspace, &filter, RUNS).await?;
-        let agent = row.agent.to_string();
-        chat.runs = Some(runs.iter().map(|run| wire::run(run, &agent)).collect());
+    if !wanted.is_empty() {
+        chat.runs = Some(chat_runs::of(&server, &row, wanted.contains(&"events")).await?);
     }
     Ok(Json(chat))
 }
@@ -216,9 +227,13 @@ struct ChatChange {
     title: Option<String>,
     /// Whether everybody in the workspace may see it.
     is_shared: Option<bool>,
+    /// The model of its runs that name none, or a strategy that chooses one; `default` is the agent's.
+    model: Option<String>,
+    /// Other free fields, in place of all it has.
+    metadata: Option<BTreeMap<String, String>>,
 }
 
-/// Gives a chat another title, or shares it with the workspace. For its starter and admins.
+/// Gives a chat another title, another model or other free fields, or shares it with the workspace. For its starter and admins.
 #[utoipa::path(patch, operation_id = "change_chat", path = "/chats/{chat}", tag = "chats", params(("chat" = String, Path, description = "Its id")), request_body = ChatChange, responses((status = 200, description = "The chat", body = Chat)))]
 async fn change(
     State(server): State<Server>,
@@ -227,12 +242,16 @@ async fn change(
     Body(body): Body<ChatChange>,
 ) -> Result<Json<Chat>, Problem> {
     let (access, row) = own_chat(&server, &signed, &name).await?;
-    let title = body.title.as_deref().map(checked).transpose()?.unwrap_or(row.title.clone());
-    let shared = body.is_shared.unwrap_or(row.shared);
-    let (row, before) = (server.engine.change_chat(access.user, &row, &title, shared).await?, row);
+    let title = body.title.as_deref().map(checked).transpose()?;
+    if let Some(fields) = &body.metadata {
+        check_metadata(fields, "Nothing was changed.")?;
+    }
+    let change =
+        adjutant_engine::ChatChange { title, shared: body.is_shared, model: body.model, metadata: body.metadata };
+    let (row, before) = (server.engine.change_chat(access.user, &row, change).await?, row);
     let body = shown(&row);
     // Whoever could see it until now hears of it, too.
-    server.engine.store().announce_chat(&ChatRow { shared: shared || before.shared, ..row });
+    server.engine.store().announce_chat(&ChatRow { shared: row.shared || before.shared, ..row });
     Ok(Json(body))
 }
 
@@ -284,7 +303,15 @@ struct Message {
     /// The JSON Schema that the answer has to fit; `result` is then what it holds. At most 16 KiB.
     #[schema(value_type = Option<Object>)]
     output_schema: Option<Value>,
-    /// Free fields, never shown to a model.
+    /// Whether what goes over the wire in its model calls is kept, without keys, to be looked at later.
+    #[serde(default)]
+    debug: bool,
+    /// A number that makes answers alike, as far as a provider can, in place of the agent's.
+    seed: Option<u32>,
+    /// Whether the first answer has to use a tool: `auto`, `none`, `required`, or the name of one; in place of what the agent says.
+    #[schema(value_type = Option<String>)]
+    tool_choice: Option<ToolChoice>,
+    /// Free fields, never shown to a model: at most 16.
     #[serde(default)]
     metadata: BTreeMap<String, String>,
     /// Cancels the run when the client that streams it goes away.
@@ -305,6 +332,7 @@ async fn say(
     let (access, chat) = find_chat(&server, &signed, &name).await?;
     let access = signed.must(access, Role::Write, Right::Run)?;
     let (_, agent) = find_agent(&server, &signed, None, &chat.agent.to_string()).await?;
+    check_metadata(&body.metadata, "Nothing was started.")?;
     let started = Started {
         agent,
         chat: Some(chat.id),
@@ -316,6 +344,9 @@ async fn say(
         max_turns: body.max_turns,
         provider_key_id: body.provider_key_id,
         output_schema: body.output_schema,
+        debug: body.debug,
+        seed: body.seed,
+        tool_choice: body.tool_choice,
         autonomy: body.autonomy,
         when_busy: body.when_busy,
         metadata: body.metadata,

@@ -8,7 +8,7 @@ use adjutant_core::id::{ChatId, RunId};
 use adjutant_core::run::command::Command;
 use adjutant_core::run::event::{Actor, Base, Event};
 use adjutant_core::run::status::Status;
-use adjutant_engine::store::row::{AgentRow, ChatRow, RunFilter, RunRow};
+use adjutant_engine::store::row::{ChatRow, RunFilter, RunRow};
 use adjutant_engine::{EngineError, Right, Role, WhenBusy};
 use axum::Json;
 use axum::Router;
@@ -31,7 +31,7 @@ use super::problem::{Kind, Problem};
 use super::runs::find_run;
 use super::server::Server;
 use super::start::{Form, OnLeave, Started, answer, begin, reply};
-use super::steer::{Edit, steered};
+use super::steer::{Edit, replaceable, steered};
 use super::stream::{last_seen, seat, stream};
 use crate::wire::{self, Moment, Texts};
 
@@ -74,15 +74,14 @@ struct Spoken {
     user_message: String,
 }
 
-/// A chat by its id, or by the name that a client gave it.
+/// A chat by its id, or by the name that a client of the caller gave it. What others call theirs counts for nothing, also where
+/// the caller may see it: a name must not lead into somebody else's chat.
 async fn chat_of(server: &Server, signed: &Signed, name: &str) -> Result<(Access, ChatRow), Problem> {
     if name.parse::<ChatId>().is_ok() {
         return find_chat(server, signed, name).await;
     }
     for access in signed.workspaces(None)? {
-        if let Some(row) = server.engine.store().chat_by_alias(access.workspace, name).await?
-            && access.may_see(row.owner, row.shared)
-        {
+        if let Some(row) = server.engine.store().chat_by_alias(access.workspace, access.user, name).await? {
             return Ok((access, row));
         }
     }
@@ -100,8 +99,7 @@ async fn chat_or_new(server: &Server, signed: &Signed, name: &str) -> Result<(Ac
     let access = signed.workspaces(None)?.first().copied();
     let access = access.ok_or_else(|| Problem::not_found("workspace", "of yours"))?;
     let access = signed.must(access, Role::Write, Right::Run)?;
-    let seen = |row: &AgentRow| row.owner.is_none_or(|owner| access.may_see(owner, false));
-    let agent = server.engine.choose_agent(access.workspace, "", seen).await?.agent;
+    let agent = server.engine.choose_agent(access.workspace, access.user, "").await?.agent;
     let chat = server.engine.create_named_chat(access.workspace, access.user, agent.id, name).await?;
     Ok((access, chat))
 }
@@ -126,6 +124,9 @@ async fn speak(
         max_turns: None,
         provider_key_id: None,
         output_schema: None,
+        debug: false,
+        seed: None,
+        tool_choice: None,
         autonomy: None,
         when_busy: WhenBusy::Refuse,
         metadata: Default::default(),
@@ -264,7 +265,7 @@ async fn edit(
     Body(body): Body<Edit>,
 ) -> Result<Response, Problem> {
     let (_, row) = interaction(&server, &signed, &chat, &run).await?;
-    let (access, _) = steered(&server, &signed, &row.id.to_string()).await?;
+    let (access, _) = replaceable(&server, &signed, &row.id.to_string()).await?;
     let form = Form::streamed(&server)?;
     let run = server.engine.edit_run(access.workspace, access.user, row.id, &body.new_user_message).await?;
     answer(&server, &signed, access, form, run, OnLeave::Nothing).await

@@ -47,6 +47,8 @@ fn write_operation(page: &mut String, document: &Value, path: &str, method: &str
     let body = &operation["requestBody"]["content"]["application/json"]["schema"];
     write_fields(&mut rows, document, body);
     for (status, response) in operation["responses"].as_object().into_iter().flatten() {
+        let named = response["$ref"].as_str().and_then(|path| path.rsplit('/').next());
+        let response = named.map_or(response, |name| &document["components"]["responses"][name]);
         let about = escaped(response["description"].as_str().unwrap_or_default());
         let _ = write!(rows, "<li>answers <code>{status}</code>: {about}</li>");
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use adjutant_core::id::{UserId, WorkspaceId};
-use adjutant_engine::{Caller, EngineError, Membership, Right, Role, Secret};
+use adjutant_engine::{Caller, EngineError, Member, Membership, Right, Role, Secret};
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::header;
 use axum::http::request::Parts;
@@ -41,6 +41,11 @@ impl Access {
     /// Whom lists are filtered for; nobody for an admin, who sees all.
     pub(super) fn visible_to(&self) -> Option<UserId> {
         (self.role < Role::Admin).then_some(self.user)
+    }
+
+    /// The same as far as agents are concerned.
+    pub(super) const fn member(&self) -> Member {
+        Member { user: self.user, role: self.role }
     }
 
     /// Whether something that belongs to a person, and perhaps to all, is for their eyes.

@@ -203,13 +203,18 @@ impl Watcher {
                 }
             }
             About::Chat(whose) if self.topics.chats && self.may_see(whose) => self.ready.push_back(notice.bytes),
+            About::Hidden(whose)
+                if self.topics.chats && self.access(whose.workspace).is_some() && !self.may_see(whose) =>
+            {
+                self.ready.push_back(notice.bytes);
+            }
             About::Setting(workspace) if self.topics.settings && self.access(workspace).is_some() => {
                 self.ready.push_back(notice.bytes);
             }
             About::Instance if self.topics.settings && self.signed.need_owner().is_ok() => {
                 self.ready.push_back(notice.bytes);
             }
-            About::Chat(_) | About::Setting(_) | About::Instance => {}
+            About::Chat(_) | About::Hidden(_) | About::Setting(_) | About::Instance => {}
             About::Missed => self.missed().await,
         }
     }

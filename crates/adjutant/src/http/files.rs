@@ -188,7 +188,7 @@ enum FileOrFolder {
 
 /// A file, with its hash as ETag: its bytes, or with `Accept: application/json` a document with its text. Of a folder, what it
 /// holds.
-#[utoipa::path(get, operation_id = "get_file", path = "/notebooks/{notebook}/files/{*path}", tag = "files", params(("notebook" = String, Path, description = "Id or short name"), ("path" = String, Path, description = "Its path"), Slice), responses((status = 200, description = "The file, or the folder", content((FileOrFolder = "application/json"), (String = "text/plain"), (Vec<u8> = "image/png"), (Vec<u8> = "image/jpeg"), (Vec<u8> = "image/gif"), (Vec<u8> = "image/webp"), (Vec<u8> = "application/octet-stream"))), (status = 304, description = "You have it")))]
+#[utoipa::path(get, operation_id = "get_file", path = "/notebooks/{notebook}/files/{*path}", tag = "files", params(("notebook" = String, Path, description = "Id or short name"), ("path" = String, Path, description = "Its path"), Slice, ("If-None-Match" = Option<String>, Header, description = "An ETag that you have")), responses((status = 200, description = "The file, or the folder", content((FileOrFolder = "application/json"), (String = "text/plain"), (Vec<u8> = "image/png"), (Vec<u8> = "image/jpeg"), (Vec<u8> = "image/gif"), (Vec<u8> = "image/webp"), (Vec<u8> = "application/octet-stream")), headers(("ETag" = String, description = "Its version, for `If-Match` and `If-None-Match`"))), (status = 304, description = "You have it", headers(("ETag" = String, description = "Its version, for `If-Match` and `If-None-Match`")))))]
 async fn get(
     State(server): State<Server>,
     signed: Signed,
@@ -248,7 +248,7 @@ fn saved(note: &SavedNote) -> Response {
 }
 
 /// Saves a file; the body is its content, up to 32 MiB. Needs `If-Match` with its ETag, or `If-None-Match: *` for a new one.
-#[utoipa::path(put, operation_id = "put_file", path = "/notebooks/{notebook}/files/{*path}", tag = "files", params(("notebook" = String, Path, description = "Id or short name"), ("path" = String, Path, description = "Its path"), ("If-Match" = Option<String>, Header, description = "Its ETag"), ("If-None-Match" = Option<String>, Header, description = "`*` for a new file")), request_body(content = String, content_type = "application/octet-stream"), responses((status = 200, description = "Saved", body = FileEntry), (status = 201, description = "Made", body = FileEntry)))]
+#[utoipa::path(put, operation_id = "put_file", path = "/notebooks/{notebook}/files/{*path}", tag = "files", params(("notebook" = String, Path, description = "Id or short name"), ("path" = String, Path, description = "Its path"), ("If-Match" = Option<String>, Header, description = "Its ETag"), ("If-None-Match" = Option<String>, Header, description = "`*` for a new file")), request_body(content = String, content_type = "application/octet-stream"), responses((status = 200, description = "Saved", body = FileEntry, headers(("ETag" = String, description = "Its version, for `If-Match` and `If-None-Match`"))), (status = 201, description = "Made", body = FileEntry, headers(("ETag" = String, description = "Its version, for `If-Match` and `If-None-Match`")))))]
 async fn put(
     State(server): State<Server>,
     signed: Signed,
@@ -309,7 +309,7 @@ struct Move {
 }
 
 /// Moves a file to where nothing is. Needs `If-Match`.
-#[utoipa::path(post, operation_id = "move_file", path = "/notebooks/{notebook}/move", tag = "files", params(("notebook" = String, Path, description = "Id or short name"), ("If-Match" = Option<String>, Header, description = "Its ETag")), request_body = Move, responses((status = 201, description = "Where it is now", body = FileEntry)))]
+#[utoipa::path(post, operation_id = "move_file", path = "/notebooks/{notebook}/move", tag = "files", params(("notebook" = String, Path, description = "Id or short name"), ("If-Match" = Option<String>, Header, description = "Its ETag")), request_body = Move, responses((status = 201, description = "Where it is now", body = FileEntry, headers(("ETag" = String, description = "Its version, for `If-Match` and `If-None-Match`")))))]
 async fn relocate(
     State(server): State<Server>,
     signed: Signed,

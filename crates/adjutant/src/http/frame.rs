@@ -15,6 +15,8 @@ use super::server::Server;
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// How long a request may take to its first byte; those that wait for a run may wait 60 s.
 const PATIENCE: Duration = Duration::from_secs(90);
+/// How long a request takes that is pointed out, unless it asked to wait.
+const SLOW: Duration = Duration::from_secs(5);
 /// Paths that tell how the server is must answer when it is full, too.
 const ALWAYS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
@@ -23,6 +25,7 @@ pub(super) async fn frame(State(server): State<Server>, request: Request, next: 
     let begun = Instant::now();
     let method = request.method().clone();
     let path = request.uri().path().to_owned();
+    let waits = request.uri().query().is_some_and(|query| query.contains("wait"));
     let route = request.extensions().get::<MatchedPath>().map_or("other", MatchedPath::as_str).to_owned();
     let watched = RequestTrace::begin(method.as_str(), &route, |name| header(request.headers(), name));
     let known = watched.as_ref().map(RequestTrace::id);
@@ -39,7 +42,14 @@ pub(super) async fn frame(State(server): State<Server>, request: Request, next: 
     }
     server.metrics.answered(method.as_str(), &route, status.as_u16(), took);
     // Neither the query nor a header is written down: both may hold secrets.
-    tracing::info!(trace_id = trace, %method, path, status = status.as_u16(), ms = took.as_millis(), "request");
+    let (code, ms) = (status.as_u16(), took.as_millis());
+    if status.is_server_error() {
+        tracing::warn!(trace_id = trace, %method, path, status = code, ms, "request");
+    } else if took > SLOW && !waits {
+        tracing::info!(target: "adjutant::slow", trace_id = trace, %method, path, status = code, ms, "slow request");
+    } else {
+        tracing::info!(trace_id = trace, %method, path, status = code, ms, "request");
+    }
     if let Ok(value) = HeaderValue::from_str(&trace) {
         response.headers_mut().insert(REQUEST_ID, value);
     }

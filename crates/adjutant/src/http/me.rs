@@ -1,18 +1,22 @@
 //! `/me`: who is asking, as a document for programs and in words for people and models.
 
+use adjutant_core::routing::DEFAULT;
+use std::collections::BTreeMap;
+
+use adjutant_core::guard::judge::{Decision, usually};
 use adjutant_engine::store::row::{AgentRow, ApprovalFilter};
-use adjutant_engine::{BudgetReport, Right, Spent, Via};
+use adjutant_engine::{BudgetReport, CurrentAgent, Right, Spent, Via};
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::agents::config;
-use super::ask::accepts;
+use super::ask::{Body, accepts};
 use super::door::{Access, Signed};
 use super::problem::Problem;
 use super::server::Server;
@@ -26,7 +30,7 @@ const NAMED: u32 = 5;
 const BEGINNING: usize = 200;
 
 pub(super) fn router() -> OpenApiRouter<Server> {
-    OpenApiRouter::new().routes(routes!(me))
+    OpenApiRouter::new().routes(routes!(me, change))
 }
 
 /// Who is asking, and what they may do.
@@ -43,6 +47,8 @@ struct Me {
     /// `read`, `run`, `write`, `approvals:decide`, `admin`.
     scopes: Vec<&'static str>,
     workspaces: Vec<Mine>,
+    /// The model of the runs they start whose agent leaves it to the default; `default` is the workspace's.
+    default_model: String,
 }
 
 /// A workspace of the caller.
@@ -62,6 +68,27 @@ async fn me(State(server): State<Server>, signed: Signed, headers: HeaderMap) ->
         let text = in_words(&server, &signed).await?;
         return Ok(([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], text).into_response());
     }
+    let own = server.engine.store().default_model(signed.caller.user).await?;
+    Ok(Json(shown(&signed, own)).into_response())
+}
+
+/// What to change of oneself.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct MyChange {
+    /// The model of the runs you start whose agent leaves it to the default, or a strategy that chooses one; `default` is the workspace's.
+    default_model: String,
+}
+
+/// Changes what counts for the caller alone.
+#[utoipa::path(patch, operation_id = "change_me", path = "/me", tag = "people", request_body = MyChange, responses((status = 200, description = "Who you are", body = Me)))]
+async fn change(State(server): State<Server>, signed: Signed, Body(body): Body<MyChange>) -> Result<Json<Me>, Problem> {
+    signed.need(Right::Write)?;
+    let own = server.engine.set_default_model(signed.caller.user, &body.default_model).await?;
+    Ok(Json(shown(&signed, own)))
+}
+
+fn shown(signed: &Signed, default_model: Option<String>) -> Me {
     let caller = &signed.caller;
     let workspaces = caller.memberships.iter().map(|member| Mine {
         id: member.workspace.to_string(),
@@ -74,7 +101,7 @@ async fn me(State(server): State<Server>, signed: Signed, headers: HeaderMap) ->
         Via::Token(token) => ("token", Some(token)),
         Via::Local => ("local", None),
     };
-    let me = Me {
+    Me {
         kind,
         user_id: caller.user.to_string(),
         name: caller.name.clone(),
@@ -82,8 +109,8 @@ async fn me(State(server): State<Server>, signed: Signed, headers: HeaderMap) ->
         token_id: token.map(|token| token.to_string()),
         scopes: caller.rights.words(),
         workspaces: workspaces.collect(),
-    };
-    Ok(Json(me).into_response())
+        default_model: default_model.unwrap_or_else(|| DEFAULT.to_owned()),
+    }
 }
 
 async fn in_words(server: &Server, signed: &Signed) -> Result<String, Problem> {
@@ -134,7 +161,7 @@ async fn place_in_words(server: &Server, access: Access) -> Result<String, Probl
     }
     text += "\nAgents:\n\n";
     for row in engine.store().agents(workspace).await? {
-        if row.owner.is_none_or(|owner| access.may_see(owner, false)) {
+        if access.member().sees(&row) {
             text += &agent_in_words(server, access, &row).await?;
         }
     }
@@ -143,16 +170,16 @@ async fn place_in_words(server: &Server, access: Access) -> Result<String, Probl
 
 async fn agent_in_words(server: &Server, access: Access, row: &AgentRow) -> Result<String, Problem> {
     let config = config(row)?;
-    let tools = server.engine.current_agent(access.workspace, row.id).await?.shown.definitions;
-    let tools: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+    let agent = server.engine.current_agent(access.workspace, row.id).await?;
     let mut text = format!("- **{}** (`{}`)", config.name, row.slug);
-    text += if row.owner == Some(access.user) { ", yours" } else { "" };
+    text += match row.owner {
+        Some(owner) if owner == access.user => ", yours",
+        Some(_) if row.people.shared_with.contains(&access.user) => ", shared with you",
+        Some(_) | None => "",
+    };
     text += if config.is_active { "" } else { ", switched off" };
     text += &format!(": {}. Model `{}`.", config.reach(), config.model);
-    text += &match tools.as_slice() {
-        [] => " No tools.".to_owned(),
-        some => format!(" Tools: {}.", some.join(", ")),
-    };
+    text += &tools_in_words(server, &agent);
     if !config.requires_approval.is_empty() {
         let asks: Vec<&str> = config.requires_approval.iter().map(String::as_str).collect();
         text += &format!(" Always asks before: {}.", asks.join(", "));
@@ -165,11 +192,29 @@ async fn agent_in_words(server: &Server, access: Access, row: &AgentRow) -> Resu
     Ok(text + "\n")
 }
 
+/// The tools that an agent was given, by what the guard says to them as a rule. With what a call brings it may still be refused.
+fn tools_in_words(server: &Server, agent: &CurrentAgent) -> String {
+    let caller = server.engine.anybody(agent, None);
+    let granted = server.engine.tools().iter().map(|tool| tool.spec());
+    let granted = granted.filter(|spec| agent.config.grants_tool(spec.name(), &spec.toolset));
+    let mut said: BTreeMap<Decision, Vec<&str>> = BTreeMap::new();
+    for spec in granted {
+        said.entry(usually(caller, &agent.config, spec, &agent.rules)).or_default().push(spec.name());
+    }
+    if said.is_empty() {
+        return " No tools.".to_owned();
+    }
+    let parts: Vec<String> =
+        said.iter().map(|(word, names)| format!("{}: {}", word.word(), names.join(", "))).collect();
+    format!(" Tools: {}.", parts.join("; "))
+}
+
 /// What is left of a budget, where it has a limit.
 fn left(report: &BudgetReport) -> Option<String> {
     let of = |spent: &Spent, when: &str| {
         let limit = spent.limit?;
-        Some(format!("${:.2} of ${:.2} {when}", limit.dollars() - spent.spent.dollars(), limit.dollars()))
+        let left = (limit.dollars() - spent.spent.dollars()).max(0.0);
+        Some(format!("${left:.2} of ${:.2} {when}", limit.dollars()))
     };
     let parts: Vec<String> =
         [of(&report.day, "today"), of(&report.month, "this month")].into_iter().flatten().collect();

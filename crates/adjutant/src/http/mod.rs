@@ -10,6 +10,7 @@ mod attachments;
 mod audit;
 mod budgets;
 mod chat_export;
+mod chat_runs;
 mod chats;
 mod compat;
 mod connections;
@@ -44,6 +45,7 @@ mod problem;
 mod provider_keys;
 mod query;
 mod reach;
+mod removal;
 mod retention;
 mod rules;
 mod runs;
@@ -131,6 +133,7 @@ fn closed() -> OpenApiRouter<Server> {
         .merge(me::router())
         .merge(people::router())
         .merge(workspaces::router())
+        .merge(removal::router())
         .merge(invites::router())
         .merge(agents::router())
         .merge(chats::router())

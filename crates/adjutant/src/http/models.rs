@@ -10,7 +10,7 @@ use adjutant_engine::models::router::Needs;
 use adjutant_engine::models::{Offer, ProviderFacts};
 use adjutant_engine::{Right, Role};
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{DefaultBodyLimit, State};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
@@ -26,13 +26,16 @@ use crate::instance::CATALOG;
 use crate::instance::catalog::{self, Refreshed};
 use crate::wire::{self, Explained, ModelList, ProviderLine};
 
+/// Bytes of a document about models: several times what models.dev has.
+const DOCUMENT_BYTES: usize = 16 * 1024 * 1024;
+
 pub(super) fn router() -> OpenApiRouter<Server> {
     OpenApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(explain))
         .routes(routes!(refresh))
-        .routes(routes!(take))
         .routes(routes!(providers))
+        .merge(OpenApiRouter::new().routes(routes!(take)).layer(DefaultBodyLimit::max(DOCUMENT_BYTES)))
 }
 
 /// The models that can be used here, as far as the catalog knows them. One that is not listed can be used all the same, if its provider is configured.
@@ -92,7 +95,7 @@ struct Taken {
     models: usize,
 }
 
-/// Lays a document in the form of models.dev over the built-in catalog, in place of the one before; up to 1 MiB. For the owner.
+/// Lays a document in the form of models.dev over the built-in catalog, in place of the one before; up to 16 MiB. For the owner.
 #[utoipa::path(put, path = "/models/catalog", operation_id = "take_catalog", tag = "models", request_body = Value, responses((status = 200, description = "It counts from now on", body = Taken)))]
 async fn take(
     State(server): State<Server>,

@@ -41,6 +41,8 @@ pub(super) enum About {
     Run(Whose, Inbox),
     /// A chat.
     Chat(Whose),
+    /// A chat that everybody could see, and only those now whose it is: for all others it is gone.
+    Hidden(Whose),
     /// Something that was recorded for a workspace: its agents, rules, members, files.
     Setting(WorkspaceId),
     /// Something that was recorded for the instance.
@@ -172,16 +174,22 @@ impl Teller {
         }
     }
 
-    /// Tells of a chat as it is now, or that it is gone.
+    /// Tells of a chat as it is now, or that it is gone; also those who may not see any more what it is now.
     async fn chat(&self, changed: ChangedChat) -> Result<(), StoreError> {
         let ChangedChat { workspace, chat, owner, shared } = changed;
-        let body = match self.engine.store().chat(workspace, chat).await? {
-            Some(row) => json!(super::chats::shown(&row)),
-            None => json!({
-                "id": chat, "workspace_id": workspace, "owner_id": owner, "is_shared": shared, "deleted": true,
-            }),
-        };
-        self.send(About::Chat(Whose { workspace, owner, shared }), event("chat", &body));
+        let whose = |shared| Whose { workspace, owner, shared };
+        let gone = json!({
+            "id": chat, "workspace_id": workspace, "owner_id": owner, "is_shared": shared, "deleted": true,
+        });
+        match self.engine.store().chat(workspace, chat).await? {
+            Some(row) => {
+                if shared && !row.shared {
+                    self.send(About::Hidden(whose(row.shared)), event("chat", &gone));
+                }
+                self.send(About::Chat(whose(row.shared)), event("chat", &json!(super::chats::shown(&row))));
+            }
+            None => self.send(About::Chat(whose(shared)), event("chat", &gone)),
+        }
         Ok(())
     }
 

@@ -2,9 +2,10 @@
 //! sender is shown the way to it.
 
 use adjutant_core::content::Hash;
+use adjutant_core::id::WorkspaceId;
 use adjutant_core::time::Time;
-use adjutant_engine::Via;
 use adjutant_engine::store::row::Reply;
+use adjutant_engine::{Caller, Role, Via};
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
@@ -35,6 +36,31 @@ struct Kept {
     status: u16,
     headers: Vec<(String, String)>,
     body: String,
+    /// What whoever asked was then, without which the answer is not theirs to read any more.
+    #[serde(default)]
+    roles: Roles,
+}
+
+/// What somebody is: in their workspaces, and to the instance.
+#[derive(Default, Serialize, Deserialize)]
+struct Roles {
+    owner: bool,
+    members: Vec<(WorkspaceId, String)>,
+}
+
+impl Roles {
+    fn of(caller: &Caller) -> Self {
+        let members = caller.memberships.iter().map(|member| (member.workspace, member.role.to_string())).collect();
+        Self { owner: caller.owner, members }
+    }
+
+    /// Whether somebody is all of this, or more.
+    fn are_still_those_of(&self, caller: &Caller) -> bool {
+        let still = |(workspace, role): &(WorkspaceId, String)| {
+            role.parse::<Role>().is_ok_and(|role| caller.role(*workspace).is_some_and(|now| now >= role))
+        };
+        (!self.owner || caller.owner) && self.members.iter().all(still)
+    }
 }
 
 /// Answers a request with a key once. Behind the door: keys are a person's own.
@@ -98,13 +124,13 @@ async fn answer(
             return Err(Problem::new(Kind::OutcomeUnknown, text)
                 .hint("look whether it was done; if it was not, send it with a new key"));
         }
-        Reply::Answered { reply, .. } => return Ok(repeat(&reply)),
+        Reply::Answered { reply, .. } => return repeat(&reply, &signed.caller),
     }
     // A client that went away is the one that will send it again: what it asked for is finished, and answered then.
-    let (working, held) = (server.clone(), key.to_owned());
+    let (working, held, roles) = (server.clone(), key.to_owned(), Roles::of(&signed.caller));
     let work = async move {
         let response = next.run(Request::from_parts(parts, Body::from(body))).await;
-        let (response, kept) = keep(response).await;
+        let (response, kept) = keep(response, roles).await;
         working.engine.store().keep_reply(user, &held, kept.as_deref()).await?;
         Ok(response)
     };
@@ -136,7 +162,7 @@ fn fingerprint(signed: &Signed, method: &Method, uri: &str, body: &Bytes) -> Has
 }
 
 /// An answer, and what is kept of it. Of a mistake of the server nothing is: sending it again is right then.
-async fn keep(response: Response) -> (Response, Option<Vec<u8>>) {
+async fn keep(response: Response, roles: Roles) -> (Response, Option<Vec<u8>>) {
     let (parts, body) = response.into_parts();
     if parts.status.is_server_error() || parts.status == StatusCode::TOO_MANY_REQUESTS {
         return (Response::from_parts(parts, body), None);
@@ -145,7 +171,7 @@ async fn keep(response: Response) -> (Response, Option<Vec<u8>>) {
     if header(&header::CONTENT_TYPE) == Some("text/event-stream") {
         let location = header(&header::LOCATION).map(|run| format!("{run}/events")).unwrap_or_default();
         let headers = vec![(header::LOCATION.to_string(), location)];
-        let kept = Kept { status: StatusCode::SEE_OTHER.as_u16(), headers, body: String::new() };
+        let kept = Kept { status: StatusCode::SEE_OTHER.as_u16(), headers, body: String::new(), roles };
         return (Response::from_parts(parts, body), serde_json::to_vec(&kept).ok());
     }
     let Ok(bytes) = to_bytes(body, REPLY_BYTES).await else {
@@ -158,7 +184,7 @@ async fn keep(response: Response) -> (Response, Option<Vec<u8>>) {
         Some(once) => once.without(&bytes),
         None => String::from_utf8_lossy(&bytes).into_owned(),
     };
-    let kept = Kept { status: parts.status.as_u16(), headers, body };
+    let kept = Kept { status: parts.status.as_u16(), headers, body, roles };
     (Response::from_parts(parts, Body::from(bytes)), serde_json::to_vec(&kept).ok())
 }
 
@@ -176,11 +202,16 @@ impl ShownOnce {
     }
 }
 
-fn repeat(reply: &[u8]) -> Response {
+fn repeat(reply: &[u8], caller: &Caller) -> Result<Response, Problem> {
     let Ok(kept) = serde_json::from_slice::<Kept>(reply) else {
         let text = "The request was carried out before; its answer was too long to be kept.";
-        return Problem::new(Kind::Conflict, text).into_response();
+        return Err(Problem::new(Kind::Conflict, text));
     };
+    if !kept.roles.are_still_those_of(caller) {
+        let text = "The request was answered before, when you had rights that you do not have any more. It was not done a \
+                    second time.";
+        return Err(Problem::forbidden(text));
+    }
     let mut response = kept.body.into_response();
     *response.status_mut() = StatusCode::from_u16(kept.status).unwrap_or(StatusCode::OK);
     let headers = response.headers_mut();
@@ -191,5 +222,5 @@ fn repeat(reply: &[u8]) -> Response {
         }
     }
     headers.insert(AGAIN, HeaderValue::from_static("true"));
-    response
+    Ok(response)
 }

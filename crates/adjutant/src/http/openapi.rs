@@ -115,16 +115,13 @@ pub(super) fn finish(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi:
         utoipa::openapi::SecurityRequirement::new("token", Vec::<String>::new()),
         utoipa::openapi::SecurityRequirement::new("cookie", Vec::<String>::new()),
     ]);
-    let problem = ContentBuilder::new().schema(Some(RefOr::Ref(Ref::from_schema_name("Problem")))).build();
-    let refused = ResponseBuilder::new()
-        .description("A problem: what happened, what was not done, what to do next")
-        .content("application/problem+json", problem)
-        .header("Retry-After", header("Seconds after which to try again, where that helps"))
-        .build();
     let elsewhere = ResponseBuilder::new()
         .description("The stream of the run that a request with the same Idempotency-Key started: see `Location`")
         .header("Location", header(WHERE))
         .build();
+    for (status, description) in PROBLEMS {
+        components.responses.insert(problem_name(status), RefOr::T(problem(description)));
+    }
     name_entries(components);
     document.servers = Some(vec![utoipa::openapi::Server::new("/")]);
     // What stands for several parts of a path in the router is one parameter for everybody else.
@@ -143,13 +140,76 @@ pub(super) fn finish(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi:
                 operation.responses.responses.insert("303".to_owned(), RefOr::T(elsewhere.clone()));
                 locate(operation);
             }
+            refuse(operation, is_post, streams);
             ask_by_header(operation, is_post, streams);
-            for status in ["4XX", "5XX"] {
-                operation.responses.responses.insert(status.to_owned(), RefOr::T(refused.clone()));
-            }
         }
     }
     document
+}
+
+/// Says with which problems an operation may answer: those that follow from what it is given, each by its status, and whatever
+/// else may happen.
+fn refuse(operation: &mut Operation, is_post: bool, streams: bool) {
+    let given = |place: &ParameterIn| {
+        operation.parameters.iter().flatten().any(|parameter| match parameter {
+            RefOr::T(parameter) => parameter.parameter_in == *place,
+            RefOr::Ref(_) => false,
+        })
+    };
+    let is_closed = operation.security.is_none();
+    let has_body = operation.request_body.is_some();
+    let looked_at = |name: &str| {
+        operation.parameters.iter().flatten().any(|parameter| match parameter {
+            RefOr::T(parameter) => parameter.name == name,
+            RefOr::Ref(_) => false,
+        })
+    };
+    let may = |status: &str| match status {
+        "401" | "403" => is_closed,
+        "402" => streams && is_post,
+        "404" => given(&ParameterIn::Path),
+        "409" => is_post,
+        "412" | "428" => looked_at("If-Match"),
+        "413" | "415" => has_body,
+        "422" => has_body || given(&ParameterIn::Query),
+        _ => true,
+    };
+    let statuses: Vec<&str> = PROBLEMS.iter().map(|(status, _)| *status).filter(|status| may(status)).collect();
+    for status in statuses {
+        let refused = RefOr::Ref(Ref::from_response_name(problem_name(status)));
+        operation.responses.responses.entry(status.to_owned()).or_insert(refused);
+    }
+}
+
+/// The problems there are, by the status they come with.
+const PROBLEMS: [(&str, &str); 14] = [
+    ("401", "Nobody is signed in, or the token is no good any more"),
+    ("402", "There is no money left for it"),
+    ("403", "You, or your token, may not do this"),
+    ("404", "There is none, or none that you may see"),
+    ("409", "It does not go together with what is there now, or with another use of the Idempotency-Key"),
+    ("412", "It has changed since: the tag is of an older version"),
+    ("413", "The body is too large"),
+    ("415", "The body is of another type than this takes"),
+    ("422", "Something that was sent cannot be used; `errors` says what"),
+    ("428", "It has to be said which version is meant, by If-Match"),
+    ("429", "Too much in too short a time; see `Retry-After`"),
+    ("503", "The server has too much to do, or its database is away; see `Retry-After`"),
+    ("4XX", "Another problem: what happened, what was not done, what to do next"),
+    ("5XX", "A problem of the server: what happened, what was not done, what to do next"),
+];
+
+fn problem_name(status: &str) -> String {
+    format!("Problem{status}")
+}
+
+fn problem(description: &str) -> utoipa::openapi::Response {
+    let content = ContentBuilder::new().schema(Some(RefOr::Ref(Ref::from_schema_name("Problem")))).build();
+    ResponseBuilder::new()
+        .description(description)
+        .content("application/problem+json", content)
+        .header("Retry-After", header("Seconds after which to try again, where that helps"))
+        .build()
 }
 
 /// Where a run is that was started.

@@ -160,6 +160,11 @@ impl From<EngineError> for Problem {
             EngineError::Busy(run) => Self::new(Kind::Busy, format!("The chat is busy with {run}. Nothing was done."))
                 .hint(format!("wait for /api/v1/runs/{run}, or cancel it, then send the message again"))
                 .with("run_id", json!(run)),
+            EngineError::InUse { what, run } => {
+                Self::new(Kind::Busy, format!("The {what} is in use by {run}. Nothing was taken away."))
+                    .hint(format!("wait for /api/v1/runs/{run}, or cancel it, then ask again"))
+                    .with("run_id", json!(run))
+            }
             EngineError::Unauthenticated => Self::new(
                 Kind::Unauthenticated,
                 "You are not signed in, or what you signed in with is not good (any more). Nothing was done.",
@@ -170,9 +175,13 @@ impl From<EngineError> for Problem {
                 Self::new(Kind::RateLimited, format!("That was tried too often. Nothing was done; wait {wait} s."))
                     .retry_after(wait)
             }
-            EngineError::Taken { .. } => {
-                Self::new(Kind::Conflict, format!("{} Nothing was written.", sentence(&error.to_string())))
-                    .hint("choose another name")
+            EngineError::Taken { what, .. } => {
+                let hint = if what == "notebook on the folder" {
+                    "use that one, it is the same folder"
+                } else {
+                    "choose another name"
+                };
+                Self::new(Kind::Conflict, format!("{} Nothing was written.", sentence(&error.to_string()))).hint(hint)
             }
             EngineError::ContentBlocked { .. } => content_blocked(&error),
             EngineError::AgentInactive(slug) => {

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use adjutant_core::id::{AgentId, ChatId, NotebookId, RunId};
+use adjutant_core::options::ToolChoice;
 use adjutant_core::run::status::Status;
 use adjutant_core::time::Time;
-use adjutant_engine::store::row::{AgentRow, CallEnd, CallRow, RunFilter, RunRow};
+use adjutant_engine::store::row::{CallEnd, CallRow, RunFilter, RunRow};
 use adjutant_engine::{ChosenBy, ImportChat, Right, Role, WhenBusy};
 use axum::Json;
 use axum::extract::State;
@@ -26,7 +27,9 @@ use super::page::{Page, Slice, all, limit, page, part};
 use super::problem::Problem;
 use super::server::Server;
 use super::shape::{EventLine, Resource, RunDocument};
-use super::start::{AttachedFile, Begun, Form, LONGEST_WAIT, Mode, OnLeave, Started, Wait, begin, reply, wait_for};
+use super::start::{
+    AttachedFile, Begun, Form, LONGEST_WAIT, Mode, OnLeave, Started, Wait, begin, check_metadata, reply, wait_for,
+};
 use super::stream::{last_seen, seat, stream, wants_stream};
 use super::waiting::{self, WaitingMessage};
 use crate::wire::{self, Moment, RunLine, Texts};
@@ -145,7 +148,15 @@ struct NewRun {
     /// The JSON Schema that the answer has to fit; `result` is then what it holds. At most 16 KiB.
     #[schema(value_type = Option<Object>)]
     output_schema: Option<Value>,
-    /// Free fields, never shown to a model.
+    /// Whether what goes over the wire in its model calls is kept, without keys, to be looked at later.
+    #[serde(default)]
+    debug: bool,
+    /// A number that makes answers alike, as far as a provider can, in place of the agent's.
+    seed: Option<u32>,
+    /// Whether the first answer has to use a tool: `auto`, `none`, `required`, or the name of one; in place of what the agent says.
+    #[schema(value_type = Option<String>)]
+    tool_choice: Option<ToolChoice>,
+    /// Free fields, never shown to a model: at most 16.
     #[serde(default)]
     metadata: BTreeMap<String, String>,
     /// Cancels the run when the client that streams it goes away.
@@ -163,12 +174,12 @@ async fn start(
     Body(body): Body<NewRun>,
 ) -> Result<Response, Problem> {
     let mut metadata = body.metadata;
+    check_metadata(&metadata, "Nothing was started.")?;
     let (access, agent) = match &body.agent_id {
         Some(name) => find_agent(&server, &signed, body.workspace_id.as_deref(), name).await?,
         None => {
             let access = signed.workspace_or_only(body.workspace_id.as_deref(), Role::Write, Right::Run)?;
-            let seen = |row: &AgentRow| row.owner.is_none_or(|owner| access.may_see(owner, false));
-            let choice = server.engine.choose_agent(access.workspace, &body.input, seen).await?;
+            let choice = server.engine.choose_agent(access.workspace, access.user, &body.input).await?;
             metadata.insert(
                 "chosen_by".to_owned(),
                 match choice.by {
@@ -204,6 +215,9 @@ async fn start(
         max_turns: body.max_turns,
         provider_key_id: body.provider_key_id,
         output_schema: body.output_schema,
+        debug: body.debug,
+        seed: body.seed,
+        tool_choice: body.tool_choice,
         autonomy: body.autonomy,
         when_busy: WhenBusy::Refuse,
         metadata,

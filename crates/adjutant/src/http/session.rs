@@ -17,6 +17,7 @@ use super::door::{Signed, cookie_name};
 use super::origin::Origin;
 use super::problem::Problem;
 use super::server::{Credential, Server};
+use super::strangers::house;
 use crate::wire::Moment;
 
 pub(super) fn open() -> OpenApiRouter<Server> {
@@ -109,7 +110,7 @@ async fn set_up(
     Origin(from): Origin,
     Body(body): Body<Newcomer>,
 ) -> Result<Response, Problem> {
-    let signed = server.engine.set_up(&body.token, &body.name, body.password, &from.to_string()).await;
+    let signed = server.engine.set_up(&body.token, &body.name, body.password, &house(from).to_string()).await;
     let signed = signed.map_err(bad_link)?;
     server.record(Deed::UserSaved, Some(signed.user), format!("{} owns the instance", body.name)).await?;
     server.forget_callers();
@@ -124,7 +125,7 @@ async fn sign_in(
     Body(body): Body<Login>,
 ) -> Result<Response, Problem> {
     let name = body.name;
-    match server.engine.sign_in(&name, body.password, &from.to_string()).await {
+    match server.engine.sign_in(&name, body.password, &house(from).to_string()).await {
         Ok(signed) => {
             server.record(Deed::SignedIn, Some(signed.user), format!("{name} with a password")).await?;
             Ok(welcome(&server, &signed, &name))
@@ -136,7 +137,7 @@ async fn sign_in(
                 super::problem::Kind::Unauthenticated,
                 "Name or password is wrong. You are not signed in.",
             )
-            .hint("the owner can give you a new password: POST /api/v1/users/{name}/reset"))
+            .hint("forgotten? the owner makes a link under Settings, People, or with: adjutant users reset NAME"))
         }
         Err(other) => Err(other.into()),
     }
@@ -149,7 +150,7 @@ async fn accept_invite(
     Origin(from): Origin,
     Body(body): Body<Newcomer>,
 ) -> Result<Response, Problem> {
-    let signed = server.engine.accept_invite(&body.token, &body.name, body.password, &from.to_string()).await;
+    let signed = server.engine.accept_invite(&body.token, &body.name, body.password, &house(from).to_string()).await;
     let signed = signed.map_err(bad_link)?;
     server.record(Deed::UserSaved, Some(signed.user), format!("{} accepted an invitation", body.name)).await?;
     Ok(welcome(&server, &signed, &body.name))
@@ -162,7 +163,7 @@ async fn renew_password(
     Origin(from): Origin,
     Body(body): Body<Renewal>,
 ) -> Result<StatusCode, Problem> {
-    server.engine.renew_password(&body.token, body.password, &from.to_string()).await.map_err(bad_link)?;
+    server.engine.renew_password(&body.token, body.password, &house(from).to_string()).await.map_err(bad_link)?;
     server.forget_callers();
     Ok(StatusCode::NO_CONTENT)
 }
@@ -222,7 +223,7 @@ async fn change_password(
         return Err(Problem::forbidden("A password is changed by the person, not by a token. Nothing was done."));
     }
     let login = server.engine.store().login(signed.caller.user).await?.ok_or(EngineError::Unauthenticated)?;
-    server.engine.change_password(&login, body.old_password, body.password, &from.to_string()).await?;
+    server.engine.change_password(&login, body.old_password, body.password, &house(from).to_string()).await?;
     server.forget_callers();
     Ok(StatusCode::NO_CONTENT)
 }

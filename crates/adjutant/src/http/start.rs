@@ -5,8 +5,9 @@ use std::pin::pin;
 use std::time::Duration;
 
 use adjutant_core::budget::micros;
-use adjutant_core::guard::policy::Autonomy;
+use adjutant_core::guard::policy::{Autonomy, is_metadata};
 use adjutant_core::id::{ChatId, NotebookId, RunId};
+use adjutant_core::options::ToolChoice;
 use adjutant_core::run::event::Effects;
 use adjutant_core::run::status::Status;
 use adjutant_engine::store::row::{AgentRow, RunRow};
@@ -52,6 +53,9 @@ pub(super) struct Started {
     pub(super) provider_key_id: Option<String>,
     pub(super) autonomy: Option<Mode>,
     pub(super) output_schema: Option<Value>,
+    pub(super) debug: bool,
+    pub(super) seed: Option<u32>,
+    pub(super) tool_choice: Option<ToolChoice>,
     pub(super) when_busy: WhenBusy,
     pub(super) metadata: BTreeMap<String, String>,
 }
@@ -124,7 +128,7 @@ impl Begins {
 #[serde(untagged)]
 pub(super) enum Begun {
     Run(Begins),
-    Waits(WaitingMessage),
+    Waits(Box<WaitingMessage>),
 }
 
 /// How a request that starts a run is answered, with the place that this takes. It is chosen before anything is done, so that a
@@ -161,7 +165,6 @@ impl Form {
 
 /// Starts a run, or lets its message wait.
 pub(super) async fn begin(server: &Server, access: Access, started: Started) -> Result<Heard, Problem> {
-    check_metadata(&started.metadata)?;
     if started.max_cost_usd.is_some_and(|usd| !(0.0..=1e9).contains(&usd)) {
         return Err(Problem::invalid("Nothing was started.").error("/max_cost_usd", "is no amount of dollars"));
     }
@@ -186,6 +189,9 @@ pub(super) async fn begin(server: &Server, access: Access, started: Started) -> 
         autonomy: started.autonomy.and_then(Mode::autonomy),
         effects: if started.autonomy == Some(Mode::Plan) { Effects::Dry } else { Effects::Live },
         output_schema: started.output_schema,
+        debug: started.debug,
+        seed: started.seed,
+        tool_choice: started.tool_choice,
         metadata: started.metadata,
     };
     Ok(server.engine.say(access.workspace, ask, started.when_busy).await?)
@@ -207,7 +213,7 @@ pub(super) async fn reply(
             let location = [(header::LOCATION, format!("/api/v1/runs/{run}"))];
             let row = server.engine.store().waiting_message(access.workspace, run).await?;
             let body = match row {
-                Some(row) => Begun::Waits(waiting::shown(&row)),
+                Some(row) => Begun::Waits(Box::new(waiting::shown(&row))),
                 // The chat was free in the same moment.
                 None => Begun::Run(Begins::of(&server.engine.run_row(access.workspace, run).await?)),
             };
@@ -264,14 +270,12 @@ pub(super) async fn answer(
     Ok(response)
 }
 
-fn check_metadata(metadata: &BTreeMap<String, String>) -> Result<(), Problem> {
-    let long = |(key, value): (&String, &String)| key.len() > 64 || value.len() > 512;
-    if metadata.len() > 16 || metadata.iter().any(long) {
-        return Err(
-            Problem::invalid("Nothing was started.").error("/metadata", "at most 16 keys of 64, values of 512 bytes")
-        );
+/// Refuses free fields that are too many or too long; says what was not done because of that.
+pub(super) fn check_metadata(metadata: &BTreeMap<String, String>, not_done: &str) -> Result<(), Problem> {
+    if is_metadata(metadata) {
+        return Ok(());
     }
-    Ok(())
+    Err(Problem::invalid(not_done).error("/metadata", "at most 16 keys of 1 to 64 bytes, values of up to 512"))
 }
 
 /// Waits until a run has ended or waits for somebody, but not for ever: neither longer than whoever waits may see it, nor longer

@@ -4,18 +4,20 @@ use adjutant_core::id::CallId;
 use adjutant_core::run::command::Command;
 use adjutant_core::run::event::{Actor, DoubtOutcome, Effects};
 use adjutant_core::run::state::State as RunState;
-use adjutant_engine::{Fork, Right, Role, UndoMode};
+use adjutant_engine::{Fork, Redaction, Right, Role, UndoMode};
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::approvals::answered_run;
 use super::ask::{Asked, Body, MaybeBody, Path};
+use super::chats::find_chat;
 use super::door::{Access, Signed};
 use super::problem::Problem;
 use super::runs::find_run;
@@ -47,6 +49,21 @@ pub(super) async fn steered(
     let access = signed.must(access, Role::Write, Right::Run)?;
     if row.initiator != access.user && access.role < Role::Admin {
         return Err(Problem::forbidden("Only whoever started this run, or an admin, may steer it. Nothing was done."));
+    }
+    Ok((access, row))
+}
+
+/// A run that the caller may put another in the place of: one they may steer, in a chat they see. In somebody else's chat only the
+/// last one: what others said after it is not theirs to set aside.
+pub(super) async fn replaceable(
+    server: &Server,
+    signed: &Signed,
+    name: &str,
+) -> Result<(Access, adjutant_engine::store::row::RunRow), Problem> {
+    let (access, row) = steered(server, signed, name).await?;
+    let (_, chat) = find_chat(server, signed, &row.chat.to_string()).await?;
+    if chat.owner != access.user && access.role < Role::Admin && chat.tip != Some(row.id) {
+        return Err(Problem::forbidden("The chat is somebody else's and has gone on since. Nothing was done."));
     }
     Ok((access, row))
 }
@@ -131,6 +148,7 @@ async fn resume(
     let Some(extra_turns) = body.extra_turns else {
         return told(&server, access, row.id, Command::Resume { by: Actor::User(access.user) }).await;
     };
+    let (access, row) = replaceable(&server, &signed, &row.id.to_string()).await?;
     let run = server.engine.extend_run(access.workspace, access.user, row.id, extra_turns).await?;
     let state: RunState = server.engine.run_state(access.workspace, run).await?;
     Ok(Json(StatusNow { id: run.to_string(), status: state.status().word() }))
@@ -154,7 +172,7 @@ async fn edit(
     Asked(wait): Asked<Wait>,
     Body(body): Body<Edit>,
 ) -> Result<Response, Problem> {
-    let (access, row) = steered(&server, &signed, &name).await?;
+    let (access, row) = replaceable(&server, &signed, &name).await?;
     let form = Form::of(&server, &headers, wait)?;
     let run = server.engine.edit_run(access.workspace, access.user, row.id, &body.new_user_message).await?;
     answer(&server, &signed, access, form, run, OnLeave::Nothing).await
@@ -168,7 +186,9 @@ struct NewFork {
     at_seq: Option<u64>,
     /// Another model.
     model: Option<String>,
-    /// `live`, or `dry`: then nothing but reading happens.
+    /// Other instructions than the agent's, for this run. What it may do stays what the agent may.
+    system_prompt: Option<String>,
+    /// `live`, or `dry`: then nothing but reading happens. As in the run it goes on from, where nothing is said.
     #[schema(value_type = Option<String>)]
     effects: Option<Effects>,
 }
@@ -185,7 +205,7 @@ async fn fork(
 ) -> Result<Response, Problem> {
     let (access, row) = find_run(&server, &signed, &name).await?;
     let access = signed.must(access, Role::Write, Right::Run)?;
-    let fork = Fork { at: body.at_seq, model: body.model, effects: body.effects.unwrap_or_default() };
+    let fork = Fork { at: body.at_seq, model: body.model, system_prompt: body.system_prompt, effects: body.effects };
     let form = Form::of(&server, &headers, wait)?;
     let run = server.engine.fork_run(access.workspace, access.user, row.id, fork).await?;
     answer(&server, &signed, access, form, run, OnLeave::Nothing).await
@@ -288,7 +308,7 @@ struct Settled {
     result: Option<String>,
 }
 
-/// Says what became of a call in doubt. Needs `approvals:decide`.
+/// Says what became of a call in doubt. For whoever started the run, whose the agent is, its approvers and admins. Needs `approvals:decide`.
 #[utoipa::path(post, operation_id = "settle_in_doubt", path = "/runs/{run}/in-doubt", tag = "runs", params(("run" = String, Path, description = "Its id")), request_body = Settled, responses((status = 200, description = "Its status now", body = StatusNow)))]
 async fn in_doubt(
     State(server): State<Server>,
@@ -296,18 +316,41 @@ async fn in_doubt(
     Path(name): Path<String>,
     Body(body): Body<Settled>,
 ) -> Result<Json<StatusNow>, Problem> {
-    let (access, row) = steered(&server, &signed, &name).await?;
-    signed.need(Right::Decide)?;
+    let (access, row) = answered_run(&server, &signed, &name).await?;
     let by = Actor::User(access.user);
     let command = Command::Resolve { call: body.call_id, outcome: body.outcome, result: body.result, by };
     told(&server, access, row.id, command).await
 }
 
-/// A run as a file, one JSON document a line, that `adjutant audit verify FILE` can check anywhere.
-#[utoipa::path(get, operation_id = "export_run", path = "/runs/{run}/export", tag = "runs", params(("run" = String, Path, description = "Its id")), responses((status = 200, description = "JSON lines", body = String, content_type = "application/x-ndjson")))]
-async fn export(State(server): State<Server>, signed: Signed, Path(name): Path<String>) -> Result<Response, Problem> {
+/// How a file is written.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    /// Leaves what looks like a secret in it. For admins; that is recorded.
+    raw: Option<bool>,
+}
+
+/// A run as a file, one JSON document a line, that `adjutant audit verify FILE` can check anywhere. What looks like a secret is replaced, and such events and contents are counted as redacted.
+#[utoipa::path(get, operation_id = "export_run", path = "/runs/{run}/export", tag = "runs", params(("run" = String, Path, description = "Its id"), Written), responses((status = 200, description = "JSON lines", body = String, content_type = "application/x-ndjson")))]
+async fn export(
+    State(server): State<Server>,
+    signed: Signed,
+    Path(name): Path<String>,
+    Asked(written): Asked<Written>,
+) -> Result<Response, Problem> {
     let (access, row) = find_run(&server, &signed, &name).await?;
-    let mut text = server.engine.export_run(access.workspace, row.id).await?.join("\n");
+    let redaction = if written.raw == Some(true) {
+        let access = signed.must(access, Role::Admin, Right::Admin)?;
+        server
+            .engine
+            .record_raw(access.workspace, access.user, "in the file of a run".to_owned(), Some(row.id))
+            .await?;
+        Redaction::Raw
+    } else {
+        Redaction::On
+    };
+    let mut text = server.engine.export_run(access.workspace, row.id, redaction).await?.join("\n");
     text.push('\n');
     let attached = format!("attachment; filename=\"{}.jsonl\"", row.id);
     let headers = [(header::CONTENT_TYPE, "application/x-ndjson".to_owned()), (header::CONTENT_DISPOSITION, attached)];

@@ -63,7 +63,7 @@ impl Strangers {
 }
 
 /// What counts as one address: of IPv6 the network, because each house has as many addresses there as it likes.
-fn house(address: IpAddr) -> IpAddr {
+pub(super) fn house(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64))),

@@ -13,7 +13,7 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::agents::{answer, changed, config, tight};
+use super::agents::{answer, answerable, changed, config, tight};
 use super::ask::{Asked, Path};
 use super::door::Signed;
 use super::page::{Page, all};
@@ -61,18 +61,28 @@ async fn resync(
     Asked(wanted): Asked<Wanted>,
 ) -> Result<Json<Page<Resynced>>, Problem> {
     let access = signed.workspace_or_only(wanted.workspace_id.as_deref(), Role::Admin, Right::Admin)?;
+    let by = Actor::User(access.user);
     let mode = if wanted.dry_run.unwrap_or(false) { Resync::DryRun } else { Resync::Real };
-    let done = server.engine.resync_agents(access.workspace, Actor::User(access.user), mode).await?;
+    if mode == Resync::Real {
+        let planned = server.engine.resync_agents(access.workspace, by.clone(), Resync::DryRun).await?;
+        let asking = ["autonomy", "requires_approval", "flow", "content_filter"];
+        if planned.iter().flat_map(|agent| &agent.fields).any(|field| asking.contains(&field.as_str())) {
+            signed.need(Right::Decide)?;
+        }
+    }
+    let done = server.engine.resync_agents(access.workspace, by, mode).await?;
     Ok(all(done))
 }
 
 /// Puts an agent back to the template it came from, as its next version.
-#[utoipa::path(post, operation_id = "reset_agent", path = "/agents/{agent}/reset", tag = "agents", params(("agent" = String, Path, description = "Id or short name")), responses((status = 200, description = "The agent", body = Agent)))]
+#[utoipa::path(post, operation_id = "reset_agent", path = "/agents/{agent}/reset", tag = "agents", params(("agent" = String, Path, description = "Id or short name")), responses((status = 200, description = "The agent", body = Agent, headers(("ETag" = String, description = "Its version, for `If-Match` and `If-None-Match`")))))]
 async fn reset(State(server): State<Server>, signed: Signed, Path(name): Path<String>) -> Result<Response, Problem> {
     let (access, row) = changed(&server, &signed, &name).await?;
     let template = templates().into_iter().find(|spec| spec.slug.as_deref() == Some(row.slug.as_str()));
     if let Some(template) = template {
-        tight(&signed, access, &server.engine.complete_agent(template)?.budget, config(&row).ok().as_ref())?;
+        let (next, before) = (server.engine.complete_agent(template)?, config(&row).ok());
+        tight(&signed, access, &next.budget, before.as_ref())?;
+        answerable(&signed, &next, before.as_ref())?;
     }
     let row = server.engine.reset_agent(Actor::User(access.user), row).await?;
     answer(&server, StatusCode::OK, &row).await

@@ -146,7 +146,7 @@ async fn estimate(
     Path(name): Path<String>,
 ) -> Result<Json<Estimate>, Problem> {
     let (access, agent) = find_agent(&server, &signed, None, &name).await?;
-    Ok(Json(server.engine.forecast(access.workspace, agent.id, None, None).await?.into()))
+    Ok(Json(server.engine.forecast(access.workspace, agent.id, access.user, None, None).await?.into()))
 }
 
 /// A run that might be.
@@ -175,6 +175,7 @@ async fn estimate_run(
         Some(usd) if !(0.0..=1e9).contains(&usd) => return Err(bad("max_cost_usd", "is no amount of dollars")),
         most => most.map(adjutant_core::budget::micros),
     };
-    let forecast = server.engine.forecast(access.workspace, agent.id, asked.model.as_deref(), most).await?;
+    let model = asked.model.as_deref();
+    let forecast = server.engine.forecast(access.workspace, agent.id, access.user, model, most).await?;
     Ok(Json(forecast.into()))
 }

@@ -63,6 +63,12 @@ pub(super) struct WaitingMessage {
     /// What its answer has to fit.
     #[serde(skip_serializing_if = "Option::is_none")]
     output_schema: Option<Value>,
+    /// Its seed, where that was said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<u32>,
+    /// Whether its first answer has to use a tool, where that was said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<String>,
     created_at: Moment,
     /// Why it could not be started.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -91,6 +97,8 @@ pub(super) fn shown(row: &WaitingRow) -> WaitingMessage {
         model: word("model"),
         max_cost_usd: serde_json::from_value::<MicroUsd>(kept["max_cost"].clone()).ok().map(MicroUsd::dollars),
         output_schema: Some(kept["output_schema"].clone()).filter(Value::is_object),
+        seed: serde_json::from_value(kept["seed"].clone()).ok(),
+        tool_choice: word("tool_choice"),
         created_at: row.created_at.into(),
         error: if row.failed { word("failure").or_else(unreadable) } else { None },
     }

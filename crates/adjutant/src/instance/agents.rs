@@ -2,6 +2,9 @@
 //! taken away is switched off.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use adjutant_core::guard::policy::AgentConfig;
@@ -15,6 +18,19 @@ use crate::failure::Failure;
 const FOLDER: &str = "agents";
 /// Which agents came from files, remembered so that a file that is gone can be told from one that never was.
 const FROM_FILES: &str = "agents_from_files";
+
+/// Which agents were imported since, one short name a line, in the folder of the files: a server that has the database is not
+/// told whether an agent it saves is kept as a file.
+const IMPORTED: &str = ".imported";
+
+/// Notes that an agent is about to get a file, so that it is switched off if the file is gone at the next start.
+pub(crate) fn remember(data: &Path, slug: &str) -> Result<(), Failure> {
+    let path = data.join(FOLDER).join(IMPORTED);
+    let opened = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
+    let written =
+        opened.and_then(|mut file| file.write_all(format!("{slug}\n").as_bytes()).and_then(|()| file.sync_all()));
+    written.map_err(|error| super::unusable(&path, &error))
+}
 
 /// The names that files may use.
 pub(crate) fn known(tools: &Registry) -> Known {
@@ -68,17 +84,34 @@ pub(crate) async fn load(engine: &Engine, home: Home, data: &Path) -> Result<Vec
         }
     }
     for file in files.values() {
-        save(engine, home, file).await?;
+        match save(engine, home, file).await {
+            // Only here it turns out whom it names: the agent stays as it was.
+            Err(failure) if failure.code == "validation_failed" => {
+                let detail = failure.problems.join("; ");
+                problems.push(Problem { file: file.path.clone(), line: 1, detail });
+            }
+            other => other?,
+        }
     }
-    forget(engine, home, &files, &broken).await?;
+    let imported = folder.join(IMPORTED);
+    let noted = std::fs::read_to_string(&imported).unwrap_or_default();
+    forget(engine, home, &files, &broken, &noted).await?;
+    if !noted.is_empty() {
+        std::fs::remove_file(&imported).map_err(|error| super::unusable(&imported, &error))?;
+    }
     Ok(problems)
 }
 
 /// Saves a file's agent, if it is not what is saved already.
 pub(crate) async fn save(engine: &Engine, home: Home, file: &AgentFile) -> Result<(), Failure> {
     let known = engine.store().agent_by_slug(home.workspace, &file.config.slug).await?;
+    let people = match &known {
+        Some(row) => engine.named_people(home.workspace, &file.spec, &row.people).await? == row.people,
+        None => false,
+    };
     let same = known.as_ref().is_some_and(|row| {
-        row.active == file.config.is_active
+        people
+            && row.active == file.config.is_active
             && serde_json::from_str::<AgentConfig>(&row.spec).is_ok_and(|saved| saved == file.config)
     });
     if !same {
@@ -95,9 +128,11 @@ async fn forget(
     home: Home,
     files: &BTreeMap<String, AgentFile>,
     broken: &BTreeSet<String>,
+    noted: &str,
 ) -> Result<(), Failure> {
     let remembered = engine.store().meta_get(FROM_FILES).await?.unwrap_or_default();
-    let before: BTreeSet<String> = serde_json::from_slice(&remembered).unwrap_or_default();
+    let remembered: BTreeSet<String> = serde_json::from_slice(&remembered).unwrap_or_default();
+    let before: BTreeSet<String> = remembered.iter().cloned().chain(noted.lines().map(str::to_owned)).collect();
     let mut now: BTreeSet<String> = files.keys().chain(broken).cloned().collect();
     if engine.store().is_shared() {
         // Another node may have the file: what is missing here is not gone.
@@ -110,7 +145,7 @@ async fn forget(
             tracing::warn!(agent = %slug, "its file is gone; the agent is switched off");
         }
     }
-    if before != now {
+    if remembered != now {
         let list = serde_json::to_vec(&now).unwrap_or_default();
         engine.store().meta_set(FROM_FILES, &list).await?;
     }

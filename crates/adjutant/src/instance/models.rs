@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use adjutant_engine::models::catalog::Catalog;
-use adjutant_engine::models::{ApiKey, Credential, Models, ProviderConfig, ProviderKind, RemoteConfig};
+use adjutant_engine::models::{ApiKey, Credential, Models, ProviderConfig, ProviderKind, RemoteConfig, Scripted};
 use adjutant_engine::provider_client;
 use secrecy::SecretString;
 
@@ -43,7 +43,12 @@ pub(crate) fn models(providers: &[Provider], catalog: &Path) -> Result<Arc<Model
 fn kind(provider: &Provider) -> Result<ProviderKind, Failure> {
     Ok(match &provider.kind {
         Kind::Remote(remote) => ProviderKind::Remote(config(remote, credential(&provider.name, &remote.proof)?)),
-        Kind::Scripted(path) => ProviderKind::Scripted { script: read(&provider.name, "script", path)? },
+        Kind::Scripted(path) => {
+            let script = read(&provider.name, "script", path)?;
+            let bad = |error| Failure::usage(format!("{}: {error}.", path.display()));
+            Scripted::parse(&script).map_err(bad)?;
+            ProviderKind::Scripted { script }
+        }
     })
 }
 

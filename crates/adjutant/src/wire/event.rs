@@ -15,7 +15,7 @@ use adjutant_engine::Recorded;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::row::{hide, hide_arguments, hide_value};
+use super::item::{hide, hide_arguments, hide_value};
 use super::texts::Texts;
 
 /// One public event, as a line of `--json` and as a server-sent event.

@@ -4,6 +4,7 @@
 mod csv;
 mod embeddings;
 mod event;
+mod item;
 mod keys;
 mod models;
 mod moment;
@@ -15,14 +16,13 @@ mod texts;
 pub(crate) use csv::{AUDIT_COLUMNS, audit_row};
 pub(crate) use embeddings::{EmbeddingList, EmbeddingsAsk, EmbeddingsInput, EmbeddingsPurpose, embeddings};
 pub(crate) use event::{WireEvent, actor, event};
+pub(crate) use item::{Item, Secrets, approval, card, events_of, hide, hide_arguments, item};
 pub(crate) use keys::{KeyLine, KeyList, KeyTested, key};
 pub(crate) use models::{Explained, ModelLine, ModelList, ProviderLine, RankedModel, explained, models};
 pub(crate) use moment::Moment;
 pub(crate) use money::{
-    BudgetLine, BudgetList, Estimate, Limits, RepricedSum, SpentOf, UsageList, UsageRow, budget, usage, usage_csv,
+    BudgetLine, BudgetList, Estimate, Limits, RepricedSum, SpentOf, UsageList, budget, usage, usage_csv,
 };
 pub(crate) use reach::{can, reach};
-pub(crate) use row::{
-    Item, RunLine, Secrets, TokenSum, agent, approval, arguments, card, cost, events_of, hide, hide_arguments, run,
-};
+pub(crate) use row::{RunLine, TokenSum, agent, cost, run};
 pub(crate) use texts::Texts;

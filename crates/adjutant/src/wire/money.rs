@@ -141,11 +141,11 @@ impl From<Repriced> for RepricedSum {
 pub(crate) struct Estimate {
     /// The runs that were looked at.
     pub(crate) runs: usize,
-    /// Half of them cost no more than this; `null` without history.
+    /// Half of them cost no more than this; `null` without history of a known cost.
     pub(crate) p50_microusd: Option<u64>,
-    /// Nine of ten cost no more than this; `null` without history.
+    /// Nine of ten cost no more than this; `null` without history of a known cost.
     pub(crate) p90_microusd: Option<u64>,
-    /// It holds before it costs more than this; `null` without a limit.
+    /// It holds before it costs more than this: its own limit, or what is left for whoever pays; `null` where nothing holds it.
     pub(crate) most_microusd: Option<u64>,
 }
 

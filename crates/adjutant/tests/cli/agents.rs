@@ -1,7 +1,7 @@
 //! Agent files: loaded when they are right, named with their line when they are not.
 
 use crate::api::client::Server;
-use crate::house::House;
+use crate::house::{House, text};
 
 const WRITER: &str =
     "---\nname: Writer\nmodel: default\ncan_write: true\nscope:\n  notebooks: ['*']\n  folders: [/]\n---\nYou write.\n";
@@ -14,7 +14,7 @@ fn put(house: &House, name: &str, text: &str) {
 
 fn slugs(house: &House) -> Vec<(String, bool)> {
     let agents = house.document(&["agents", "ls"]);
-    let pair = |agent: &serde_json::Value| (crate::house::text(&agent["slug"]), agent["is_active"].as_bool().unwrap());
+    let pair = |agent: &serde_json::Value| (text(&agent["slug"]), agent["is_active"].as_bool().unwrap());
     agents["data"].as_array().unwrap().iter().map(pair).collect()
 }
 
@@ -140,6 +140,22 @@ fn reach_counts_by_verb_and_names_what_lies_just_outside() {
 }
 
 #[test]
+fn reach_leaves_out_what_a_standing_rule_forbids() {
+    let house = House::new();
+    let rule = house.document(&["rules", "add", "deny", "*", "--in", "/projects"]);
+    let reach = house.document(&["agents", "reach", "guide"]);
+    assert_eq!(reach["reach"]["read"]["count"], 5, "{reach}");
+    assert!(!reach["reach"].to_string().contains("/projects"), "{reach}");
+    let outside = &reach["just_outside"]["samples"][0];
+    assert_eq!(
+        (&outside["path"], &outside["rule"]),
+        (&"/projects".into(), &format!("rule {}", text(&rule["id"])).into())
+    );
+    let can = house.adjutant(&["agents", "can", "guide", "read", "/projects/garden.md"]);
+    assert_eq!(can.code, Some(6), "the same says no: {can}");
+}
+
+#[test]
 fn a_server_starts_with_a_malformed_file_and_leaves_its_agent_as_it_was() {
     let house = House::new();
     put(&house, "writer.md", WRITER);
@@ -163,6 +179,25 @@ fn a_server_starts_with_a_malformed_file_and_leaves_its_agent_as_it_was() {
 }
 
 #[test]
+fn an_agent_file_names_members_and_one_that_names_others_leaves_its_agent_as_it_was() {
+    let house = House::new();
+    let written = |names: &str| WRITER.replace("name: Writer", &format!("name: Writer\napprovers: {names}"));
+    put(&house, "writer.md", &written("[admin]"));
+    let approvers = |house: &House| house.document(&["agents", "show", "writer"])["approvers"].clone();
+    let admin = approvers(&house);
+    assert_eq!(admin.as_array().unwrap().len(), 1, "{admin}");
+    put(&house, "writer.md", &written("zoe"));
+    let told = house.adjutant(&["doctor"]);
+    assert!(told.code == Some(1) && told.out.contains("`zoe` is no member of the workspace"), "{told}");
+    assert_eq!(approvers(&house), admin);
+    // What a file does not say about people is for others to say.
+    put(&house, "writer.md", WRITER);
+    assert_eq!(approvers(&house), admin);
+    put(&house, "writer.md", &written("[]"));
+    assert_eq!(approvers(&house), serde_json::json!([]));
+}
+
+#[test]
 fn import_at_a_server_takes_effect_at_once_stays_and_says_what_it_replaces() {
     let server = Server::start(House::new());
     let house = &server.house;
@@ -177,7 +212,7 @@ fn import_at_a_server_takes_effect_at_once_stays_and_says_what_it_replaces() {
     assert_eq!(house.document(&["agents", "show", "writer"])["version"], 1);
     let wider = import(&WRITER.replace("can_write: true", "can_write: true\ncan_delete: true\nautonomy: high"));
     let told =
-        "replaces version 1: may read, write, delete in / (before: read, write in /) · autonomy high (before: low)";
+        "replaces version 1:\n  may read, write, delete in / (before: read, write in /)\n  autonomy high (before: low)";
     assert!(wider.contains(told), "{wider}");
     assert_eq!(house.document(&["agents", "show", "writer"])["autonomy"], "high");
     let (house, _) = server.stop();
@@ -187,6 +222,44 @@ fn import_at_a_server_takes_effect_at_once_stays_and_says_what_it_replaces() {
         (Some(2), Some("high")),
         "the file is kept too"
     );
+}
+
+#[test]
+fn an_agent_is_switched_off_with_its_file_wherever_it_was_imported() {
+    let text = WRITER.replace("name: Writer", "name: Late");
+    let server = Server::start(House::new());
+    let file = server.house.path().join("late.md");
+    std::fs::write(&file, &text).unwrap();
+    let import = |house: &House, file: &std::path::Path| {
+        let done = house.adjutant(&["agents", "import", file.to_str().unwrap(), "--yes"]);
+        assert_eq!(done.code, Some(0), "{done}");
+    };
+    import(&server.house, &file);
+    let (house, _) = server.stop();
+    std::fs::remove_file(house.data().join("agents/late.md")).unwrap();
+    let other = house.path().join("other.md");
+    std::fs::write(&other, text.replace("name: Late", "name: Other")).unwrap();
+    assert!(slugs(&house).contains(&("late".to_owned(), false)), "{:?}", slugs(&house));
+    import(&house, &other);
+    std::fs::remove_file(house.data().join("agents/other.md")).unwrap();
+    assert!(slugs(&house).contains(&("other".to_owned(), false)), "{:?}", slugs(&house));
+}
+
+#[test]
+fn an_import_never_calls_the_same_what_lets_an_agent_do_more() {
+    let house = House::new();
+    let file = house.path().join("narrow.md");
+    let import = |operations: &str| {
+        let folders = format!("[{{path: /, operations: {operations}}}, /projects]");
+        let fields = format!("name: Narrow\ncan_write: true\nscope: {{ notebooks: ['*'], folders: {folders} }}\n");
+        std::fs::write(&file, format!("---\n{fields}---\nHello.\n")).unwrap();
+        house.adjutant(&["agents", "import", file.to_str().unwrap(), "--yes"]).out
+    };
+    import("[read]");
+    assert_eq!(house.document(&["agents", "show", "narrow"])["reach"], "read in /; read, write in /projects");
+    let wider = import("[read, write]");
+    assert!(wider.contains("may read, write in /, /projects (before: read in /; read, write in /projects)"), "{wider}");
+    assert!(import("[read, write]").contains("what it may do stays the same"));
 }
 
 #[test]
@@ -225,4 +298,26 @@ fn what_is_wider_or_emptier_than_it_may_be_meant_is_pointed_out() {
     );
     house.configure("");
     assert_eq!(house.document(&["config", "show"])["warnings"], serde_json::json!([]));
+}
+
+#[test]
+fn a_new_agent_is_made_like_a_template_after_it_was_shown_what_it_could_touch() {
+    let house = House::new();
+    let shown = house.adjutant(&["agents", "new", "My Writer", "--from", "writer"]);
+    assert!(shown.code == Some(2) && shown.err.contains("my-writer") && shown.err.contains("--yes"), "{shown}");
+    assert_eq!(house.adjutant(&["agents", "show", "my-writer"]).code, Some(1), "nothing was made");
+    let made = house.document(&["agents", "new", "My Writer", "--from", "writer", "--yes"]);
+    let like = house.document(&["agents", "resync"]);
+    assert!(like["data"].is_array());
+    let writer = house.document(&["agents", "show", "writer"]);
+    assert_eq!((&made["name"], &made["slug"]), (&"My Writer".into(), &"my-writer".into()));
+    for field in ["scope", "toolsets", "autonomy", "system_prompt", "can_write"] {
+        assert_eq!(made[field], writer[field], "{field}");
+    }
+    assert_eq!(house.adjutant(&["agents", "new", "My Writer", "--yes"]).code, Some(2));
+    let unknown = house.adjutant(&["agents", "new", "Other", "--from", "nobody", "--yes"]);
+    assert!(unknown.code == Some(2) && unknown.err.contains("guide"), "{unknown}");
+    let server = crate::api::client::Server::start(house);
+    let there = server.house.document(&["agents", "new", "Other", "--from", "research", "--yes"]);
+    assert_eq!((&there["slug"], &there["owner"]), (&"other".into(), &"workspace".into()));
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::house::House;
+use crate::house::{House, text};
 
 /// A run that has changed `todo.md`, and what the file was before.
 fn tidied(house: &House) -> (String, String) {
@@ -147,6 +147,36 @@ fn the_audit_goes_to_files_that_programs_and_spreadsheets_read() {
     let acts = house.document(&["audit", "search", "kind:audit_exported"]);
     assert_eq!(acts["data"].as_array().unwrap().len(), 3, "{acts}");
     assert_eq!(acts["data"][1]["detail"]["detail"]["raw"], true);
+}
+
+#[test]
+fn the_file_of_a_run_leaves_secrets_out_and_still_proves_its_chain() {
+    let house = House::new();
+    house.adjutant(&["run", "my password=hunter2hunter2, what files are here?", "--approve", "rules"]);
+    let run = text(&house.document(&["runs", "ls"])["data"][0]["id"]);
+    let export = |name: &str, more: &[&str]| {
+        let file = house.path().join(name);
+        let done = house.adjutant(&[&["runs", "export", &run, "-o", file.to_str().unwrap()], more].concat());
+        assert_eq!(done.code, Some(0), "{done}");
+        let verified = house.document(&["audit", "verify", file.to_str().unwrap()])["verified"].clone();
+        (std::fs::read_to_string(&file).unwrap(), verified)
+    };
+    let (clean, verified) = export("clean.jsonl", &[]);
+    assert!(!clean.contains("hunter2") && clean.contains("[REDACTED:"), "{clean}");
+    assert!(verified["redacted"].as_u64().unwrap() > 0, "{verified}");
+    let (raw, verified) = export("raw.jsonl", &["--raw"]);
+    assert!(raw.contains("hunter2hunter2") && verified["redacted"].is_null(), "{verified}");
+    let acts = house.document(&["audit", "search", "kind:secrets_revealed"]);
+    assert_eq!(
+        (acts["data"].as_array().unwrap().len(), &acts["data"][0]["run_id"]),
+        (1, &run.as_str().into()),
+        "{acts}"
+    );
+    // What stands in the place of a body is no way around the chain.
+    let forged = clean.replacen("\"hash\":\"", "\"hash\":\"00", 1);
+    let file = house.path().join("forged.jsonl");
+    std::fs::write(&file, forged).unwrap();
+    assert_eq!(house.adjutant(&["audit", "verify", file.to_str().unwrap()]).code, Some(9));
 }
 
 #[test]

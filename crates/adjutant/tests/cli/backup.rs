@@ -68,6 +68,7 @@ fn an_instance_that_runs_is_copied_whole_and_goes_on_elsewhere() {
     let done = restore(&new, &file, &key(&house));
     assert_eq!(done.code, Some(0), "{done}");
     assert!(done.out.contains("logs are whole") && done.out.contains("everything is stopped"), "{done}");
+    assert!(done.out.contains(&format!("then {}", new.hint("halt off"))), "the hint is about this one: {done}");
     assert_eq!(files(&new.data().join("notebooks")), files(&house.data().join("notebooks")));
     for (name, mode) in [("", 0o700), ("master.key", 0o600)] {
         assert_eq!(new.data().join(name).metadata().unwrap().permissions().mode() & 0o777, mode, "{name}");

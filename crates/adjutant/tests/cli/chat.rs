@@ -138,10 +138,10 @@ fn a_message_is_answered_after_its_change_was_shown_and_approved() {
     chat.press("/undo\r");
     chat.see("Put these files back?");
     chat.press("y");
-    chat.see("restored  /todo.md");
+    chat.see("  put back  /todo.md");
     assert!(std::fs::read_to_string(house.note("todo.md")).unwrap().contains("buy mlik"));
     chat.press("/cost\r");
-    chat.see("$0.00 for 1 runs");
+    chat.see("$0.00 for 1 run,");
     let file = house.path().join("chat.json");
     chat.press(&format!("/export {}\r", file.display()));
     chat.see("Written to");
@@ -244,6 +244,6 @@ fn without_a_terminal_it_says_what_to_use() {
     for arguments in [&["chat"][..], &["chat", "--json"]] {
         let done = house.adjutant(arguments);
         assert_eq!(done.code, Some(2), "{done}");
-        assert!(done.err.contains("A chat needs a terminal") && done.err.contains("adjutant run"), "{done}");
+        assert!(done.err.contains("A chat needs a terminal") && done.err.contains(&house.hint("run")), "{done}");
     }
 }

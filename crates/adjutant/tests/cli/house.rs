@@ -134,6 +134,11 @@ impl House {
         }
     }
 
+    /// A command as hints name it: with the data directory that it was given.
+    pub(crate) fn hint(&self, command: &str) -> String {
+        format!("adjutant --data {} {command}", self.data().display())
+    }
+
     /// Runs a command to its end.
     pub(crate) fn adjutant(&self, arguments: &[&str]) -> Done {
         Done::of(&mut self.command(arguments))

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::api::client::{OWNER, Server};
 use crate::house::{Done, House, text};
+use crate::keys::{self, CANARY};
 
 fn two_providers() -> House {
     let house = House::new();
@@ -52,6 +53,11 @@ fn models_are_the_same_at_the_server() {
     assert_eq!(server.house.document(&["models", "sync", file.to_str().unwrap()])["models"], 1);
     let shown = server.house.document(&["models", "show", "work/gpt-99"]);
     assert_eq!(shown["prices"]["output_usd"], json!(2.0), "the server knows it without a new start");
+    let many: serde_json::Map<_, _> =
+        (0..30_000).map(|n| (format!("gpt-{n}"), document["openai"]["models"]["gpt-99"].clone())).collect();
+    std::fs::write(&file, json!({"openai": {"models": many}}).to_string()).unwrap();
+    assert!(std::fs::metadata(&file).unwrap().len() > 1024 * 1024, "more than other bodies may have");
+    assert_eq!(server.house.document(&["models", "sync", file.to_str().unwrap()])["models"], 30_000, "a long one, too");
     let writer = server.person("writer", "home", "write");
     writer.put("/api/v1/models/catalog", document).refuses(403, "forbidden");
     writer.post("/api/v1/models/refresh", json!({})).refuses(403, "forbidden");
@@ -205,6 +211,37 @@ fn what_the_model_saw_is_made_again_from_the_log() {
     let server = Server::start(house);
     let there = server.house.document(&["runs", "show", &run, "--seen", &calls.to_string()]);
     assert_eq!((&there, text(&there["messages"][0]["role"]).as_str()), (&last, "user"));
+}
+
+#[test]
+fn what_went_over_the_wire_is_kept_where_somebody_asks_and_holds_no_key() {
+    let (house, heard) = keys::house();
+    keys::kept(&house, &["--name", "mine"], CANARY);
+    let run = |flags: &[&str]| {
+        let done = house.adjutant(&[&["run", "the plan", "--model", "lab/some", "--json"], flags].concat());
+        assert_eq!(heard.recv().unwrap(), CANARY, "{done}");
+        text(&done.events()[0]["data"]["run_id"])
+    };
+    let (debugged, plain) = (run(&["--debug"]), run(&[]));
+    let seen = |run: &str| house.document(&["runs", "show", run, "--seen", "1", "--frames"]);
+    let frames = text(&seen(&debugged)["frames"]);
+    assert!(frames.starts_with("> POST 127.0.0.1/v1/chat/completions\n> {\"model\":\"some\""), "{frames}");
+    let came = "\n< HTTP 401\n< {\"error\":{\"message\":\"wrong key [REDACTED:credential]\"}}\n";
+    assert!(frames.contains("the plan") && frames.ends_with(came), "{frames}");
+    assert!(!frames.contains(CANARY) && !frames.to_lowercase().contains("authorization"), "{frames}");
+    let told = house.adjutant(&["runs", "show", &debugged, "--seen", "1", "--frames"]);
+    assert!(told.out.contains("over the wire\n> POST 127.0.0.1"), "{told}");
+    let quiet = house.document(&["runs", "show", &debugged, "--seen", "1"]);
+    assert_eq!((&quiet["frames"], &seen(&plain)["frames"]), (&json!(null), &json!(null)), "only where it is asked for");
+    let mut open = Vec::new();
+    keys::holding(house.path(), b"wrong key", &mut open);
+    assert_eq!(open, Vec::<String>::new(), "it is sealed like the rest of the run");
+    assert_eq!(house.adjutant(&["audit", "erase", "--before", "0m", "--yes"]).code, Some(0));
+    assert_ne!(
+        house.adjutant(&["runs", "show", &debugged, "--seen", "1", "--frames"]).code,
+        Some(0),
+        "gone with the run"
+    );
 }
 
 /// Models of a provider that the operator has no key for are listed and ranked once a key of the workspace opens them.

@@ -70,3 +70,25 @@ fn money_is_the_same_at_the_server() {
     let server = Server::start(house);
     story(&server.house);
 }
+
+#[test]
+fn at_other_prices_past_calls_would_cost_something_else_and_what_was_recorded_stays() {
+    let house = House::new();
+    house.priced();
+    assert_eq!(house.adjutant(&["run", "hello"]).code, Some(0));
+    let line = house.document(&["usage", "--by", "model"])["data"][0].clone();
+    let tokens = |class: &str| line["tokens"][class].as_u64().unwrap();
+    let (input, output) = (tokens("input"), tokens("output"));
+    assert_eq!(line["cost_microusd"], input + output);
+    let config = house.path().join(".config/adjutant/config.toml");
+    let dearer = std::fs::read_to_string(&config).unwrap();
+    let dearer =
+        dearer.replace("input_usd = \"1\"", "input_usd = \"3\"").replace("output_usd = \"1\"", "output_usd = \"5\"");
+    house.configure(&dearer);
+    let repriced = house.document(&["usage", "--reprice"]);
+    assert_eq!((&repriced["calls"], &repriced["recorded_microusd"]), (&1.into(), &(input + output).into()));
+    assert_eq!(repriced["repriced_microusd"], input * 3 + output * 5);
+    assert_eq!(house.document(&["usage", "--by", "model"])["data"][0], line, "what was recorded stays");
+    let before = house.document(&["usage", "--reprice", "--from", "2019-01-01", "--to", "2020-01-01"]);
+    assert_eq!((&before["calls"], &before["repriced_microusd"]), (&0.into(), &0.into()));
+}

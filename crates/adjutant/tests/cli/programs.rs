@@ -93,6 +93,20 @@ fn doctor_looks_at_every_workspace_and_makes_the_tables_of_all_again() {
 }
 
 #[test]
+fn a_server_that_is_told_to_be_faster_says_what_that_costs() {
+    let durability = |server: &Server| {
+        let checks = server.house.document(&["doctor"])["checks"].clone();
+        let found = checks.as_array().unwrap().iter().find(|check| check["name"] == "durability").cloned();
+        found.unwrap_or_else(|| panic!("{checks}"))["state"].clone()
+    };
+    assert_eq!(durability(&Server::start(House::new())), "enforced");
+    let faster = Server::start_with(House::new(), &[("ADJUTANT_DURABILITY", "normal")]);
+    assert_eq!(durability(&faster), "degraded");
+    let refused = House::new().adjutant(&["serve", "--durability", "some", "--no-open"]);
+    assert!(refused.code == Some(2) && refused.err.contains("full or normal"), "{refused}");
+}
+
+#[test]
 fn doctor_asks_the_server_that_has_the_data() {
     let server = Server::start(House::new());
     let report = server.house.document(&["doctor"]);
@@ -122,11 +136,28 @@ fn settings_say_where_they_come_from_and_wrong_ones_what_is_wrong() {
 }
 
 #[test]
+fn a_noun_alone_lists_what_there_is() {
+    let server = Server::start(House::new());
+    for (noun, word) in [
+        ("agents", "guide"),
+        ("runs", "No runs yet."),
+        ("config", "listen"),
+        ("models", "default: "),
+        ("tokens", "bootstrap"),
+        ("users", "NAME"),
+        ("ws", "home"),
+    ] {
+        let listed = server.house.adjutant(&[noun]);
+        assert!(listed.code == Some(0) && listed.out.contains(word), "{noun}: {listed}");
+    }
+}
+
+#[test]
 fn a_wrong_command_line_is_two() {
     let house = House::new();
     for wrong in [
         &["bogus"][..],
-        &["runs"],
+        &["runs", "bogus"],
         &["run", "--approve", "maybe"],
         &["inbox", "approve"],
         &["run", "--timeout", "soon", "x"],

@@ -32,12 +32,16 @@ fn a_run_is_started_asked_about_approved_and_watched_at_the_server() {
     assert_eq!(inbox["data"][0]["id"].as_str(), Some(approval.as_str()));
     let shown = house.adjutant(&["inbox", "show", &approval[..16]]);
     assert!(
-        shown.code == Some(0) && shown.out.contains("--- /") && shown.out.contains("adjutant inbox approve"),
+        shown.code == Some(0) && shown.out.contains("--- /") && shown.out.contains(&house.hint("inbox approve")),
         "{shown}"
     );
     let before = std::fs::read_to_string(house.note("todo.md")).unwrap();
-    let decided = house.document(&["inbox", "approve", &approval]);
+    let decided = house.document(&["inbox", "approve", &approval, "--for", "chat"]);
     assert_eq!(decided["data"][0]["decision"], "approve");
+    let rule = house.document(&["rules"])["data"][0].clone();
+    for field in ["id", "says", "expires_at"] {
+        assert_eq!(decided["data"][0]["rule"][field], rule[field], "{decided}");
+    }
 
     let watched = house.adjutant(&["runs", "watch", &run]);
     assert_eq!(watched.code, Some(0), "{watched}");
@@ -75,7 +79,7 @@ fn whoever_leaves_a_run_at_the_server_lets_it_go_on_there() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let run = first.split(' ').next().unwrap().to_owned();
     let rest: Vec<_> = lines.map(Result::unwrap).collect();
-    assert!(rest.iter().any(|line| line.contains(&format!("adjutant runs cancel {run}"))), "{rest:?}");
+    assert!(rest.iter().any(|line| line.contains(&server.house.hint(&format!("runs cancel {run}")))), "{rest:?}");
     assert_eq!(server.house.document(&["runs", "show", &run])["status"], "RUNNING");
     assert_eq!(server.house.document(&["runs", "cancel", &run])["status"], "CANCELLED");
 }
@@ -105,7 +109,7 @@ fn whoever_watches_a_run_outlasts_a_server_that_starts_again() {
 fn another_machine_needs_a_token_and_keeps_it_for_nobody_else_to_read() {
     let server = Server::start(House::new());
     let nobody = away(&server, &["runs", "ls"], None);
-    assert!(nobody.code == Some(4) && nobody.err.contains("adjutant login"), "{nobody}");
+    assert!(nobody.code == Some(4) && nobody.err.contains(" login http"), "{nobody}");
     assert_eq!(away(&server, &["runs", "ls"], Some("adj_wrong")).code, Some(4));
     assert_eq!(away(&server, &["run", "what files are here"], Some(OWNER)).code, Some(0));
 
@@ -190,7 +194,7 @@ fn a_token_that_was_made_here_opens_the_server_until_it_is_taken_away() {
     assert!(invited.out.starts_with(&format!("http://{}/login#invite=", server.address)), "{invited}");
     assert!(house.adjutant(&["ws", "ls"]).out.contains("home"));
     let alone = House::new().adjutant(&["users", "ls"]);
-    assert!(alone.code == Some(8) && alone.err.contains("adjutant serve"), "{alone}");
+    assert!(alone.code == Some(8) && alone.err.contains(" serve starts one"), "{alone}");
 }
 
 #[test]
@@ -324,9 +328,9 @@ fn what_to_do_next_is_a_command_at_a_server_and_without_one() {
     assert_eq!(house.adjutant(&["halt", "on", "--reason", "fire drill"]).code, Some(0));
     let hints = |house: &House| {
         let held = house.adjutant(&["run", "hello"]);
-        assert!(held.err.contains("adjutant halt off") && !held.err.contains("/api/v1"), "{held}");
+        assert!(held.err.contains(&house.hint("halt off")) && !held.err.contains("/api/v1"), "{held}");
         let nobody = house.adjutant(&["agents", "show", "nobody"]);
-        assert!(nobody.err.contains("hint: adjutant agents ls"), "{nobody}");
+        assert!(nobody.err.contains(&format!("hint: {}", house.hint("agents ls"))), "{nobody}");
         let day = house.adjutant(&["usage", "--from", "tomorrow"]);
         assert_eq!(day.code, Some(2), "{day}");
         assert!(day.err.contains("--from: `tomorrow` is neither a day"), "{day}");
@@ -336,5 +340,68 @@ fn what_to_do_next_is_a_command_at_a_server_and_without_one() {
     hints(&server.house);
     let stranger = away(&server, &["runs", "ls"], Some("adj_wrong"));
     assert_eq!(stranger.code, Some(4), "{stranger}");
-    assert!(stranger.err.contains("adjutant login") && !stranger.err.contains("Authorization"), "{stranger}");
+    assert!(stranger.err.contains(" login URL") && !stranger.err.contains("Authorization"), "{stranger}");
+}
+
+#[test]
+fn others_are_let_near_an_agent_and_kept_away_again() {
+    let server = Server::start(House::new());
+    let kim = server.person("kim", "home", "write");
+    let named = server.house.adjutant(&["agents", "approvers", "guide", "kim"]);
+    assert!(named.code == Some(0) && named.out.contains("what guide asks may be decided by kim, too"), "{named}");
+    let asked = server.house.adjutant(&["run", "tidy the welcome notes", "--json", "--approve", "fail"]);
+    let question = asked.events().pop().unwrap();
+    let path = format!("/api/v1/approvals/{}/decision", text(&question["data"]["approval_id"]));
+    kim.post(&path, json!({"decision": "reject"})).expect(200);
+    let (house, _) = server.stop();
+    assert_eq!(house.document(&["agents", "show", "guide"])["approvers"].as_array().unwrap().len(), 1);
+    assert_eq!(house.document(&["agents", "approvers", "guide", "kim", "--remove"])["approvers"], json!([]));
+    assert_eq!(house.document(&["agents", "share", "guide", "kim"])["shared_with"].as_array().unwrap().len(), 1);
+    let nobody = house.adjutant(&["agents", "share", "guide", "zoe"]);
+    assert!(nobody.code == Some(1) && nobody.err.contains("`zoe` is no member of the workspace"), "{nobody}");
+}
+
+/// A server that has gone: it says that it is there, and knows nobody. With the first request that it turns away, what it is
+/// given happens.
+fn gone(then: impl FnOnce() + Send + 'static) -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        let mut then = Some(then);
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut head = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+            let asked = head.next().unwrap_or_default();
+            head.find(String::is_empty);
+            let status = if asked.contains("/healthz") { "200 OK" } else { "401 Unauthorized" };
+            if !asked.contains("/healthz") {
+                then.take().into_iter().for_each(|then| then());
+            }
+            let body = "{}";
+            let reply =
+                format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+            std::io::Write::write_all(&mut stream, reply.as_bytes()).unwrap();
+        }
+    });
+    address
+}
+
+#[test]
+fn a_command_whose_server_started_again_meanwhile_goes_on_at_the_new_one() {
+    let server = Server::start(House::new());
+    let file = server.house.data().join("server.json");
+    let (told, good) = (std::fs::read_to_string(&file).unwrap(), file.clone());
+    let old = |address: &str| json!({"url": format!("http://{address}"), "pid": 1, "token": "adj_of-an-earlier-start"});
+    let address = gone(move || std::fs::write(good, told).unwrap());
+    std::fs::write(&file, old(&address).to_string()).unwrap();
+    let started = server.house.document(&["run", "hello", "--detach"]);
+    let listed = server.owner().get("/api/v1/runs").expect(200);
+    assert_eq!(listed["data"][0]["id"], started["id"]);
+    assert_eq!(listed["data"].as_array().unwrap().len(), 1, "it was asked for once");
+
+    let told = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, old(&gone(|| {})).to_string()).unwrap();
+    let lost = server.house.adjutant(&["runs", "ls"]);
+    assert!(lost.code == Some(4) && lost.err.contains("try once more"), "{lost}");
+    std::fs::write(&file, told).unwrap();
 }

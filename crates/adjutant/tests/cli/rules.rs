@@ -7,12 +7,23 @@ fn a_yes_for_longer_writes_a_rule_that_is_shown_and_can_be_taken_back() {
     let house = House::new();
     let (run, approval) = house.asked();
     let shown = house.adjutant(&["inbox", "show", &approval]);
-    assert!(shown.out.contains("would allow write_file directly in /"), "{shown}");
+    let told = [
+        "answering: “tidy the welcome notes”",
+        "has read: private",
+        "answers: approve, edit, respond, reject, stop   a yes for: once, run, chat, always",
+        "would allow write_file directly in /",
+    ];
+    told.iter().for_each(|part| assert!(shown.out.contains(part), "{part}: {shown}"));
     let wrong = house.adjutant(&["inbox", "approve", &approval, "--for", "once", "--expires-in", "7d"]);
     assert_eq!(wrong.code, Some(2), "{wrong}");
     let approved = house.adjutant(&["inbox", "approve", &approval, "--for", "always", "--expires-in", "7d"]);
     assert_eq!(approved.code, Some(0), "{approved}");
-    assert!(approved.out.contains("rule: allow write_file directly in / until"), "{approved}");
+    assert!(approved.out.contains("rule: allow write_file directly in / in this notebook until"), "{approved}");
+    let end = text(&house.document(&["rules"])["data"][0]["expires_at"]);
+    assert!(
+        approved.out.contains(&format!("ends: {end}   to take it back: {}", house.hint("rules rm rule_"))),
+        "{approved}"
+    );
     assert_eq!(house.adjutant(&["runs", "watch", &run]).code, Some(0));
 
     let listed = house.adjutant(&["rules"]);
@@ -24,6 +35,7 @@ fn a_yes_for_longer_writes_a_rule_that_is_shown_and_can_be_taken_back() {
     let rule = &rules["data"][0];
     assert_eq!(rule["id"].as_str().unwrap()[5..], approval[9..]);
     assert_eq!((&rule["decision"], &rule["live"]), (&"allow".into(), &true.into()));
+    assert!(text(&rule["notebook"]).starts_with("nb_"), "{rule}");
     let id = text(&rule["id"]);
     assert!(house.adjutant(&["rules", "show", &id[..17]]).out.contains(&id));
     assert_eq!(house.document(&["rules", "rm", &id])["data"][0]["removed"], true);
@@ -55,6 +67,9 @@ fn a_rule_is_added_only_when_its_examples_hold() {
 #[test]
 fn a_standing_no_stops_what_nobody_else_would() {
     let house = House::new();
+    // It reads what it was never shown: a list would leave it out.
+    let read = "calls: [{ name: read_file, arguments: { path: /todo.md } }]";
+    house.script(&format!("- when: {{ turn: 2 }}\n  text: done\n- {read}\n"));
     house.document(&["rules", "add", "deny", "read_file", "--in", "/todo.md"]);
     let done = house.adjutant(&["run", "tidy the welcome notes", "--json", "--approve", "fail"]);
     let denied: Vec<_> = done.events().into_iter().filter(|event| event["event"] == "denied").collect();

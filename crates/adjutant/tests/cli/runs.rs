@@ -21,7 +21,7 @@ fn a_run_that_asks_is_approved_and_finished_by_other_processes() {
     assert!(shown.out.contains("-- [ ] buy mlik") && shown.out.contains("+- [ ] buy milk"), "{shown}");
     let again = house.adjutant(&["runs", "watch", &run, "--approve", "fail"]);
     assert_eq!(again.code, Some(5), "{again}");
-    assert!(again.err.contains(&format!("adjutant inbox approve {}", &approval[..21])), "{again}");
+    assert!(again.err.contains(&house.hint(&format!("inbox approve {}", &approval[..21]))), "{again}");
     assert_eq!(std::fs::read_to_string(house.note("todo.md")).unwrap(), before);
 
     let approved = house.adjutant(&["inbox", "approve", &approval]);
@@ -141,6 +141,33 @@ fn edited_arguments_run_in_place_of_the_asked_ones() {
 }
 
 #[test]
+fn what_was_approved_with_changes_is_shown_as_that_and_as_what_ran() {
+    let house = House::new();
+    let (run, approval) = house.asked();
+    let arguments = r##"{"path":"/projects/todo.md","content":"# Mine\n"}"##;
+    assert_eq!(house.adjutant(&["inbox", "edit", &approval, "--arguments", arguments]).code, Some(0));
+    let look = |house: &House| {
+        let listed = house.adjutant(&["inbox", "ls", "--all"]);
+        assert!(listed.out.contains("approved with changes"), "{listed}");
+        assert!(listed.out.contains("write_file /projects/todo.md"), "{listed}");
+        let item = house.document(&["inbox", "show", &approval]);
+        assert_eq!((&item["status"], &item["decision"]), (&"approved".into(), &"edit".into()));
+        assert_eq!(item["edited_arguments"]["path"], "/projects/todo.md");
+        assert_eq!(item["arguments"]["path"], "/todo.md", "what was asked stays what was asked");
+        let shown = house.adjutant(&["inbox", "show", &approval]).out;
+        let (ran, asked) = shown.split_once("what was asked for:").unwrap();
+        assert!(ran.contains("decided: approved with changes by") && ran.contains("/projects/todo.md"), "{shown}");
+        assert!(asked.contains("+- [ ] buy milk"), "{shown}");
+        let record = house.adjutant(&["audit", "search", "kind:approval_decided", "--json"]).out;
+        assert!(record.contains("approved with changes: write_file /projects/todo.md, asked was"), "{record}");
+    };
+    look(&house);
+    assert_eq!(house.adjutant(&["runs", "watch", &run]).code, Some(0));
+    let server = crate::api::client::Server::start(house);
+    look(&server.house);
+}
+
+#[test]
 fn a_run_is_paused_resumed_forked_and_cancelled() {
     let house = House::new();
     let run = text(&house.document(&["run", "what files are here", "--detach"])["id"]);
@@ -170,7 +197,7 @@ fn an_interrupted_run_is_kept_and_goes_on_later() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let rest: Vec<_> = lines.map(Result::unwrap).collect();
     let run = first.split(' ').next().unwrap().to_owned();
-    assert!(rest.iter().any(|line| line.contains(&format!("adjutant runs resume {run}"))), "{rest:?}");
+    assert!(rest.iter().any(|line| line.contains(&house.hint(&format!("runs resume {run}")))), "{rest:?}");
     house.script("- text: here I am\n");
     let resumed = house.adjutant(&["runs", "resume", &run]);
     assert_eq!((resumed.code, resumed.out.as_str()), (Some(0), "here I am\n"), "{resumed}");

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use crate::house::{BINARY, Done, House, skip};
+use crate::house::{BINARY, Done, House, skip, text};
 
 /// Types these lines at the terminal and hands back what was on the screen.
 fn typed(house: &House, arguments: &str, lines: &str) -> Option<Done> {
@@ -85,4 +85,32 @@ fn an_editor_changes_what_runs() {
     assert_eq!(edited.code, Some(0), "{edited}");
     house.adjutant(&["runs", "watch", &run]);
     assert!(std::fs::read_to_string(house.note("todo.md")).unwrap().contains("buy oat milk"));
+}
+
+#[test]
+fn an_approval_at_a_terminal_is_taken_only_after_all_of_it_was_shown() {
+    let house = House::new();
+    let long: String = (0..100).map(|number| format!("line {number}\\n")).collect();
+    house.script(&format!(
+        "- when: {{ turn: 1 }}\n  calls:\n    - {{ name: create_file, arguments: {{ path: /long.md, content: \"{long}\" }} }}\n- text: done\n"
+    ));
+    let asked = house.adjutant(&["run", "make it long", "--json", "--approve", "fail"]).events().pop().unwrap();
+    let (run, approval) = (text(&asked["data"]["run_id"]), text(&asked["data"]["approval_id"]));
+    let approve = format!("inbox approve {approval}");
+    let Some(left) = typed(&house, &approve, "\n") else { return };
+    assert_eq!(left.code, Some(6), "{left}");
+    for part in [
+        "answering: “make it long”",
+        "answers: approve, edit",
+        "+line 99",
+        "Approve it? [y/N]",
+        "Nothing was recorded.",
+    ] {
+        assert!(left.out.contains(part), "{part}: {left}");
+    }
+    assert_eq!(house.document(&["inbox"])["data"][0]["status"], "pending");
+    let Some(meant) = typed(&house, &approve, "y\n") else { return };
+    assert!(meant.code == Some(0) && meant.out.contains("✔ approved"), "{meant}");
+    assert_eq!(house.adjutant(&["runs", "watch", &run]).code, Some(0));
+    assert!(house.note("long.md").exists());
 }

@@ -24,17 +24,17 @@ fn a_missing_notebook_folder_is_named_and_nothing_is_made_in_its_place() {
     let (folder, away) = (house.data().join("notebooks"), house.path().join("away"));
     std::fs::rename(&folder, &away).unwrap();
     let refused = house.adjutant(&["run", "what files are here"]);
-    assert_eq!(refused.code, Some(3), "{refused}");
-    assert!(refused.err.contains("the notebook `welcome` cannot be opened"), "{refused}");
+    assert_eq!(refused.code, Some(1), "{refused}");
+    let said = format!("The notebook `welcome` cannot be opened: it is not in {}", folder.display());
+    assert!(refused.err.contains(&said) && refused.err.contains("may be the wrong folder"), "{refused}");
     let doctor = house.adjutant(&["doctor"]);
     assert_eq!(doctor.code, Some(1), "{doctor}");
     assert!(doctor.out.contains("notebook welcome  problem"), "{doctor}");
     assert!(!folder.exists());
     std::fs::rename(&away, &folder).unwrap();
-    let run = crate::house::text(&house.document(&["runs", "ls"])["data"][0]["id"]);
-    let forked = house.adjutant(&["runs", "fork", &run]);
-    assert_eq!(forked.code, Some(0), "{forked}");
-    assert!(forked.out.starts_with("There are 6 files here:"), "{forked}");
+    let again = house.adjutant(&["run", "what files are here"]);
+    assert_eq!(again.code, Some(0), "{again}");
+    assert!(again.out.starts_with("There are 6 files here:"), "{again}");
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_newer_database_is_refused() {
     std::fs::write(house.data().join("adjutant.db"), bytes).unwrap();
     let refused = house.adjutant(&["runs", "ls"]);
     assert_eq!(refused.code, Some(2), "{refused}");
-    assert!(refused.err.contains("newer Adjutant (it needs schema 9, this one knows 1)"), "{refused}");
+    assert!(refused.err.contains("newer Adjutant (it needs schema 9, this one knows "), "{refused}");
 }
 
 #[test]
@@ -248,4 +248,17 @@ fn a_database_of_another_build_is_refused_with_a_clear_error_and_left_as_it_is()
             "{refused}"
         );
     }
+}
+
+#[test]
+fn a_run_in_a_folder_that_is_gone_is_refused_before_it_begins() {
+    let house = House::new();
+    house.script("- text: I need no file.\n");
+    let folder = house.path().join("gone");
+    std::fs::create_dir(&folder).unwrap();
+    house.document(&["ws", "add", folder.to_str().unwrap()]);
+    std::fs::remove_dir(&folder).unwrap();
+    let refused = house.adjutant(&["run", "guide", "hello", "--notebook", "gone"]);
+    assert!(refused.code != Some(0) && refused.err.contains("The notebook `gone` cannot be opened"), "{refused}");
+    assert_eq!(house.document(&["runs", "ls"])["data"], serde_json::json!([]));
 }

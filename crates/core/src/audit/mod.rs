@@ -87,6 +87,8 @@ deeds! {
     MessageBlocked "message_blocked";
     /// A workspace was made.
     WorkspaceMade "workspace_made";
+    /// A workspace was taken away, with all that was in it.
+    WorkspaceRemoved "workspace_removed";
     /// A provider is about to be asked for the vectors of texts; the money is put aside.
     EmbeddingAsked "embedding_asked";
     /// What became of that, and what it cost.
@@ -111,7 +113,8 @@ deeds! {
     FileMoved "file_moved";
     /// A change of a file that was recorded was not made after all.
     FileKept "file_kept";
-    /// The secrets in what an agent asks were shown to somebody who may decide it.
+    /// Secrets were shown as they were recorded: in what an agent asks to somebody who may decide it, in a search or a file to an
+    /// admin.
     SecretsRevealed "secrets_revealed";
     /// A copy of the instance is about to be written to a file.
     BackupMade "backup_made";

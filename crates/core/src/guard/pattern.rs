@@ -167,6 +167,11 @@ impl Pattern {
         self.ends(&self.segments, path) >> path.clear_from != 0
     }
 
+    /// Whether the pattern names the path or a folder above it, hidden or not.
+    pub(super) fn leads_to_cut(&self, path: &Cut<'_>) -> bool {
+        self.ends(&self.segments, path) != 0
+    }
+
     pub(super) fn ranges_over_cut(&self, folder: &Cut<'_>) -> bool {
         match self.segments.split_last() {
             Some((Segment::Glob(_) | Segment::Folders, above)) => self.ends(above, folder) >> folder.len & 1 == 1,

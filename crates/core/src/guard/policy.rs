@@ -1,6 +1,7 @@
 //! An agent's configuration: as a person writes it ([`AgentSpec`], almost everything optional) and as it is stored and
 //! judged ([`AgentConfig`], every field written out, so that a missing key can never mean "allowed", rule G2).
 
+mod told;
 mod written;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,14 +16,15 @@ use crate::guard::filter::FilterEntry;
 use crate::guard::host::{HostPolicy, HostSpec};
 use crate::guard::judge::Outside;
 use crate::guard::rate::Rate;
-use crate::guard::scope::{Caps, FolderEntry, Operation, Scope, ScopeSpec};
+use crate::guard::scope::{Caps, Scope, ScopeSpec};
 use crate::id::KeyId;
-use crate::options::{Abilities, ModelOptions};
+use crate::options::ModelOptions;
 use crate::routing::Strategy;
+use crate::safety::Requirements;
 use crate::tool::{Category, Level, ToolSpec};
 
 pub use self::written::{AgentProblem, AgentSpec};
-pub use crate::guard::words::{is_slug, parse_seconds, slug_of};
+pub use crate::guard::words::{is_metadata, is_slug, parse_seconds, slug_of};
 
 /// How much an agent does without asking. A field of the policy, never read from a prompt or from memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -82,12 +84,13 @@ pub struct AgentConfig {
     /// Sampling temperature; none is the provider's own.
     #[serde(deserialize_with = "written_out")]
     pub temperature: Option<f64>,
-    /// How its model is asked beyond that. Agents that were saved before there was a choice do not say.
+    /// How its model is asked beyond that. This and the next two came later than stored agents and recorded policies, which
+    /// do not say: there nothing was chosen, required or named. None of them grants anything.
     #[serde(default, skip_serializing_if = "ModelOptions::is_empty")]
     pub model_options: ModelOptions,
-    /// What a model has to be able to do to be chosen, or to stand in, beside what a run needs.
+    /// What a model has to be able to do to be chosen, or to stand in, beside what a run needs; and what has to be enforced.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub requires: Abilities,
+    pub requires: Requirements,
     /// The stored key that its runs use for the provider it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_key_id: Option<KeyId>,
@@ -156,6 +159,15 @@ fn written_out<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) 
 }
 
 impl AgentConfig {
+    /// Whether a person is asked about less than before, or less is refused that would have been theirs to answer.
+    #[must_use]
+    pub fn asks_less_than(&self, before: &Self) -> bool {
+        self.autonomy > before.autonomy
+            || !self.requires_approval.is_superset(&before.requires_approval)
+            || (self.flow, before.flow) == (Flow::Ask, Flow::Deny)
+            || before.content_filter.iter().any(|entry| !self.content_filter.contains(entry))
+    }
+
     const fn lowest_level(&self) -> Level {
         if self.can_execute_code {
             Level::Execute
@@ -213,40 +225,6 @@ impl AgentConfig {
     #[must_use]
     pub fn text(&self) -> String {
         canonical::text(&serde_json::to_value(self).unwrap_or_default())
-    }
-
-    /// The scope in words, for prompts and lists.
-    #[must_use]
-    pub fn reach(&self) -> String {
-        let entries = self.scope.folders.as_deref().unwrap_or_default();
-        let folders: Vec<&str> = entries
-            .iter()
-            .filter_map(|entry| match entry {
-                FolderEntry::Pattern(pattern) => Some(pattern.as_str()),
-                FolderEntry::Narrowed(narrowed) => Some(narrowed.path.as_str()),
-                FolderEntry::Broken(_) => None,
-            })
-            .collect();
-        let verbs: Vec<&str> = [
-            (self.can_read, Operation::Read, "read"),
-            (self.can_write, Operation::Write, "write"),
-            (self.can_create, Operation::Create, "create"),
-            (self.can_delete, Operation::Delete, "delete"),
-        ]
-        .into_iter()
-        .filter(|(flag, operation, _)| {
-            *flag && self.scope.operations.as_ref().is_none_or(|list| list.contains(operation))
-        })
-        .map(|(_, _, verb)| verb)
-        .collect();
-        let hosts = self.allowed_hosts.hosts.as_deref().unwrap_or_default();
-        let web = (self.can_access_integrations && !hosts.is_empty()).then(|| format!("reach {}", hosts.join(", ")));
-        let files = (!folders.is_empty() && !verbs.is_empty()).then(|| {
-            let types = self.scope.file_types.as_ref().map(|types| format!(" ({})", types.join(", ")));
-            format!("{} in {}{}", verbs.join(", "), folders.join(", "), types.unwrap_or_default())
-        });
-        let parts: Vec<String> = files.into_iter().chain(web).collect();
-        if parts.is_empty() { "no files".to_owned() } else { parts.join("; ") }
     }
 }
 
@@ -321,13 +299,30 @@ mod tests {
 
     #[test]
     fn a_stored_configuration_with_a_key_missing_is_refused() {
-        let config = AgentSpec { name: "a".to_owned(), ..AgentSpec::default() }.complete().unwrap();
+        let plain = AgentSpec { name: "a".to_owned(), ..AgentSpec::default() }.complete().unwrap();
+        // Every key is written, also those that are left out where they say nothing.
+        let config = AgentConfig {
+            model_options: serde_json::from_value(serde_json::json!({"top_p": 0.5})).unwrap(),
+            requires: serde_json::from_value(serde_json::json!(["tools"])).unwrap(),
+            provider_key_id: Some(KeyId::new(crate::time::Time::from_millis(0), [1; 10])),
+            ..plain.clone()
+        };
         let whole = serde_json::to_value(&config).unwrap();
         assert_eq!(serde_json::from_value::<AgentConfig>(whole.clone()).unwrap(), config);
+        let mut may_be_missing = Vec::new();
         for key in whole.as_object().unwrap().keys() {
             let mut cut = whole.clone();
             cut.as_object_mut().unwrap().remove(key);
-            assert!(serde_json::from_value::<AgentConfig>(cut).is_err(), "{key}");
+            may_be_missing.extend(serde_json::from_value::<AgentConfig>(cut).is_ok().then_some(key.as_str()));
         }
+        assert_eq!(
+            may_be_missing,
+            ["model_options", "provider_key_id", "requires"],
+            "what earlier versions did not write"
+        );
+        assert_eq!(
+            serde_json::to_value(&plain).unwrap().as_object().unwrap().len() + 3,
+            whole.as_object().unwrap().len()
+        );
     }
 }

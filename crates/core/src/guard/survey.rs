@@ -1,10 +1,13 @@
 //! A survey of a notebook: how much of it an agent reaches by each verb, with samples, and what lies just outside. Fed one
 //! entry at a time, so that a huge tree costs no memory.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use super::path::NotePath;
-use super::scope::{Action, Denied, Kind, Scope};
+use super::rule::{Held, Rule};
+use super::scope::{Action, Caps, Denied, Kind, Scope};
 
 /// Samples kept of each verb.
 pub const SAMPLES: usize = 5;
@@ -12,6 +15,68 @@ pub const SAMPLES: usize = 5;
 pub const CHANGED: usize = 100;
 /// Things just outside that are named.
 pub const OUTSIDE: usize = 10;
+
+/// A name that something new might have, where rules are asked about it.
+const NEW_NAME: &str = "new.md";
+
+/// What an agent reaches: what its scope grants, less what standing rules forbid.
+#[derive(Debug, Clone)]
+pub struct Reached {
+    /// Its scope.
+    pub scope: Arc<Scope>,
+    /// What rules forbid.
+    pub forbidden: Forbidden,
+}
+
+/// What rules forbid, by verb.
+#[derive(Debug, Clone, Default)]
+pub struct Forbidden {
+    /// Reading a file.
+    pub read: Held,
+    /// Listing a folder.
+    pub list: Held,
+    /// Changing a file.
+    pub write: Held,
+    /// Creating one.
+    pub create: Held,
+    /// Deleting one.
+    pub delete: Held,
+}
+
+impl Forbidden {
+    fn to_look_at(&self, path: &NotePath, kind: Kind) -> Option<&Rule> {
+        if kind == Kind::Dir { self.list.holding(path) } else { self.read.holding(path) }
+    }
+}
+
+impl Reached {
+    /// What may be done with something that is there: as [`Scope::reach`] says, where no rule forbids it.
+    fn caps(&self, path: &NotePath, kind: Kind) -> Caps {
+        let granted = self.scope.reach(path, kind);
+        let free = |granted: bool, held: &Held| granted && (held.is_empty() || held.holding(path).is_none());
+        let makes = |held: &Held| held.is_empty() || path.child(NEW_NAME).is_ok_and(|new| held.holding(&new).is_none());
+        Caps {
+            read: free(granted.read, if kind == Kind::Dir { &self.forbidden.list } else { &self.forbidden.read }),
+            write: free(granted.write, &self.forbidden.write),
+            create: granted.create && makes(&self.forbidden.create),
+            delete: free(granted.delete, &self.forbidden.delete),
+            execute: granted.execute,
+        }
+    }
+
+    /// Why something cannot be looked at.
+    fn why(&self, path: &NotePath, kind: Kind) -> Option<Outside> {
+        let action = if kind == Kind::Dir { Action::List } else { Action::Read };
+        let shown = path.as_str().to_owned();
+        if let Err(Denied { rule, reason, smallest_grant, .. }) = self.scope.check(action, path, kind, true) {
+            return Some(Outside { path: shown, rule: rule.to_owned(), reason, smallest_grant });
+        }
+        let rule = self.forbidden.to_look_at(path, kind)?;
+        let reason = format!("a standing rule forbids it: {}", rule.in_words());
+        let grant = Some(format!("remove rule {}", rule.id));
+        Some(Outside { path: shown, rule: format!("rule {}", rule.id), reason, smallest_grant: grant })
+    }
+}
 
 /// How much is reached by one verb.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
@@ -28,7 +93,7 @@ pub struct Outside {
     /// Its path.
     pub path: String,
     /// The deciding rule.
-    pub rule: &'static str,
+    pub rule: String,
     /// Why.
     pub reason: String,
     /// The smallest change that would reach it; none if nothing would.
@@ -108,10 +173,10 @@ pub struct SurveyChange {
 }
 
 impl SurveyChange {
-    /// Takes in one entry of the notebook. Without a scope before, nothing of it was reached.
-    pub fn add(&mut self, before: Option<&Scope>, after: &Scope, path: &NotePath, kind: Kind) {
-        let was = before.map(|scope| scope.reach(path, kind)).unwrap_or_default();
-        let is = after.reach(path, kind);
+    /// Takes in one entry of the notebook. Where nothing is said of before, nothing of it was reached.
+    pub fn add(&mut self, before: Option<&Reached>, after: &Reached, path: &NotePath, kind: Kind) {
+        let was = before.map(|before| before.caps(path, kind)).unwrap_or_default();
+        let is = after.caps(path, kind);
         match kind {
             Kind::Dir => {
                 self.list.add(was.read, is.read, path);
@@ -129,8 +194,8 @@ impl SurveyChange {
 
 impl Survey {
     /// Takes in one entry of the notebook.
-    pub fn add(&mut self, scope: &Scope, path: &NotePath, kind: Kind) {
-        let reach = scope.reach(path, kind);
+    pub fn add(&mut self, reached: &Reached, path: &NotePath, kind: Kind) {
+        let reach = reached.caps(path, kind);
         self.entries += usize::from(!path.is_root());
         match kind {
             Kind::Dir => {
@@ -144,22 +209,22 @@ impl Survey {
             }
             Kind::Other => {}
         }
-        let reached = reach.read || reach.write || reach.create || reach.delete;
-        if !reached && !path.is_root() && self.is_beside(scope, path) {
+        let any = reach.read || reach.write || reach.create || reach.delete;
+        if !any && !path.is_root() && self.is_beside(reached, path) {
             self.outside += 1;
             if self.just_outside.len() < OUTSIDE {
-                self.just_outside.extend(why(scope, path, kind));
+                self.just_outside.extend(reached.why(path, kind));
             }
         }
     }
 
     /// Whether the folder of a path is the root or itself within reach: deeper things lie further outside.
-    fn is_beside(&mut self, scope: &Scope, path: &NotePath) -> bool {
+    fn is_beside(&mut self, reached: &Reached, path: &NotePath) -> bool {
         let Some(folder) = path.parent() else { return false };
         match &self.last {
             Some((last, beside)) if *last == folder => *beside,
             Some(_) | None => {
-                let beside = folder.is_root() || scope.reach(&folder, Kind::Dir).read;
+                let beside = folder.is_root() || reached.caps(&folder, Kind::Dir).read;
                 self.last = Some((folder, beside));
                 beside
             }
@@ -167,25 +232,20 @@ impl Survey {
     }
 }
 
-fn why(scope: &Scope, path: &NotePath, kind: Kind) -> Option<Outside> {
-    let action = if kind == Kind::Dir { Action::List } else { Action::Read };
-    let Denied { rule, reason, smallest_grant, .. } = scope.check(action, path, kind, true).err()?;
-    Some(Outside { path: path.as_str().to_owned(), rule, reason, smallest_grant })
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::guard::scope::{Caps, ScopeSpec};
+    use crate::guard::scope::ScopeSpec;
 
     fn survey(spec: serde_json::Value, caps: Caps, tree: &[(&str, Kind)]) -> Survey {
         let scope = Scope::compile(&serde_json::from_value::<ScopeSpec>(spec).unwrap(), caps);
+        let reached = Reached { scope: Arc::new(scope), forbidden: Forbidden::default() };
         let mut survey = Survey::default();
-        survey.add(&scope, &NotePath::root(), Kind::Dir);
+        survey.add(&reached, &NotePath::root(), Kind::Dir);
         for (path, kind) in tree {
-            survey.add(&scope, &NotePath::parse(path).unwrap(), *kind);
+            survey.add(&reached, &NotePath::parse(path).unwrap(), *kind);
         }
         survey
     }
@@ -208,7 +268,8 @@ mod tests {
         assert_eq!((found.entries, found.read.count, found.write.count, found.delete.count), (8, 2, 2, 0));
         assert_eq!(found.list.samples, ["/notes", "/notes/sub"]);
         assert_eq!(found.create.samples, ["/notes", "/notes/sub"]);
-        let outside: Vec<_> = found.just_outside.iter().map(|thing| (thing.path.as_str(), thing.rule)).collect();
+        let outside: Vec<_> =
+            found.just_outside.iter().map(|thing| (thing.path.as_str(), thing.rule.as_str())).collect();
         assert_eq!(outside, [("/secret", "P11"), ("/top.md", "P11"), ("/notes/.env", "P12")]);
         assert_eq!(found.just_outside[0].smallest_grant.as_deref(), Some("scope.folders: \"/secret\""));
     }
@@ -233,7 +294,8 @@ mod tests {
     fn an_edit_names_what_it_adds_and_what_it_takes_away() {
         let scope = |folder: &str| {
             let spec = serde_json::from_value::<ScopeSpec>(json!({"folders": [folder]})).unwrap();
-            Scope::compile(&spec, Caps { read: true, write: true, ..Caps::default() })
+            let scope = Arc::new(Scope::compile(&spec, Caps { read: true, write: true, ..Caps::default() }));
+            Reached { scope, forbidden: Forbidden::default() }
         };
         let (before, after) = (scope("/notes"), scope("/secret"));
         let mut change = SurveyChange::default();

@@ -1,5 +1,9 @@
 //! Short names and spans of time, as people write them.
 
+use std::collections::BTreeMap;
+
+use crate::limits;
+
 /// A short name made from a name.
 #[must_use]
 pub fn slug_of(name: &str) -> String {
@@ -23,6 +27,15 @@ pub fn is_slug(slug: &str) -> bool {
         && slug.bytes().all(|byte| fine(byte) || byte == b'-' || byte == b'_')
         && slug.bytes().next().is_some_and(fine)
         && slug.bytes().last().is_some_and(fine)
+}
+
+/// Whether free fields are few and short enough to be kept.
+#[must_use]
+pub fn is_metadata(fields: &BTreeMap<String, String>) -> bool {
+    let short = |(key, value): (&String, &String)| {
+        (1..=limits::METADATA_KEY_BYTES).contains(&key.len()) && value.len() <= limits::METADATA_VALUE_BYTES
+    };
+    fields.len() <= limits::METADATA_KEYS && fields.iter().all(short)
 }
 
 /// Seconds of a span such as `90s`, `15m`, `24h`, `30d`.

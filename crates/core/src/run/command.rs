@@ -83,7 +83,7 @@ pub enum Refusal {
     #[error("there is no such approval")]
     NoSuchApproval,
     /// Somebody was faster.
-    #[error("it was decided already")]
+    #[error("it was decided already: {} was {}", .0.approval, decided_as(.0))]
     AlreadyDecided(Box<ApprovalDecided>),
     /// It was replaced by a newer one, or its call was settled otherwise.
     #[error("it is no longer open: a newer one took its place, or its call was settled")]
@@ -210,6 +210,22 @@ fn lasting(state: &State, asked: &ApprovalAsked, decide: &Decide, now: Time) -> 
     let (Actor::User(by), Some(start)) = (&decide.by, &state.start) else { return Err(Refusal::ScopeNotOffered) };
     let yes = Yes { by: *by, scope: decide.scope, lasts: decide.lasts, now };
     Rule::from_yes(start, asked, yes).ok_or(Refusal::ScopeNotOffered).map(Some)
+}
+
+/// What became of an approval, and by whom, for who came too late.
+fn decided_as(decided: &ApprovalDecided) -> String {
+    let what = match decided.decision {
+        Decision::Approve => "approved",
+        Decision::Edit => "approved with changes",
+        Decision::Respond => "answered",
+        Decision::Reject => "rejected",
+        Decision::Stop => "rejected and the run stopped",
+    };
+    match &decided.by {
+        Actor::User(id) => format!("{what} by {id}"),
+        Actor::Clock => format!("{what} because nobody answered in time"),
+        Actor::Rule(name) => format!("{what} by {name}"),
+    }
 }
 
 /// The arguments of an edit. Arguments with another decision are refused: whoever sent them expects them to be used.

@@ -57,19 +57,12 @@ pub fn departure(state: &State, event: &Event, at: Time) -> Option<Departure> {
 fn due(state: &State, mut at: Time) -> Step {
     for _ in 0..WAITS {
         let next = step(state, at);
-        match next {
-            Step::Wait(Some(until)) if until > at => at = until,
-            Step::CallModel { .. }
-            | Step::AwaitModel
-            | Step::Judge(_)
-            | Step::Expire(_)
-            | Step::Settle(_)
-            | Step::Start(_)
-            | Step::Await(_)
-            | Step::Cancel
-            | Step::Finish(_)
-            | Step::Wait(_)
-            | Step::Done => return next,
+        if let Step::Wait(Some(until)) = next
+            && until > at
+        {
+            at = until;
+        } else {
+            return next;
         }
     }
     step(state, at)

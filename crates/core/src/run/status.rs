@@ -60,24 +60,20 @@ impl Status {
         if state.cancel.is_some() {
             return Self::Cancelling;
         }
-        // A moment before all others: what is asked is where the run is, not whether something has expired.
-        match step(state, Time::from_millis(i64::MIN)) {
-            Step::Wait(_) if state.pause.is_some() => Self::Paused,
-            Step::Wait(_) if state.calls().any(Call::is_in_doubt) => Self::InDoubt,
-            Step::Wait(_) if state.approvals.values().any(Approval::is_pending) => Self::WaitingApproval,
-            Step::CallModel { turn: 1, attempt: 1 } => Self::Queued,
-            Step::Wait(_) if state.start.is_none() => Self::Queued,
-            Step::Wait(_)
-            | Step::CallModel { .. }
-            | Step::AwaitModel
-            | Step::Judge(_)
-            | Step::Expire(_)
-            | Step::Settle(_)
-            | Step::Start(_)
-            | Step::Await(_)
-            | Step::Cancel
-            | Step::Finish(_)
-            | Step::Done => Self::Running,
+        // The moment of its last event: what is asked is where the run is, not whether something has expired since.
+        let next = step(state, state.updated_at);
+        if state.start.is_none() || next == (Step::CallModel { turn: 1, attempt: 1 }) {
+            Self::Queued
+        } else if next.goes_on() {
+            Self::Running
+        } else if state.pause.is_some() {
+            Self::Paused
+        } else if state.calls().any(Call::is_in_doubt) {
+            Self::InDoubt
+        } else if state.approvals.values().any(Approval::is_pending) {
+            Self::WaitingApproval
+        } else {
+            Self::Running
         }
     }
 
@@ -114,18 +110,7 @@ impl State {
     /// When somebody should drive the run next: [`AT_ONCE`], at a moment, or only after a command.
     #[must_use]
     pub fn due(&self) -> Option<Time> {
-        match step(self, self.updated_at) {
-            Step::Done => None,
-            Step::Wait(until) => until,
-            Step::CallModel { .. }
-            | Step::AwaitModel
-            | Step::Judge(_)
-            | Step::Expire(_)
-            | Step::Settle(_)
-            | Step::Start(_)
-            | Step::Await(_)
-            | Step::Cancel
-            | Step::Finish(_) => Some(AT_ONCE),
-        }
+        let next = step(self, self.updated_at);
+        if let Step::Wait(until) = next { until } else { next.goes_on().then_some(AT_ONCE) }
     }
 }

@@ -64,6 +64,25 @@ pub enum Finish {
     },
 }
 
+impl Step {
+    /// Whether there is something to do now: it neither waits nor is it over.
+    #[must_use]
+    pub const fn goes_on(&self) -> bool {
+        match self {
+            Self::CallModel { .. }
+            | Self::AwaitModel
+            | Self::Judge(_)
+            | Self::Expire(_)
+            | Self::Settle(_)
+            | Self::Start(_)
+            | Self::Await(_)
+            | Self::Cancel
+            | Self::Finish(_) => true,
+            Self::Wait(_) | Self::Done => false,
+        }
+    }
+}
+
 /// What comes next for a run.
 #[must_use]
 pub fn step(state: &State, now: Time) -> Step {

@@ -41,7 +41,8 @@ fn part_size(part: &Part) -> u64 {
         Part::Thinking { signature, .. } => signature.as_ref().map_or(0, String::len),
         Part::Call { id, name, .. } | Part::Result { id, name, .. } => id.as_str().len() + name.len(),
     };
-    part.content().len() + beside as u64 + PART_BYTES
+    let framed = if let Part::Result { frame: Some(frame), .. } = part { frame.len() } else { 0 };
+    part.content().len() + framed + beside as u64 + PART_BYTES
 }
 
 /// Leaves out what does not fit beside the `fixed` bytes of system prompt and tools: first old tool outputs, oldest first;
@@ -98,9 +99,10 @@ fn drop_outputs(message: &mut Message, enough: u64) -> u64 {
     let mut saved = 0;
     for part in &mut message.parts {
         match part {
-            Part::Result { output, .. } if saved < enough && output.len() > WORTH_DROPPING => {
+            Part::Result { output, frame, .. } if saved < enough && output.len() > WORTH_DROPPING => {
                 let note = Content::new(format!("[output of {} bytes dropped]", output.len()));
-                saved += output.len() - note.len();
+                // What is left are our own words.
+                saved += output.len() - note.len() + frame.take().map_or(0, |frame| frame.len());
                 *output = note;
             }
             Part::Result { .. }

@@ -89,12 +89,16 @@ pub(crate) fn start() -> RunStarted {
         options: ModelOptions::default(),
         key: None,
         output_schema: None,
+        instructions: None,
         system_prompt: Content::from("You tidy notes."),
         tools: Content::from("[]"),
         labels: Labels::NONE,
         limits: RunLimits { turns: 50, tool_calls: 200, output_tokens: 4000, context_bytes: 400_000 },
         autonomy: None,
         effects: Effects::Live,
+        quoted: true,
+        debug: false,
+        safety: Default::default(),
         time_zone: "UTC".to_owned(),
         metadata: BTreeMap::new(),
         traceparent: None,
@@ -191,6 +195,7 @@ impl Story {
             ms: 12,
             first_ms: None,
             unfit: None,
+            frames: None,
         }
     }
 
@@ -391,7 +396,7 @@ impl Story {
         let (class, message) = ("timeout".to_owned(), "The model did not answer in time.".to_owned());
         let (turn, attempt, model) = (asking.turn, asking.attempt, asking.model);
         let (next, partial, cost) = (None, false, asking.reserved);
-        self.add(ModelFailed { turn, attempt, class, message, retry_at, model, next, partial, cost })
+        self.add(ModelFailed { turn, attempt, class, message, retry_at, model, next, partial, cost, frames: None })
     }
 
     pub(crate) fn ending(&self, status: EndStatus) -> RunEnded {

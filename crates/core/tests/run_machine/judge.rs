@@ -12,7 +12,7 @@ use adjutant_core::guard::judge::{
 use adjutant_core::guard::policy::{AgentConfig, AgentSpec, Autonomy, Flow};
 use adjutant_core::guard::rule::{Match, Rule, Rules};
 use adjutant_core::guard::scope::{Action, Operation, ScopeSpec};
-use adjutant_core::id::{AgentId, ChatId, RuleId, RunId, UserId};
+use adjutant_core::id::{AgentId, ChatId, NotebookId, RuleId, RunId, UserId};
 use adjutant_core::label::Labels;
 use adjutant_core::run::event::{Effects, GrantScope, Risk};
 use adjutant_core::time::Time;
@@ -164,7 +164,8 @@ impl Ask {
 
 fn caller() -> Caller {
     let at = Time::from_millis(1_000_000);
-    Caller { agent: AgentId::new(at, [1; 10]), chat: ChatId::new(at, [2; 10]), run: RunId::new(at, [5; 10]), now: at }
+    let (agent, chat, run) = (AgentId::new(at, [1; 10]), ChatId::new(at, [2; 10]), RunId::new(at, [5; 10]));
+    Caller { agent, chat, run, notebook: Some(NotebookId::new(at, [6; 10])), now: at }
 }
 
 fn rule(decision: Decision, tool: &str, folder: &str) -> Rule {

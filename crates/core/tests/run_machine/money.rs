@@ -61,6 +61,7 @@ fn failure(story: &Story) -> ModelFailed {
         next: None,
         partial: false,
         cost: None,
+        frames: None,
     }
 }
 

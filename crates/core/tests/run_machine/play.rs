@@ -233,12 +233,13 @@ impl Player {
                 next: None,
                 partial: false,
                 cost: None,
+                frames: None,
             });
         }
         let turn = asking.turn;
         if self.roll(3) == 2 {
             let (text, signature) = (self.text(), Some("proof".to_owned()));
-            self.record(Thought { turn, form: ThoughtForm::Reasoning, text, signature });
+            self.record(Thought { turn, form: ThoughtForm::Reasoning, text, signature, after_calls: 0 });
         }
         let used_up = self.dice.len() == 0;
         let calls = match (used_up, self.mood) {
@@ -251,7 +252,8 @@ impl Player {
             self.record(Said { turn, text });
         } else if self.roll(2) == 1 {
             let text = self.text();
-            self.record(Thought { turn, form: ThoughtForm::Text, text, signature: None });
+            let after_calls = u32::from(self.roll(3));
+            self.record(Thought { turn, form: ThoughtForm::Text, text, signature: None, after_calls });
         }
         let finish = [FinishReason::Stop, FinishReason::ToolCalls, FinishReason::Length, FinishReason::Refusal];
         let finish = finish[usize::from(self.roll(4))];
@@ -406,6 +408,7 @@ impl Player {
                 next: None,
                 partial: false,
                 cost: None,
+                frames: None,
             });
         }
         let open: Vec<_> = self.state().calls().filter(|call| call.ended.is_none()).cloned().collect();

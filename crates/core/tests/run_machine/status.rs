@@ -4,6 +4,7 @@ use adjutant_core::run::event::{
     CancelAsked, Cancelled, Decision, DoubtOutcome, EndStatus, PauseReason, Paused, Resumed,
 };
 use adjutant_core::run::status::{AT_ONCE, Status};
+use adjutant_core::run::step::{Step, step};
 use adjutant_core::time::Time;
 
 use crate::given::{PATIENCE, Story, at, person};
@@ -108,5 +109,18 @@ fn a_run_that_ended_is_never_due() {
         is(&story, Status::Running, Some(AT_ONCE));
         story.finishes(end);
         is(&story, status, None);
+    }
+}
+
+#[test]
+fn no_time_goes_by_for_a_run_before_its_last_event() {
+    // A question ran out while something else was written down, by a node whose clock is ahead.
+    let mut story = Story::new();
+    story.writes(&[("a", "/a.md"), ("b", "/b.md")]).holds("a", 1).allows("b").starts("b");
+    story.at(PATIENCE + 1).ends("b", "1");
+    let last = story.state.updated_at;
+    assert!(matches!(step(&story.state, last), Step::Expire(_)));
+    for earlier in [last.millis() - 1, at(PATIENCE).millis() - 1, 0, i64::MIN] {
+        assert_eq!(step(&story.state, Time::from_millis(earlier)), step(&story.state, last), "{earlier}");
     }
 }

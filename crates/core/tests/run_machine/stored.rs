@@ -72,12 +72,16 @@ fn run_started() -> RunStarted {
         options: serde_json::from_str(r#"{"reasoning_effort":"low","seed":7}"#).unwrap(),
         key: Some(KeyId::new(when(), [8; 10])),
         output_schema: None,
+        instructions: None,
         system_prompt: long(),
         tools: Content::from("[]"),
         labels: Labels::PRIVATE.join(Labels::UNTRUSTED),
         limits: RunLimits { turns: 50, tool_calls: 200, output_tokens: 4000, context_bytes: 409_600 },
         autonomy: Some(adjutant_core::guard::policy::Autonomy::Low),
         effects: Effects::Dry,
+        quoted: true,
+        debug: true,
+        safety: Default::default(),
         time_zone: "Europe/Berlin".to_owned(),
         metadata: BTreeMap::from([("ticket".to_owned(), "7".to_owned())]),
         traceparent: None,
@@ -181,6 +185,17 @@ fn model_answered() -> ModelAnswered {
         ms: 950,
         first_ms: Some(2),
         unfit: None,
+        frames: Some(Content::from("< {}")),
+    }
+}
+
+fn thought() -> Thought {
+    Thought {
+        turn: 1,
+        form: ThoughtForm::Reasoning,
+        text: Content::from("I will look."),
+        signature: Some("proof".to_owned()),
+        after_calls: 2,
     }
 }
 
@@ -209,6 +224,7 @@ fn model_failed() -> ModelFailed {
         next: Some("other/one".to_owned()),
         partial: true,
         cost: Some(MicroUsd(40_000)),
+        frames: Some(Content::from("< {}")),
     }
 }
 
@@ -264,6 +280,7 @@ fn rule() -> Rule {
         agent: Some(AgentId::new(when(), [9; 10])),
         chat: Some(ChatId::new(when(), [9; 10])),
         run: Some(RunId::new(when(), [9; 10])),
+        notebook: Some(NotebookId::new(when(), [9; 10])),
         tool: "write_file".to_owned(),
         when: place(),
         decision: Judgement::Allow,
@@ -281,12 +298,11 @@ fn content_filtered(blocked: Option<usize>, redacted: Vec<usize>, labels: Labels
 
 /// One event of each kind, with every field.
 fn full() -> Vec<Event> {
-    let text = || Content::from("I will look.");
     let usage = TokenUsage { input: 100, output: 20, cached: 50, reasoning: 5, cache_write: 0 };
     vec![
         run_started().into(),
         model_requested().into(),
-        Thought { turn: 1, form: ThoughtForm::Reasoning, text: text(), signature: Some("proof".to_owned()) }.into(),
+        thought().into(),
         Said { turn: 1, text: long() }.into(),
         model_answered().into(),
         model_failed().into(),
@@ -349,15 +365,19 @@ fn without_options(mut event: Event) -> Event {
             (body.temperature, body.labels, body.metadata) = (None, Labels::NONE, BTreeMap::new());
             (body.options, body.key) = (ModelOptions::default(), None);
             (body.fallbacks, body.strategy, body.budget) = (Vec::new(), None, None);
+            body.quoted = false;
+            body.debug = false;
         }
         Event::ModelRequested(body) => {
             (body.dropped, body.reserved, body.purses, body.key) = (0, None, Vec::new(), None);
             body.price_version = None;
         }
-        Event::Thought(body) => body.signature = None,
-        Event::ModelAnswered(body) => (body.cost, body.price_version, body.first_ms) = (None, None, None),
+        Event::Thought(body) => (body.signature, body.after_calls) = (None, 0),
+        Event::ModelAnswered(body) => {
+            (body.cost, body.price_version, body.first_ms, body.frames) = (None, None, None, None);
+        }
         Event::ModelFailed(body) => {
-            (body.retry_at, body.next, body.cost) = (None, None, None);
+            (body.retry_at, body.next, body.cost, body.frames) = (None, None, None, None);
             (body.model, body.partial) = (String::new(), false);
         }
         Event::CallJudged(body) => {

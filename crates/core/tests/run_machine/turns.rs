@@ -94,7 +94,7 @@ fn a_model_call_that_failed_for_good_fails_the_run() {
 fn a_lost_model_call_is_made_again_and_what_it_began_to_say_is_forgotten() {
     let mut story = Story::new();
     story.asks();
-    story.add(Thought { turn: 1, form: ThoughtForm::Text, text: "Let me".into(), signature: None });
+    story.add(Thought { turn: 1, form: ThoughtForm::Text, text: "Let me".into(), signature: None, after_calls: 0 });
     assert_eq!(story.step(), Step::AwaitModel);
     story.fails(Some(story.now));
     assert_eq!(story.step(), Step::CallModel { turn: 1, attempt: 2 });
@@ -256,7 +256,7 @@ fn an_error_ends_the_run_once_every_call_has_its_result() {
 fn the_last_text_is_what_was_said_and_never_reasoning() {
     let mut story = Story::new();
     story.asks();
-    let thought = |form, text: &str| Thought { turn: 1, form, text: text.into(), signature: None };
+    let thought = |form, text: &str| Thought { turn: 1, form, text: text.into(), signature: None, after_calls: 0 };
     story.add(thought(ThoughtForm::Reasoning, "secret plan")).add(thought(ThoughtForm::Text, "I will look."));
     let answered = story.answered(1, FinishReason::ToolCalls);
     story.add(answered).add(CallProposed { turn: 1, call: call_id("a"), tool: "x".to_owned(), arguments: "{}".into() });
@@ -295,4 +295,14 @@ fn a_run_starts_once_and_is_numbered_without_gaps() {
     let mut unborn = adjutant_core::run::state::State::default();
     assert!(unborn.apply(&event, 1, story.now).is_err());
     assert_eq!(adjutant_core::run::step::step(&unborn, story.now), Step::Wait(None));
+}
+
+#[test]
+fn no_time_goes_by_for_a_run_before_its_last_event() {
+    let mut story = Story::new();
+    story.asks();
+    story.fails(Some(at(500))).at(600);
+    story.add(pause(Some(at(550))));
+    let behind = adjutant_core::run::step::step(&story.state, at(0));
+    assert_eq!(behind, story.step(), "a node whose clock is behind would wait for what is due already");
 }

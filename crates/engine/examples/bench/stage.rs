@@ -1,6 +1,5 @@
 //! An engine with a worker, a scripted model and a notebook, and the runs that are played on it.
 
-use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -43,6 +42,8 @@ pub(crate) enum Ask {
     Work,
     Approval,
     Short,
+    /// One of a chat that goes on.
+    More,
 }
 
 impl Ask {
@@ -51,6 +52,15 @@ impl Ask {
             Self::Work => "work",
             Self::Approval => "ask",
             Self::Short => "tell me",
+            Self::More => "tell me more",
+        }
+    }
+
+    /// The calls that end well in it: one that was refused costs less, and measuring it would flatter.
+    const fn calls(self) -> usize {
+        match self {
+            Self::Work => 4,
+            Self::Approval | Self::Short | Self::More => 0,
         }
     }
 }
@@ -135,7 +145,7 @@ impl Stage {
         let (mut started, mut last) = (0, None);
         while started < runs || !playing.is_empty() {
             while started < runs && playing.len() < at_once {
-                playing.push(self.one(None, ask.message()));
+                playing.push(self.one(None, ask));
                 started += 1;
             }
             if let Some(run) = playing.next().await {
@@ -146,34 +156,20 @@ impl Stage {
     }
 
     /// Plays one run to its end, or until it waits.
-    pub(crate) async fn one(&self, chat: Option<ChatId>, message: &str) -> Outcome<RunId> {
-        let ask = StartRun {
-            id: None,
-            user: self.home.user,
-            agent: self.agent,
-            chat,
-            notebook: None,
-            message: message.to_owned(),
-            attachments: Vec::new(),
-            model: None,
-            max_cost: None,
-            max_turns: None,
-            key: None,
-            autonomy: None,
-            effects: adjutant_core::run::event::Effects::Live,
-            output_schema: None,
-            metadata: BTreeMap::new(),
-        };
-        let run = self.engine.start_run(self.home.workspace, ask).await?;
+    pub(crate) async fn one(&self, chat: Option<ChatId>, ask: Ask) -> Outcome<RunId> {
+        let start = StartRun { chat, ..StartRun::new(self.home.user, self.agent, ask.message()) };
+        let run = self.engine.start_run(self.home.workspace, start).await?;
         let mut follower = self.engine.follow(self.home.workspace, run, 1);
+        let mut done = 0;
         while let Some(item) = follower.next().await? {
-            if let FeedItem::Event(recorded) = item
-                && matches!(recorded.event, Event::ApprovalAsked(_))
-            {
+            let FeedItem::Event(recorded) = item else { continue };
+            if let Event::CallEnded(call) = &recorded.event {
+                done += usize::from(!call.is_error);
+            } else if let Event::ApprovalAsked(_) = &recorded.event {
                 break;
             }
         }
-        Ok(run)
+        if done == ask.calls() { Ok(run) } else { Err(format!("{run}: {done} of {} calls", ask.calls()).into()) }
     }
 
     pub(crate) async fn chat_of(&self, run: RunId) -> Outcome<ChatId> {

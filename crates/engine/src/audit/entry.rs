@@ -6,13 +6,13 @@ use adjutant_core::audit::AuditEvent;
 use adjutant_core::guard::redact::{Form, Mode, redact, redact_value};
 use adjutant_core::id::{AgentId, RunId};
 use adjutant_core::run::chain::{Entry, StreamId};
-use adjutant_core::run::event::Event;
+use adjutant_core::run::event::{Decision, Event};
 use adjutant_core::time::Time;
 use adjutant_store::row::AuditRow;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::projection::{preview, word};
+use crate::projection::{edited, preview, word};
 
 /// Whether what looks like a secret is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,8 +147,15 @@ fn said_of_run(row: &AuditRow, body: Option<&[u8]>) -> (String, Option<String>) 
             return (format!("{call}{output}"), body.rule.or(body.decided.map(|decided| decided.rule)));
         }
         Ok(Event::ApprovalDecided(body)) => {
-            let message = body.message.map(|message| format!(": {}", preview(&message))).unwrap_or_default();
-            format!("{} ({}) {call}{message}", word(&body.decision), word(&body.scope))
+            let message = body.message.as_ref().map(|message| format!(": {}", preview(message))).unwrap_or_default();
+            let said = match (body.decision, edited(row.tool.as_deref().unwrap_or_default(), &body)) {
+                (Decision::Edit, Some(edited)) => format!("approved with changes: {edited}, asked was"),
+                (Decision::Edit, None) => "approved with changes".to_owned(),
+                (Decision::Approve | Decision::Respond | Decision::Reject | Decision::Stop, _) => {
+                    format!("{} ({})", word(&body.decision), word(&body.scope))
+                }
+            };
+            format!("{said} {call}{message}")
         }
         Ok(Event::InDoubtResolved(body)) => format!("{} {call}", word(&body.outcome)),
         Ok(Event::CancelAsked(body)) => preview(&body.reason),

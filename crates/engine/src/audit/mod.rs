@@ -24,6 +24,7 @@ use adjutant_store::row::{Append, Block, Doing, MarkRow, RuleRow, Writer};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::held::Record;
 use crate::service::outside;
 
 /// How often an entry that lost a race against another node is tried again.
@@ -145,7 +146,7 @@ impl Engine {
             AuditLog::Workspace(workspace) => Some(workspace),
             AuditLog::Instance => None,
         };
-        let held = self.held(workspace).await?;
+        let held = self.held(Record::beside_runs(workspace)).await?;
         let event = &*event.without(&held);
         // One at a time here, so that only other nodes can be faster.
         let _turn = self.audit_turn().await;

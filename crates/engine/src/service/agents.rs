@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use adjutant_core::audit::{Act, Deed};
 use adjutant_core::guard::policy::{AgentConfig, AgentProblem, AgentSpec};
-use adjutant_core::id::{AgentId, WorkspaceId};
+use adjutant_core::id::{AgentId, UserId, WorkspaceId};
 use adjutant_core::run::event::Actor;
-use adjutant_store::row::{AgentRow, Doing};
+use adjutant_store::row::{AgentPeople, AgentRow, Doing};
 
 use crate::audit::{AuditLog, Done};
 use crate::engine::Engine;
@@ -24,12 +24,14 @@ impl Engine {
         spec: AgentSpec,
         expected: u64,
     ) -> Result<AgentRow, EngineError> {
+        let named = spec.clone();
         let config = self.complete_agent(spec)?;
-        let known = self.store().agent_by_slug(workspace, &config.slug).await?;
-        let (id, owner, created_by) =
-            known.map_or_else(|| (self.env().id(), None, None), |row| (row.id, row.owner, row.created_by));
-        let row = AgentRow { owner, created_by, ..self.agent_row(workspace, id, &config, expected)? };
-        self.put_agent(by, row, &config).await
+        let row = match self.store().agent_by_slug(workspace, &config.slug).await? {
+            Some(known) => self.next_version(&AgentRow { version: expected, ..known }, &config)?,
+            None => AgentRow { version: expected + 1, ..self.new_agent(workspace, &config)? },
+        };
+        let people = self.named_people(workspace, &named, &row.people).await?;
+        self.put_agent(by, AgentRow { people, ..row }, &config).await
     }
 
     /// An agent with its defaults written out, if it can be used here: a tool that does not exist would neither be granted nor
@@ -60,27 +62,37 @@ impl Engine {
         if problems.is_empty() { Ok(config) } else { Err(EngineError::InvalidAgent(problems)) }
     }
 
-    /// The next version of an agent, to be saved under an id that is known. It belongs to the workspace.
+    /// The first version of a new agent. It belongs to the workspace, and nobody else has to do with it.
     ///
     /// # Errors
     /// When the configuration cannot be written.
-    pub fn agent_row(
-        &self,
-        workspace: WorkspaceId,
-        id: AgentId,
-        config: &AgentConfig,
-        expected: u64,
-    ) -> Result<AgentRow, EngineError> {
+    pub fn new_agent(&self, workspace: WorkspaceId, config: &AgentConfig) -> Result<AgentRow, EngineError> {
         Ok(AgentRow {
-            id,
+            id: self.env().id(),
             workspace,
             slug: config.slug.clone(),
-            version: expected + 1,
+            version: 1,
             active: config.is_active,
-            spec: serde_json::to_string(config).map_err(|bad| EngineError::Invalid(bad.to_string()))?,
+            spec: written(config)?,
             saved_at: self.env().now(),
             owner: None,
             created_by: None,
+            people: AgentPeople::default(),
+        })
+    }
+
+    /// The version of an agent after this one. It stays whose it is.
+    ///
+    /// # Errors
+    /// When the configuration cannot be written.
+    pub fn next_version(&self, row: &AgentRow, config: &AgentConfig) -> Result<AgentRow, EngineError> {
+        Ok(AgentRow {
+            slug: config.slug.clone(),
+            version: row.version + 1,
+            active: config.is_active,
+            spec: written(config)?,
+            saved_at: self.env().now(),
+            ..row.clone()
         })
     }
 
@@ -99,6 +111,9 @@ impl Engine {
             .agent(row.id)
             .with("version", row.version)
             .with("active", row.active)
+            .with("owner", row.owner.map(|owner| owner.to_string()))
+            .with("shared_with", ids(&row.people.shared_with))
+            .with("approvers", ids(&row.people.approvers))
             .with("policy", config.hash().to_string());
         self.record_agent(act, row).await
     }
@@ -144,4 +159,12 @@ impl Engine {
         };
         row.ok_or_else(|| EngineError::not_found("agent", name))
     }
+}
+
+fn written(config: &AgentConfig) -> Result<String, EngineError> {
+    serde_json::to_string(config).map_err(|bad| EngineError::Invalid(bad.to_string()))
+}
+
+fn ids(people: &BTreeSet<UserId>) -> Vec<String> {
+    people.iter().map(ToString::to_string).collect()
 }

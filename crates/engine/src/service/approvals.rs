@@ -1,7 +1,7 @@
 //! The inbox as a whole: what is like what, so that many questions of one kind can be answered at once.
 
 use adjutant_core::audit::{Act, Deed};
-use adjutant_core::id::{ApprovalId, UserId, WorkspaceId};
+use adjutant_core::id::{ApprovalId, RunId, UserId, WorkspaceId};
 use adjutant_core::run::event::{Actor, ApprovalAsked};
 use adjutant_store::row::{ApprovalFilter, ApprovalRow};
 
@@ -73,6 +73,25 @@ impl Engine {
             .agent(row.agent)
             .run(row.run)
             .with("approval", row.id.to_string());
+        self.audit(AuditLog::Workspace(workspace), act).await.map(drop)
+    }
+
+    /// Records that what looks like a secret is shown to an admin as it was recorded: in a search, or in the file of a run.
+    ///
+    /// # Errors
+    /// When it cannot be recorded: then it must not be shown.
+    pub async fn record_raw(
+        &self,
+        workspace: WorkspaceId,
+        by: UserId,
+        place: String,
+        run: Option<RunId>,
+    ) -> Result<(), EngineError> {
+        let act = Act::new(Deed::SecretsRevealed, Some(Actor::User(by)), place);
+        let act = match run {
+            Some(run) => act.run(run),
+            None => act,
+        };
         self.audit(AuditLog::Workspace(workspace), act).await.map(drop)
     }
 }

@@ -83,7 +83,8 @@ impl Engine {
     /// Those of the store; a budget that cannot be read is one.
     pub async fn budgets(&self, workspace: WorkspaceId) -> Result<Vec<BudgetReport>, EngineError> {
         let saved = self.store().budgets(workspace).await?;
-        let mut found = vec![(Owner::Workspace(workspace), None, None)];
+        let name = self.store().workspace(workspace).await?.map(|row| row.name);
+        let mut found = vec![(Owner::Workspace(workspace), name, None)];
         for row in self.store().members(workspace).await? {
             found.push((Owner::Person(workspace, row.user), Some(row.name), Some(row.user)));
         }

@@ -1,8 +1,11 @@
 //! Chats: threads of runs with one agent, on one notebook.
 
+use std::collections::BTreeMap;
+
 use adjutant_core::audit::{Act, Deed};
 use adjutant_core::id::{AgentId, ChatId, NotebookId, RunId, UserId, WorkspaceId};
 use adjutant_core::limits;
+use adjutant_core::routing::{DEFAULT, Wanted};
 use adjutant_core::run::event::Actor;
 use adjutant_store::StoreError;
 use adjutant_store::row::ChatRow;
@@ -11,6 +14,26 @@ use crate::audit::AuditLog;
 use crate::current::CurrentAgent;
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::held::Record;
+
+/// What to change of a chat; what is none stays.
+#[derive(Debug, Clone, Default)]
+pub struct ChatChange {
+    /// Its title.
+    pub title: Option<String>,
+    /// Whether everybody in the workspace may see it.
+    pub shared: Option<bool>,
+    /// The model of its runs that name none; `default` is its agent's.
+    pub model: Option<String>,
+    /// Its free fields.
+    pub metadata: Option<BTreeMap<String, String>>,
+}
+
+/// A model that somebody names as a default; none is the one that would count without it.
+pub(super) fn default_named(name: &str) -> Result<Option<String>, EngineError> {
+    Wanted::of(Some(name.into()), None, None).map_err(|(_, why)| EngineError::Invalid(format!("the model: {why}")))?;
+    Ok(Some(name.to_owned()).filter(|name| name != DEFAULT))
+}
 
 impl Engine {
     /// A chat that this agent may go on with: its own, on a notebook that its scope still admits.
@@ -39,12 +62,16 @@ impl Engine {
         agent: AgentId,
         notebook: Option<NotebookId>,
         title: String,
+        metadata: &BTreeMap<String, String>,
     ) -> Result<ChatRow, EngineError> {
-        let agent = self.active_agent(workspace, agent).await?;
-        self.new_chat(workspace, user, &agent, notebook, title, None).await
+        let agent = self.active_agent(workspace, agent, user).await?;
+        let chat = self.chat_row(workspace, user, &agent, notebook, title).await?;
+        let chat = ChatRow { metadata: self.fields(workspace, metadata).await?, ..chat };
+        self.store().create_chat(&chat).await?;
+        Ok(chat)
     }
 
-    /// Makes a chat under a name that a client chose; the one that has the name already, if there is one.
+    /// Makes a chat under a name that a client chose; the one of this person that has the name already, if there is one.
     ///
     /// # Errors
     /// When the agent is off.
@@ -55,54 +82,82 @@ impl Engine {
         agent: AgentId,
         name: &str,
     ) -> Result<ChatRow, EngineError> {
-        let agent = self.active_agent(workspace, agent).await?;
-        let notebook = self.choose_notebook(workspace, &agent, None).await?;
-        let (id, created_at, alias) = (self.env().id(), self.env().now(), Some(name.to_owned()));
-        let (agent, title) = (agent.id, name.to_owned());
-        let chat = ChatRow {
-            id,
-            workspace,
-            agent,
-            notebook,
-            owner: user,
-            title,
-            tip: None,
-            forked_from: None,
-            created_at,
-            shared: false,
-            alias,
-        };
+        let agent = self.active_agent(workspace, agent, user).await?;
+        let chat = self.chat_row(workspace, user, &agent, None, name.to_owned()).await?;
+        let chat = ChatRow { alias: Some(name.to_owned()), ..chat };
         match self.store().create_chat(&chat).await {
             Ok(()) => Ok(chat),
-            // Two first messages at once: the chat of the faster one is taken, if it is the same person's.
+            // Two first messages at once: the chat of the faster one is taken.
             Err(StoreError::Conflict(_)) => {
-                let known = self.store().chat_by_alias(workspace, name).await?.filter(|known| known.owner == user);
+                let known = self.store().chat_by_alias(workspace, user, name).await?;
                 known.ok_or(EngineError::Taken { what: "chat", name: name.to_owned() })
             }
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Gives a chat another title and says who may see it. That somebody else may is recorded first.
+    /// Changes a chat. That somebody else may see it, and who is told what is said in it, is recorded first.
     ///
     /// # Errors
-    /// When there is no such chat any more.
-    pub async fn change_chat(
-        &self,
-        user: UserId,
-        chat: &ChatRow,
-        title: &str,
-        shared: bool,
-    ) -> Result<ChatRow, EngineError> {
-        if shared != chat.shared {
-            let who = if shared { "everybody in the workspace" } else { "its starter and admins alone" };
+    /// When the model cannot be one, or there is no such chat any more.
+    pub async fn change_chat(&self, user: UserId, chat: &ChatRow, change: ChatChange) -> Result<ChatRow, EngineError> {
+        let row = ChatRow {
+            title: change.title.unwrap_or_else(|| chat.title.clone()),
+            shared: change.shared.unwrap_or(chat.shared),
+            model: match change.model {
+                Some(name) => default_named(&name)?,
+                None => chat.model.clone(),
+            },
+            metadata: match &change.metadata {
+                Some(fields) => self.fields(chat.workspace, fields).await?,
+                None => chat.metadata.clone(),
+            },
+            ..chat.clone()
+        };
+        if row.shared != chat.shared {
+            let who = if row.shared { "everybody in the workspace" } else { "its starter and admins alone" };
             let act = Act::new(Deed::ChatShared, Some(Actor::User(user)), format!("{} is seen by {who}", chat.id));
-            self.audit(AuditLog::Workspace(chat.workspace), act.with("shared", shared)).await?;
+            self.audit(AuditLog::Workspace(chat.workspace), act.with("shared", row.shared)).await?;
         }
-        if !self.store().change_chat(chat.workspace, chat.id, title, shared).await? {
+        if row.model != chat.model {
+            let model = row.model.as_deref().unwrap_or("that of its agent");
+            let act =
+                Act::new(Deed::SettingChanged, Some(Actor::User(user)), format!("the model of {} is {model}", chat.id));
+            self.audit(AuditLog::Workspace(chat.workspace), act.with("model", row.model.clone())).await?;
+        }
+        if !self.store().change_chat(&row).await? {
             return Err(EngineError::not_found("chat", chat.id));
         }
-        Ok(ChatRow { title: title.to_owned(), shared, ..chat.clone() })
+        Ok(row)
+    }
+
+    /// Gives the runs that a person starts another default model, where their agents leave it to the default. It is recorded first.
+    ///
+    /// # Errors
+    /// When it cannot be one, or there is no such person.
+    pub async fn set_default_model(&self, user: UserId, model: &str) -> Result<Option<String>, EngineError> {
+        let model = default_named(model)?;
+        let named = model.as_deref().unwrap_or("that of the workspace");
+        let act =
+            Act::new(Deed::SettingChanged, Some(Actor::User(user)), format!("the default model of {user} is {named}"));
+        self.audit(AuditLog::Instance, act.with("default_model", model.clone())).await?;
+        if !self.store().set_default_model(user, model.as_deref()).await? {
+            return Err(EngineError::not_found("person", user));
+        }
+        Ok(model)
+    }
+
+    /// Free fields as they are kept: without what no log may hold.
+    async fn fields(
+        &self,
+        workspace: WorkspaceId,
+        fields: &BTreeMap<String, String>,
+    ) -> Result<Option<String>, EngineError> {
+        if fields.is_empty() {
+            return Ok(None);
+        }
+        let text = serde_json::to_string(fields).map_err(|bad| EngineError::Invalid(bad.to_string()))?;
+        Ok(Some(self.held(Record::Workspace(workspace)).await?.clean(&text).into_owned()))
     }
 
     pub(super) async fn new_chat(
@@ -114,23 +169,36 @@ impl Engine {
         title: String,
         forked_from: Option<RunId>,
     ) -> Result<ChatRow, EngineError> {
-        let notebook = self.choose_notebook(workspace, agent, notebook).await?;
-        let created_at = self.env().now();
-        let chat = ChatRow {
+        let chat = self.chat_row(workspace, user, agent, notebook, title).await?;
+        let chat = ChatRow { forked_from, ..chat };
+        self.store().create_chat(&chat).await?;
+        Ok(chat)
+    }
+
+    /// A chat that is not kept yet.
+    async fn chat_row(
+        &self,
+        workspace: WorkspaceId,
+        owner: UserId,
+        agent: &CurrentAgent,
+        notebook: Option<NotebookId>,
+        title: String,
+    ) -> Result<ChatRow, EngineError> {
+        Ok(ChatRow {
             id: self.env().id(),
             workspace,
             agent: agent.id,
-            notebook,
-            owner: user,
+            notebook: self.choose_notebook(workspace, agent, notebook).await?,
+            owner,
             title,
             tip: None,
-            forked_from,
-            created_at,
+            forked_from: None,
+            created_at: self.env().now(),
             shared: false,
             alias: None,
-        };
-        self.store().create_chat(&chat).await?;
-        Ok(chat)
+            model: None,
+            metadata: None,
+        })
     }
 
     /// The notebook that was asked for, if the scope allows it; else the oldest that it allows; else none.
@@ -160,4 +228,15 @@ pub(super) fn check_message(message: &str) -> Result<(), EngineError> {
         return Err(EngineError::Invalid(format!("the message is longer than {} bytes", limits::MESSAGE_BYTES)));
     }
     Ok(())
+}
+
+/// Instructions that one run can be given in place of its agent's.
+pub(super) fn check_instructions(text: &str) -> Result<&str, EngineError> {
+    if text.trim().is_empty() {
+        return Err(EngineError::Invalid("system_prompt is empty; leave it out for the agent's own".to_owned()));
+    }
+    if text.len() > limits::MESSAGE_BYTES {
+        return Err(EngineError::Invalid(format!("system_prompt is longer than {} bytes", limits::MESSAGE_BYTES)));
+    }
+    Ok(text)
 }

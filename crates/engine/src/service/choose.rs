@@ -2,7 +2,7 @@
 //! one everybody starts with.
 
 use adjutant_core::guard::policy::AgentConfig;
-use adjutant_core::id::WorkspaceId;
+use adjutant_core::id::{UserId, WorkspaceId};
 use adjutant_store::row::AgentRow;
 
 use crate::engine::Engine;
@@ -29,25 +29,31 @@ pub enum ChosenBy {
 }
 
 /// Why there is none to choose.
-const NO_AGENT: &str = "the workspace has no agent that is switched on and that you may see; make one or switch one on";
+const NO_AGENT: &str =
+    "the workspace has no agent that is switched on, and neither have you one of your own; make one or switch one on";
 
 impl Engine {
-    /// Chooses among the agents that `seen` admits and that may run.
+    /// Chooses among the agents of the workspace and of this person that may run, and, where they mention it, one that is shared
+    /// with them. Nothing else sends what somebody says to another person's own agent: whose it is writes its prompt and its
+    /// keywords, shares it with whom they like, and hears what it asks.
     ///
     /// # Errors
     /// When there is no such agent at all.
     pub async fn choose_agent(
         &self,
         workspace: WorkspaceId,
+        user: UserId,
         message: &str,
-        seen: impl Fn(&AgentRow) -> bool,
     ) -> Result<Choice, EngineError> {
         let mut rows = self.store().agents(workspace).await?;
-        rows.retain(|row| row.active && seen(row));
-        let (message, mut best) = (message.to_lowercase(), None::<(String, &AgentRow)>);
+        let own = |row: &AgentRow| row.owner.is_none_or(|owner| owner == user);
+        rows.retain(|row| row.active && (own(row) || row.people.shared_with.contains(&user)));
+        let message = message.to_lowercase();
         if let Some(row) = rows.iter().find(|row| holds(&message, &format!("@{}", row.slug))) {
             return Ok(Choice { agent: row.clone(), by: ChosenBy::Mention });
         }
+        rows.retain(own);
+        let mut best = None::<(String, &AgentRow)>;
         for row in &rows {
             let Ok(config) = serde_json::from_str::<AgentConfig>(&row.spec) else { continue };
             for word in config.keywords {

@@ -13,7 +13,6 @@ use adjutant_models::{Embedded, Model, Purpose, lineup, tokens};
 use super::outside::{Ended, Errand, Heard, Outside};
 use crate::asking::in_time;
 use crate::engine::Engine;
-use crate::env::millis;
 use crate::error::EngineError;
 
 /// Texts that are to become vectors.
@@ -72,7 +71,7 @@ impl Engine {
             .map_err(|bad| EngineError::Invalid(bad.to_string()))?
             .model;
         let key = self.key_for(workspace, None, person, &[], &name).await?;
-        let model = self.keyed_model(workspace, &name, key).await.map_err(EngineError::Model)?;
+        let model = self.keyed_model(workspace, &name, key).await?;
         let calls = Calls { outside: self.outside(workspace, person, name, key).await?, model, purpose: ask.purpose };
         let mut all = Embeddings {
             model: calls.outside.name.clone(),
@@ -100,12 +99,10 @@ impl Engine {
         let (outside, errand) = (&calls.outside, Errand::Embedding(texts.len()));
         let mut number = 1;
         loop {
-            let reserved = self.announce(outside, errand, number, (tokens::bound_of(texts), 0)).await?;
-            let from = self.env().now();
+            let call = self.announce(outside, errand, number, (tokens::bound_of(texts), 0)).await?;
             let made = in_time(calls.model.patience(), calls.model.embed(texts, calls.purpose)).await;
-            let ms = millis(self.env().now().since(from));
             let heard = made.as_ref().map(|made| heard(made, texts));
-            let ended = self.settle(outside, errand, number, &reserved, heard, ms).await?;
+            let ended = self.settle(outside, &call, heard).await?;
             let error = match made {
                 Ok(made) => return Ok((made, ended)),
                 Err(error) => error,

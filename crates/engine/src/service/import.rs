@@ -59,7 +59,7 @@ impl Engine {
     pub async fn import_chat(&self, workspace: WorkspaceId, import: ImportChat) -> Result<ChatRow, EngineError> {
         check(&import)?;
         self.refuse_halted(workspace).await?;
-        let agent = self.active_agent(workspace, import.agent).await?;
+        let agent = self.active_agent(workspace, import.agent, import.user).await?;
         let title = import.title.clone();
         let mut chat = self.new_chat(workspace, import.user, &agent, import.notebook, title, None).await?;
         let id = chat.id;
@@ -107,6 +107,10 @@ impl Engine {
                 autonomy: None,
                 effects: Effects::Dry,
                 output_schema: None,
+                debug: false,
+                instructions: None,
+                seed: None,
+                tool_choice: None,
                 metadata: std::collections::BTreeMap::new(),
             };
             let asked = Asked {
@@ -117,6 +121,8 @@ impl Engine {
                 temperature: None,
                 options: ModelOptions::default(),
                 limits: spending::run_limits(&agent.config, None, plan.turns),
+                // Nothing of it happened here.
+                safety: std::collections::BTreeMap::new(),
             };
             let started = plan.started(asked, now, zone.clone());
             let events = self.ended(started, agent, said).await?;
@@ -170,6 +176,7 @@ impl Engine {
                 ms: 0,
                 first_ms: None,
                 unfit: None,
+                frames: None,
             }),
             Event::RunEnded(RunEnded {
                 status: EndStatus::Completed,

@@ -6,23 +6,15 @@ use std::sync::Arc;
 use adjutant_core::audit::{Act, Deed};
 use adjutant_core::guard::policy::AgentProblem;
 use adjutant_core::id::{AgentId, KeyId, UserId, WorkspaceId};
-use adjutant_core::label::Labels;
-use adjutant_core::message::{Message, ModelRequest, Part, Role};
 use adjutant_core::run::event::Actor;
-use adjutant_models::{
-    Allowed, ApiKey, BroughtKey, DeltaSink, Model, ModelError, ModelSource, Offer, WithKeys, tokens,
-};
+use adjutant_models::{ApiKey, BroughtKey, Model, ModelError, ModelSource, Offer, WithKeys};
 use adjutant_store::row::{Doing, KeyChange, ProviderKeyRow};
 use adjutant_store::{MasterKey, StoreError};
 
-use super::outside::{Errand, Heard};
-use crate::asking::in_time;
 use crate::audit::{AuditLog, Done};
 use crate::current::allowed_providers;
 use crate::engine::Engine;
-use crate::env::millis;
 use crate::error::EngineError;
-use crate::projection::word;
 
 /// Bytes of a key: longer ones are files, not keys.
 const KEY_BYTES: usize = 4096;
@@ -30,8 +22,6 @@ const KEY_BYTES: usize = 4096;
 const HINT: usize = 4;
 /// Keys of a workspace: all of them are looked through for each call.
 const KEYS: usize = 200;
-/// Tokens that a test asks for.
-const TEST_TOKENS: u32 = 16;
 
 /// Whose a key is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,28 +58,20 @@ pub struct NewKey {
     pub hosts: Vec<String>,
 }
 
+/// Whether everybody's runs in its workspace may be made with a key.
+pub(crate) fn is_everybodys(row: &ProviderKeyRow) -> bool {
+    row.kind == "workspace"
+}
+
 /// Whether a run of an agent for a person may be made with a key.
-fn is_usable(row: &ProviderKeyRow, agent: Option<AgentId>, person: UserId) -> bool {
+pub(crate) fn is_usable(row: &ProviderKeyRow, agent: Option<AgentId>, person: UserId) -> bool {
     match row.kind.as_str() {
         "agent" => agent.is_some_and(|agent| row.subject == agent.to_string()),
         "person" => row.subject == person.to_string(),
-        "workspace" => true,
+        _ if is_everybodys(row) => true,
         // A kind that a newer version made: not ours to use.
         _ => false,
     }
-}
-
-/// What became of a test of a key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeyTest {
-    /// Whether the provider answered.
-    pub ok: bool,
-    /// The model that was asked.
-    pub model: String,
-    /// What kind of failure it was.
-    pub class: Option<String>,
-    /// What happened, fit for a client.
-    pub message: Option<String>,
 }
 
 impl Engine {
@@ -189,51 +171,6 @@ impl Engine {
         rows.into_iter().find(|row| row.id == id).ok_or_else(|| EngineError::not_found("key", id))
     }
 
-    /// Asks the cheapest model of a key's provider for a word, to see whether the key is good. It is a model call like any
-    /// other: it draws from the budgets of who asks, the workspace and the key, and is recorded.
-    ///
-    /// # Errors
-    /// When there is no such key, no money, or no model of its provider is known and none is named.
-    pub async fn test_key(
-        &self,
-        workspace: WorkspaceId,
-        by: UserId,
-        id: KeyId,
-        model: Option<String>,
-    ) -> Result<KeyTest, EngineError> {
-        let row = self.key_row(workspace, id).await?;
-        self.refuse_halted(workspace).await?;
-        let known = || self.models().cheapest(&row.provider);
-        let Some(model) = model.or_else(known) else {
-            return Err(EngineError::Invalid(format!("no model of `{}` is known; name one", row.provider)));
-        };
-        if !self.source(workspace, None, by).await?.allowed.admits(&model) {
-            return Err(EngineError::Model(Allowed::refusal(&model)));
-        }
-        let asked = match self.keyed_model(workspace, &model, Some(id)).await {
-            Ok(asked) => asked,
-            Err(error) => return Ok(failed(model, &error)),
-        };
-        let request = test_request(&model);
-        let outside = self.outside(workspace, by, model.clone(), Some(id)).await?;
-        let most = (tokens::bound(&request), u64::from(TEST_TOKENS));
-        let reserved = self.announce(&outside, Errand::KeyTest, 1, most).await?;
-        let from = self.env().now();
-        let answer = in_time(asked.patience(), asked.answer(&request, &DeltaSink::none())).await;
-        let ms = millis(self.env().now().since(from));
-        let heard = answer.as_ref().map(|answer| Heard {
-            served: answer.served_model.clone(),
-            finish: word(&answer.finish),
-            usage: answer.usage.unwrap_or_else(|| tokens::estimate(&request, answer)),
-            estimated: answer.usage.is_none(),
-        });
-        self.settle(&outside, Errand::KeyTest, 1, &reserved, heard, ms).await?;
-        Ok(match answer {
-            Ok(_) => KeyTest { ok: true, model, class: None, message: None },
-            Err(error) => failed(model, &error),
-        })
-    }
-
     /// The key that a call of a provider is made with: the one that is named for the run or by its agent, the agent's, the
     /// person's, the workspace's; none is the operator's. Where the key that is named for this provider may not be used, or a key
     /// that is named is gone, nobody else pays in its place. One for another provider counts for that one alone.
@@ -304,18 +241,21 @@ impl Engine {
     }
 
     /// A model, called with a stored key where there is one. The value is opened here and goes to its hosts and nowhere else.
+    ///
+    /// # Errors
+    /// [`EngineError::Model`] when there is no such model, or the key is not for it; those of the store when nobody can look at the
+    /// moment, which says nothing about the model.
     pub(crate) async fn keyed_model(
         &self,
         workspace: WorkspaceId,
         name: &str,
         key: Option<KeyId>,
-    ) -> Result<Arc<dyn Model>, ModelError> {
-        let Some(id) = key else { return self.model(name) };
-        let broken = |why: &str| ModelError::Broken { message: format!("the stored key {id} cannot be used: {why}") };
-        let found = self.store().provider_key(workspace, id).await;
-        let (row, value) = found.map_err(|error| broken(&error.to_string()))?.ok_or_else(|| broken("it is gone"))?;
-        let key = ApiKey::brought(&value, &row.hosts).ok_or_else(|| broken("it is no text"))?;
-        self.models().model_with(name, BroughtKey { id: id.to_string(), key })
+    ) -> Result<Arc<dyn Model>, EngineError> {
+        let Some(id) = key else { return self.model(name).map_err(EngineError::Model) };
+        let found = self.store().provider_key(workspace, id).await.map_err(|error| unopened(id, error))?;
+        let (row, value) = found.ok_or_else(|| broken(id, "it is gone"))?;
+        let key = ApiKey::brought(&value, &row.hosts).ok_or_else(|| broken(id, "it is no text"))?;
+        self.models().model_with(name, BroughtKey { id: id.to_string(), key }).map_err(EngineError::Model)
     }
 
     /// The providers that stored keys make usable for a run, or outside of runs.
@@ -387,28 +327,30 @@ impl Engine {
     }
 }
 
-/// What a test asks.
-fn test_request(model: &str) -> ModelRequest {
-    let text = Part::Text { text: "Say yes.".into(), labels: Labels::NONE };
-    ModelRequest {
-        model: model.to_owned(),
-        system: "Answer with one word.".into(),
-        tools: Arc::default(),
-        messages: vec![Message { role: Role::User, parts: vec![text] }],
-        max_tokens: TEST_TOKENS,
-        temperature: None,
-        options: Arc::default(),
-        output_schema: None,
-    }
-}
-
 fn unusable(id: KeyId) -> ModelError {
     ModelError::Broken { message: format!("the key {id} that is named for this is gone, or somebody else's") }
 }
 
-fn failed(model: String, error: &ModelError) -> KeyTest {
-    let (class, message) = (Some(error.class().to_owned()), Some(error.to_string()));
-    KeyTest { ok: false, model, class, message }
+fn broken(id: KeyId, why: &str) -> EngineError {
+    EngineError::Model(ModelError::Broken { message: format!("the stored key {id} cannot be used: {why}") })
+}
+
+/// Why a key was not opened: it is damaged, or nobody can look at the moment.
+fn unopened(id: KeyId, error: StoreError) -> EngineError {
+    match error {
+        StoreError::Corrupt(_) | StoreError::WrongKey => broken(id, &error.to_string()),
+        StoreError::Stale { .. }
+        | StoreError::Conflict(_)
+        | StoreError::UsedUp(_)
+        | StoreError::Overspent(_)
+        | StoreError::NotFound
+        | StoreError::Unavailable(_)
+        | StoreError::NewerSchema { .. }
+        | StoreError::OtherBuild
+        | StoreError::Full(_)
+        | StoreError::ReadOnly(_)
+        | StoreError::Other(_) => EngineError::Store(error),
+    }
 }
 
 /// The key without blanks around it.
@@ -429,4 +371,18 @@ fn hint(value: &str) -> String {
 fn is_host(host: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b':' | b'[' | b']');
     (1..=253).contains(&host.len()) && host.bytes().all(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_that_cannot_be_reached_says_nothing_about_a_key() {
+        let id: KeyId = "key_01kg75gs87f048g2081040g208".parse().unwrap();
+        let away = StoreError::Unavailable(Arc::new(std::io::Error::other("gone for lunch")));
+        assert!(matches!(unopened(id, away), EngineError::Store(StoreError::Unavailable(_))));
+        let moved = unopened(id, StoreError::Corrupt("a value does not open".to_owned()));
+        assert!(matches!(moved, EngineError::Model(ModelError::Broken { .. })), "{moved}");
+    }
 }

@@ -12,13 +12,16 @@ mod erase;
 mod halt;
 mod home;
 mod import;
-mod keys;
+mod key_test;
+pub(crate) mod keys;
 mod linked;
 mod notes;
+mod onward;
 pub(crate) mod outside;
 mod plan;
 mod reach;
 mod rebuild;
+mod remove;
 mod report;
 pub(crate) mod retention;
 pub(crate) mod rules;
@@ -34,28 +37,32 @@ mod wishes;
 mod workspaces;
 
 pub use access::{
-    Caller, Invited, Membership, Password, Right, Rights, Role, Secret, SignIn, TokenAsk, UnknownWord, Via, invite_id,
+    Caller, Invited, Member, Membership, Password, Right, Rights, Role, Secret, SignIn, TokenAsk, UnknownWord, Via,
+    invite_id,
 };
 pub(crate) use attach::FOLDER as ATTACHMENTS;
 pub use attach::{attachment_name, media_type};
 pub use budgets::{BudgetReport, Pause, Spent};
+pub use chats::ChatChange;
 pub use choose::{Choice, ChosenBy};
 pub use embed::{EmbedAsk, Embeddings};
 pub use erase::{EraseReport, EraseWhat, is_erased};
 pub use halt::{Halt, HaltOf};
 pub use home::Home;
 pub use import::{ImportChat, ImportedRun};
-pub use keys::{KeyOwner, KeyTest, NewKey};
+pub use key_test::KeyTest;
+pub use keys::{KeyOwner, NewKey};
 pub use linked::NewLink;
 pub use notes::{Meant, NoteAuthor, NoteChange, NoteHistory, NotePlace, NotesFound, SavedNote};
+pub use onward::Fork;
 pub use reach::{Can, ReachReport, Wish};
 pub use rebuild::Rebuilt;
 pub use report::{Account, ActionReport, ModelCallReport, RunReport};
 pub use retention::{ErasedPart, kept_for};
 pub use rules::NewRule;
 pub use runs::RunRef;
-pub use seen::{SeenMessage, SeenPart, SeenRequest, SeenSizes};
-pub use start::{Fork, StartRun};
+pub use seen::{Frames, SeenMessage, SeenPart, SeenRequest, SeenSizes};
+pub use start::StartRun;
 pub use templates::{Resync, ResyncChange, Resynced, templates};
 pub use told::EffectivePrompt;
 pub use undo::{UndoMode, UndoOutcome, UndoReport, UndoneFile};

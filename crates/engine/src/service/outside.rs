@@ -9,7 +9,7 @@ use adjutant_core::money::{MicroUsd, TokenUsage};
 use adjutant_core::run::event::Actor;
 use adjutant_core::time::Time;
 use adjutant_models::ModelError;
-use adjutant_models::catalog::ModelFacts;
+use adjutant_models::catalog::{Cost, ModelFacts};
 use adjutant_store::StoreError;
 use adjutant_store::row::{Doing, ModelCallRow};
 use serde::{Deserialize, Serialize};
@@ -17,8 +17,9 @@ use serde_json::Value;
 
 use crate::audit::{AuditLog, Done};
 use crate::engine::Engine;
+use crate::env::millis;
 use crate::error::EngineError;
-use crate::spending::{Drawn, Reached, Reservation, Unpriced, dearest, escaped, of_failure, settle};
+use crate::spending::{Call, Drawn, Reached, Reservation, Unpriced, dearest, escaped, of_failure, settle};
 
 /// What a call outside of runs is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +63,16 @@ pub(super) struct Outside {
     known: Vec<ModelFacts>,
     drawn: Vec<Drawn>,
     zone: String,
+}
+
+/// A call that was announced.
+pub(super) struct Announced {
+    errand: Errand,
+    attempt: u32,
+    reserved: Reservation,
+    /// Tokens it can read and write at the most.
+    most: (u64, u64),
+    at: Time,
 }
 
 /// What came of a call.
@@ -139,10 +150,10 @@ impl Engine {
         calls: &Outside,
         errand: Errand,
         attempt: u32,
-        (input, output): (u64, u64),
-    ) -> Result<Reservation, EngineError> {
-        let most = dearest(&calls.known, input, output);
-        if most.is_none()
+        most: (u64, u64),
+    ) -> Result<Announced, EngineError> {
+        let dearest = dearest(&calls.known, most.0, most.1);
+        if dearest.is_none()
             && self.unpriced() == Unpriced::Ask
             && let Some((owner, period, _)) = escaped(&calls.drawn)
         {
@@ -150,16 +161,17 @@ impl Engine {
             return Err(EngineError::PriceUnknown { model, whose, period: period.word() });
         }
         let now = self.env().now();
-        let reservation = Reservation::of(most, &calls.drawn, now, &calls.zone);
+        let reserved = Reservation::of(dearest, &calls.drawn, now, &calls.zone);
         let act = calls
             .act(errand.deeds().0, errand)
             .with("model", calls.name.clone())
             .with("attempt", attempt)
-            .with("reserved_microusd", reservation.amount.unwrap_or_default().0);
-        let done = Done { doing: Some(Doing::Spend(reservation.spends.clone())), ..Done::default() };
+            .with("reserved_microusd", reserved.amount.unwrap_or_default().0);
+        let done = Done { doing: Some(Doing::Spend(reserved.spends.clone())), ..Done::default() };
         match self.audit_done(AuditLog::Workspace(calls.workspace), act, done).await {
             Err(EngineError::Store(StoreError::Overspent(refused))) => Err(calls.exhausted(refused, now)),
-            other => other.map(|_| reservation),
+            // Its time begins when it is on record.
+            other => other.map(|_| Announced { errand, attempt, reserved, most, at: self.env().now() }),
         }
     }
 
@@ -170,15 +182,13 @@ impl Engine {
     pub(super) async fn settle(
         &self,
         calls: &Outside,
-        errand: Errand,
-        attempt: u32,
-        reserved: &Reservation,
+        call: &Announced,
         heard: Result<Heard, &ModelError>,
-        ms: u64,
     ) -> Result<Ended, EngineError> {
-        let ended = self.over(calls, errand, attempt, reserved, heard, ms);
+        let ended = self.over(calls, call, heard);
+        let Announced { errand, reserved, .. } = call;
         let spends = settle(reserved.purses(), reserved.amount, ended.cost);
-        let mut act = calls.act(errand.deeds().1, errand);
+        let mut act = calls.act(errand.deeds().1, *errand);
         if let Ok(Value::Object(detail)) = serde_json::to_value(&ended) {
             act.detail = detail;
         }
@@ -215,18 +225,11 @@ impl Engine {
         }
     }
 
-    fn over(
-        &self,
-        calls: &Outside,
-        errand: Errand,
-        attempt: u32,
-        reserved: &Reservation,
-        heard: Result<Heard, &ModelError>,
-        ms: u64,
-    ) -> Ended {
+    fn over(&self, calls: &Outside, call: &Announced, heard: Result<Heard, &ModelError>) -> Ended {
+        let Announced { errand, attempt, reserved, most, at } = call;
         let ended = Ended {
             model: calls.name.clone(),
-            attempt,
+            attempt: *attempt,
             texts: errand.texts(),
             key: calls.key,
             served: None,
@@ -239,11 +242,19 @@ impl Engine {
             estimated: false,
             cost: None,
             price_version: None,
-            ms,
+            ms: millis(self.env().now().since(*at)),
         };
         match heard {
             Ok(heard) => {
-                let cost = self.cost_of(&calls.name, &heard.served, calls.key, &heard.usage);
+                let version = reserved.version.clone().unwrap_or_default();
+                let priced = Call {
+                    asked: &calls.name,
+                    served: &heard.served,
+                    key: calls.key,
+                    reserved: reserved.amount.map(|amount| Cost { amount, version }),
+                    most: *most,
+                };
+                let cost = self.bill(priced, (!heard.estimated).then_some(&heard.usage));
                 Ended {
                     served: Some(heard.served),
                     outcome: heard.finish,

@@ -7,12 +7,13 @@ use adjutant_core::guard::policy::Autonomy;
 use adjutant_core::id::{KeyId, RunId, UserId, WorkspaceId};
 use adjutant_core::label::Labels;
 use adjutant_core::money::MicroUsd;
-use adjutant_core::options::ModelOptions;
+use adjutant_core::options::{ModelOptions, ToolChoice};
 use adjutant_core::routing::Strategy;
 use adjutant_core::run::chain::{Entry, Head, StreamId};
 use adjutant_core::run::event::{Attachment, Base, ContentFiltered, Effects, Event, RunLimits, RunStarted};
 use adjutant_core::run::output;
 use adjutant_core::run::state::State;
+use adjutant_core::safety::Standings;
 use adjutant_core::time::Time;
 use adjutant_store::row::{Append, ChatRow, Doing, RunChange, Tip, Writer};
 use serde_json::Value;
@@ -21,6 +22,7 @@ use crate::audit::run_rows;
 use crate::current::CurrentAgent;
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::held::Record;
 use crate::log::blocks_of;
 use crate::projection;
 use crate::{prompt, trace};
@@ -58,6 +60,13 @@ pub(super) struct Plan<'a> {
     pub(super) autonomy: Option<Autonomy>,
     pub(super) effects: Effects,
     pub(super) output_schema: Option<String>,
+    /// Whether what goes over the wire is kept.
+    pub(super) debug: bool,
+    /// Instructions of its own, in place of the agent's.
+    pub(super) instructions: Option<Content>,
+    /// What whoever starts it says of how the model is asked, in place of the agent.
+    pub(super) seed: Option<u32>,
+    pub(super) tool_choice: Option<ToolChoice>,
     pub(super) metadata: BTreeMap<String, String>,
 }
 
@@ -70,12 +79,30 @@ pub(super) struct Asked {
     pub(super) temperature: Option<f64>,
     pub(super) options: ModelOptions,
     pub(super) limits: RunLimits,
+    pub(super) safety: Standings,
 }
 
 /// The text of a schema, if one is asked for and can be used.
 pub(super) fn checked_schema(schema: Option<&Value>) -> Result<Option<String>, EngineError> {
     let invalid = |why| EngineError::Invalid(format!("the schema of the answer cannot be used: {why}"));
     schema.map(output::check).transpose().map_err(invalid)
+}
+
+/// Refuses a choice of a tool that the agent's model is not shown: a provider would refuse the request.
+pub(super) fn check_choice(agent: &CurrentAgent, choice: Option<&ToolChoice>) -> Result<(), EngineError> {
+    let shown = &agent.shown.definitions;
+    match choice {
+        Some(ToolChoice::Required) if shown.is_empty() => {
+            Err(EngineError::Invalid(format!("`{}` has no tool that it could be required to use", agent.config.slug)))
+        }
+        Some(ToolChoice::Tool(name)) if shown.iter().all(|tool| tool.name != *name) => {
+            Err(EngineError::Invalid(format!(
+                "tool_choice is auto, none, required, or a tool that `{}` is shown; `{name}` is none",
+                agent.config.slug
+            )))
+        }
+        None | Some(ToolChoice::Auto | ToolChoice::None | ToolChoice::Required | ToolChoice::Tool(_)) => Ok(()),
+    }
 }
 
 impl<'a> Plan<'a> {
@@ -110,6 +137,10 @@ impl<'a> Plan<'a> {
             autonomy: other.autonomy,
             effects: other.effects,
             output_schema: other.output_schema.clone(),
+            debug: other.debug,
+            instructions: other.instructions.clone(),
+            seed: None,
+            tool_choice: None,
             metadata: other.metadata.clone(),
         }
     }
@@ -117,7 +148,9 @@ impl<'a> Plan<'a> {
     /// The first event.
     pub(super) fn started(&self, asked: Asked, now: Time, time_zone: String) -> RunStarted {
         let (agent, chat) = (self.agent, &self.chat);
-        let mut prompt = prompt::compose(&agent.config, &agent.shown.definitions, now, &time_zone);
+        let own = self.instructions.as_ref().map(Content::text);
+        let told = own.as_deref().unwrap_or(&agent.config.system_prompt);
+        let mut prompt = prompt::compose(&agent.config, told, &agent.shown.definitions, now, &time_zone);
         prompt.extend(self.output_schema.as_deref().map(prompt::answer_form));
         RunStarted {
             run: self.run,
@@ -141,12 +174,16 @@ impl<'a> Plan<'a> {
             options: asked.options,
             key: self.key,
             output_schema: self.output_schema.clone(),
+            instructions: self.instructions.clone(),
             system_prompt: Content::new(prompt),
             tools: agent.shown.text.clone(),
             labels: self.labels,
             limits: asked.limits,
             autonomy: self.autonomy,
             effects: self.effects,
+            quoted: true,
+            debug: self.debug,
+            safety: asked.safety,
             time_zone,
             metadata: self.metadata.clone(),
             traceparent: trace::present(),
@@ -163,7 +200,7 @@ impl Engine {
         events: Vec<Event>,
     ) -> Result<RunId, EngineError> {
         let run = plan.run;
-        let held = self.held(Some(plan.workspace)).await?;
+        let held = self.held(Record::Run(plan.workspace, plan.agent.id, plan.user)).await?;
         let events: Vec<_> = events.into_iter().map(|event| event.without(&held)).collect();
         let (mut state, mut head, mut entries) = (State::default(), Head::START, Vec::new());
         for event in &events {

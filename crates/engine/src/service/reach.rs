@@ -10,8 +10,9 @@ use adjutant_core::guard::judge::{
 };
 use adjutant_core::guard::meta;
 use adjutant_core::guard::path::NotePath;
+use adjutant_core::guard::rule::Held;
 use adjutant_core::guard::scope::{Action, Denied, Kind};
-use adjutant_core::guard::survey::{Survey, SurveyChange};
+use adjutant_core::guard::survey::{Forbidden, Reached, Survey, SurveyChange};
 use adjutant_core::id::{NotebookId, WorkspaceId};
 use adjutant_core::label::Labels;
 use adjutant_core::limits;
@@ -68,6 +69,13 @@ pub struct ReachReport {
     pub change: Option<SurveyChange>,
 }
 
+/// The notebook that is asked about.
+struct Open {
+    id: NotebookId,
+    slug: String,
+    files: Arc<Notebook>,
+}
+
 /// What an agent's reach is held against.
 #[derive(Clone, Copy)]
 enum Beside<'a> {
@@ -88,14 +96,14 @@ impl Engine {
         wish: &Wish,
     ) -> Result<Can, EngineError> {
         let open = self.open_for(workspace, agent, notebook).await?;
-        let files = open.map(|(_, _, files)| files);
+        let open = open.as_ref();
         match wish {
             Wish::Call { tool, arguments } => {
                 let (tool, arguments) = inner(tool, arguments);
                 let checked = self.checked(tool, arguments::accept(arguments.clone()));
-                Ok(self.can_call(agent, files, tool, checked.as_ref().map_err(String::as_str)).await)
+                Ok(self.can_call(agent, open, tool, checked.as_ref().map_err(String::as_str)).await)
             }
-            Wish::Path { action, path } => Ok(self.can_touch(agent, files, *action, path).await),
+            Wish::Path { action, path } => Ok(self.can_touch(agent, open, *action, path).await),
         }
     }
 
@@ -133,28 +141,29 @@ impl Engine {
         notebook: Option<NotebookId>,
         beside: Beside<'_>,
     ) -> Result<ReachReport, EngineError> {
-        let Some((id, slug, files)) = self.open_for(workspace, agent, notebook).await? else {
+        let Some(open) = self.open_for(workspace, agent, notebook).await? else {
             let survey = Survey::default();
             return Ok(ReachReport { notebook: None, survey, verdicts: BTreeMap::new(), cut: false, change: None });
         };
-        let scope = Arc::clone(&agent.scope);
+        let reached = self.reach_of(agent, open.id);
         let before = match beside {
             Beside::Nothing => None,
             // Where it was not let into the notebook at all, everything is new.
             Beside::Agent(other) => {
-                let admitted = other.scope.admits_notebook(&id.to_string(), &slug);
-                Some(admitted.then(|| Arc::clone(&other.scope)))
+                let admitted = other.scope.admits_notebook(&open.id.to_string(), &open.slug);
+                Some(admitted.then(|| self.reach_of(other, open.id)))
             }
         };
-        let walked = files
+        let walked = open
+            .files
             .run(move |notebook| {
                 let mut survey = Survey::default();
                 let mut change = before.as_ref().map(|_| SurveyChange::default());
                 let before = before.flatten();
                 let mut add = |path: &NotePath, kind: Kind| {
-                    survey.add(&scope, path, kind);
+                    survey.add(&reached, path, kind);
                     if let Some(change) = &mut change {
-                        change.add(before.as_deref(), &scope, path, kind);
+                        change.add(before.as_ref(), &reached, path, kind);
                     }
                 };
                 add(&NotePath::root(), Kind::Dir);
@@ -166,7 +175,7 @@ impl Engine {
             })
             .await;
         let (survey, change, ended) =
-            walked.map_err(|error| EngineError::Notebook { name: slug.clone(), why: error.to_string() })?;
+            walked.map_err(|error| EngineError::Notebook { name: open.slug.clone(), why: error.to_string() })?;
         let mut verdicts = BTreeMap::new();
         for (verb, action, found) in [
             ("read", Action::Read, &survey.read),
@@ -175,14 +184,14 @@ impl Engine {
             ("delete", Action::Delete, &survey.delete),
         ] {
             if let Some(sample) = found.samples.first() {
-                verdicts.insert(verb, self.can_touch(agent, Some(Arc::clone(&files)), action, sample).await);
+                verdicts.insert(verb, self.can_touch(agent, Some(&open), action, sample).await);
             }
         }
         if let Some(folder) = survey.create.samples.first() {
             let path = format!("{}/new.md", folder.trim_end_matches('/'));
-            verdicts.insert("create", self.can_touch(agent, Some(files), Action::Create, &path).await);
+            verdicts.insert("create", self.can_touch(agent, Some(&open), Action::Create, &path).await);
         }
-        Ok(ReachReport { notebook: Some(slug), survey, verdicts, cut: ended == Walked::Cut, change })
+        Ok(ReachReport { notebook: Some(open.slug), survey, verdicts, cut: ended == Walked::Cut, change })
     }
 
     async fn open_for(
@@ -190,25 +199,49 @@ impl Engine {
         workspace: WorkspaceId,
         agent: &CurrentAgent,
         notebook: Option<NotebookId>,
-    ) -> Result<Option<(NotebookId, String, Arc<Notebook>)>, EngineError> {
+    ) -> Result<Option<Open>, EngineError> {
         match self.choose_notebook(workspace, agent, notebook).await? {
             Some(id) => {
                 let open = self.notebook(workspace, id).await?;
-                Ok(Some((id, open.slug, open.files)))
+                Ok(Some(Open { id, slug: open.slug, files: open.files }))
             }
             None => Ok(None),
         }
     }
 
+    /// What an agent reaches of a notebook: what is asked of the guard for one path, ready to be asked for many.
+    fn reach_of(&self, agent: &CurrentAgent, notebook: NotebookId) -> Reached {
+        let caller = self.anybody(agent, Some(notebook));
+        let forbidden = |action: Action| match self.tool_for(agent, action) {
+            Some((spec, argument)) => agent.rules.forbidden(&caller, spec.name(), &argument),
+            None => Held::default(),
+        };
+        let forbidden = Forbidden {
+            read: forbidden(Action::Read),
+            list: forbidden(Action::List),
+            write: forbidden(Action::Write),
+            create: forbidden(Action::Create),
+            delete: forbidden(Action::Delete),
+        };
+        Reached { scope: Arc::clone(&agent.scope), forbidden }
+    }
+
+    /// The agent in a chat and a run that no rule names.
+    #[must_use]
+    pub fn anybody(&self, agent: &CurrentAgent, notebook: Option<NotebookId>) -> Caller {
+        let env = self.env();
+        Caller { agent: agent.id, chat: env.id(), run: env.id(), notebook, now: env.now() }
+    }
+
     /// A path is asked about as the tool that would touch it: one the agent has, if there is one.
-    async fn can_touch(&self, agent: &CurrentAgent, files: Option<Arc<Notebook>>, action: Action, path: &str) -> Can {
+    async fn can_touch(&self, agent: &CurrentAgent, open: Option<&Open>, action: Action, path: &str) -> Can {
         let Some((spec, argument)) = self.tool_for(agent, action) else { return without_tool(agent, action, path) };
         let arguments = json!({argument: path});
         // The one argument is made up here: the schema may want more of a real call.
-        let can = self.can_call(agent, files.clone(), spec.name(), Ok(&arguments)).await;
+        let can = self.can_call(agent, open, spec.name(), Ok(&arguments)).await;
         let is_folder = action == Action::Delete && can.verdict.decision != Decision::Deny;
-        match (is_folder, files, NotePath::parse(path)) {
-            (true, Some(files), Ok(path)) => match below(agent, files, path).await {
+        match (is_folder, open, NotePath::parse(path)) {
+            (true, Some(open), Ok(path)) => match below(agent, &open.files, path).await {
                 Some(denied) => Can { verdict: refused(denied), ..can },
                 None => can,
             },
@@ -239,16 +272,15 @@ impl Engine {
     async fn can_call(
         &self,
         agent: &CurrentAgent,
-        files: Option<Arc<Notebook>>,
+        open: Option<&Open>,
         tool: &str,
         arguments: Result<&Value, &str>,
     ) -> Can {
         let spec = self.tools().get(tool).map(|tool| tool.spec());
-        let prepared = match (spec, &files, arguments) {
-            (Some(spec), Some(files), Ok(arguments)) => Some(seen(spec, arguments, files).await),
+        let prepared = match (spec, open, arguments) {
+            (Some(spec), Some(open), Ok(arguments)) => Some(seen(spec, arguments, &open.files).await),
             (Some(_) | None, _, _) => None,
         };
-        let now = self.env().now();
         let verdict = judge(&Question {
             agent: &agent.config,
             scope: &agent.scope,
@@ -262,9 +294,9 @@ impl Engine {
             filter: &agent.filter,
             effects: Effects::Live,
             autonomy: None,
-            notebook: files.is_some(),
+            notebook: open.is_some(),
             labels: Labels::NONE,
-            caller: Caller { agent: agent.id, chat: self.env().id(), run: self.env().id(), now },
+            caller: self.anybody(agent, open.map(|open| open.id)),
             rules: &agent.rules,
             authority: Authority::Acts,
             answer: Answer::None,
@@ -326,7 +358,7 @@ async fn seen(spec: &ToolSpec, arguments: &Value, files: &Arc<Notebook>) -> Prep
 }
 
 /// The first thing below a folder that may not be deleted (P15).
-async fn below(agent: &CurrentAgent, files: Arc<Notebook>, path: NotePath) -> Option<Denied> {
+async fn below(agent: &CurrentAgent, files: &Arc<Notebook>, path: NotePath) -> Option<Denied> {
     let scope = Arc::clone(&agent.scope);
     let found = files.run(move |notebook| {
         if notebook.metadata(&path)?.kind != Kind::Dir {

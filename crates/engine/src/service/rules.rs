@@ -46,14 +46,60 @@ pub struct NewRule {
     pub must_deny: Vec<Example>,
 }
 
+impl NewRule {
+    /// How a person would write a rule that is there.
+    #[must_use]
+    pub fn of(rule: &Rule) -> Self {
+        let Rule { agent, chat, decision, expires_at, .. } = *rule;
+        let Rule { tool, when, note, must_allow, must_deny, .. } = rule.clone();
+        Self { agent, chat, tool, when, decision, expires_at, note, must_allow, must_deny }
+    }
+}
+
 impl Engine {
     /// Adds a rule, if its examples hold. It counts from the next judgement on.
     ///
     /// # Errors
     /// [`EngineError::InvalidRule`] with everything that is wrong; also when there are too many rules or no such agent.
     pub async fn add_rule(&self, workspace: WorkspaceId, owner: UserId, new: NewRule) -> Result<Rule, EngineError> {
+        let rule = self.checked_rule(workspace, owner, new, None).await?;
+        let done = Done { rules: vec![row(workspace, &rule)?], ..Done::default() };
+        self.record_rule(workspace, Deed::RuleSaved, owner, (&rule, None), done).await?;
+        Ok(rule)
+    }
+
+    /// Puts a rule in the place of another, in one transaction. A rule itself never changes, because what was judged by it
+    /// refers to it: the new one has an id of its own, and the old one is kept in the record.
+    ///
+    /// # Errors
+    /// As [`Self::add_rule`]; also when the old one is gone. Then it stays as it is.
+    pub async fn replace_rule(
+        &self,
+        workspace: WorkspaceId,
+        owner: UserId,
+        old: &Rule,
+        new: NewRule,
+    ) -> Result<Rule, EngineError> {
+        // What was given for one run or in one notebook does not come to count for all.
+        let Rule { run, notebook, .. } = *old;
+        let rule = Rule { run, notebook, ..self.checked_rule(workspace, owner, new, Some(old.id)).await? };
+        let done =
+            Done { rules: vec![row(workspace, &rule)?], doing: Some(Doing::RemoveRule(old.id)), ..Done::default() };
+        match self.record_rule(workspace, Deed::RuleSaved, owner, (&rule, Some(old)), done).await {
+            Err(EngineError::Store(StoreError::NotFound)) => Err(EngineError::not_found("rule", old.id)),
+            saved => saved.map(|()| rule),
+        }
+    }
+
+    /// A rule that could be kept, in the place of another or beside all there are.
+    async fn checked_rule(
+        &self,
+        workspace: WorkspaceId,
+        owner: UserId,
+        new: NewRule,
+        replaced: Option<RuleId>,
+    ) -> Result<Rule, EngineError> {
         let NewRule { agent, chat, tool, when, decision, expires_at, note, must_allow, must_deny } = new;
-        let created_at = self.env().now();
         let rule = Rule {
             id: self.env().id(),
             owner,
@@ -61,11 +107,12 @@ impl Engine {
             agent,
             chat,
             run: None,
+            notebook: None,
             tool,
             when,
             decision,
             expires_at,
-            created_at,
+            created_at: self.env().now(),
             note,
             must_allow,
             must_deny,
@@ -80,12 +127,10 @@ impl Engine {
         if let Some(agent) = agent {
             self.store().agent(workspace, agent).await?.ok_or_else(|| EngineError::not_found("agent", agent))?;
         }
-        let live = self.rules(workspace).await?.into_iter().filter(|rule| rule.is_live(created_at)).count();
-        if live >= limits::RULES {
+        let counts = |known: &Rule| known.is_live(rule.created_at) && Some(known.id) != replaced;
+        if self.rules(workspace).await?.iter().filter(|known| counts(known)).count() >= limits::RULES {
             return Err(EngineError::InvalidRule(vec![format!("a workspace holds at most {} rules", limits::RULES)]));
         }
-        let done = Done { rules: vec![row(workspace, &rule)?], ..Done::default() };
-        self.record_rule(workspace, Deed::RuleSaved, owner, &rule, done).await?;
         Ok(rule)
     }
 
@@ -125,7 +170,7 @@ impl Engine {
     pub async fn remove_rule(&self, workspace: WorkspaceId, user: UserId, id: RuleId) -> Result<(), EngineError> {
         let rule = self.rule(workspace, id).await?;
         let done = Done { doing: Some(Doing::RemoveRule(id)), ..Done::default() };
-        match self.record_rule(workspace, Deed::RuleRemoved, user, &rule, done).await {
+        match self.record_rule(workspace, Deed::RuleRemoved, user, (&rule, None), done).await {
             Err(EngineError::Store(StoreError::NotFound)) => Err(EngineError::not_found("rule", id)),
             removed => removed,
         }
@@ -136,13 +181,16 @@ impl Engine {
         workspace: WorkspaceId,
         deed: Deed,
         user: UserId,
-        rule: &Rule,
+        (rule, replaced): (&Rule, Option<&Rule>),
         done: Done,
     ) -> Result<(), EngineError> {
         // A removed rule is gone from its table: what it meant stays in the log.
-        let whole = serde_json::to_value(rule).map_err(|bad| EngineError::Invalid(bad.to_string()))?;
+        let whole = |rule| serde_json::to_value(rule).map_err(|bad| EngineError::Invalid(bad.to_string()));
         let act = Act::new(deed, Some(Actor::User(user)), rule.in_words());
-        let act = act.with("rule", rule.id.to_string()).with("whole", whole);
+        let mut act = act.with("rule", rule.id.to_string()).with("whole", whole(rule)?);
+        if let Some(replaced) = replaced {
+            act = act.with("replaced", whole(replaced)?);
+        }
         let act = Act { agent: rule.agent, ..act };
         self.audit_done(AuditLog::Workspace(workspace), act, done).await.map(drop)
     }

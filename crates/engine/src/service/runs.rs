@@ -14,6 +14,7 @@ use crate::base::state_at;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::feed::FeedItem;
+use crate::held::Record;
 use crate::log::{Flushed, Recorded, RunLog, decode, texts};
 
 /// Events read at a time.
@@ -44,7 +45,7 @@ impl Engine {
             if log.state.start.is_none() {
                 return Err(EngineError::not_found("run", run));
             }
-            log.hold(self.held(Some(workspace)).await?);
+            log.hold(self.held(Record::of_run(workspace, &log.state)).await?);
             let events = accept(&log.state, command, self.env().now())?;
             if events.is_empty() {
                 return Ok(log.state);

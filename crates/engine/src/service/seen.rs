@@ -2,8 +2,8 @@
 
 use adjutant_core::content::Hash;
 use adjutant_core::id::{RunId, WorkspaceId};
-use adjutant_core::message::{Message, ModelRequest, Part, Role};
-use adjutant_core::run::event::Event;
+use adjutant_core::message::{Message, ModelRequest, Part, Role, told};
+use adjutant_core::run::event::{Event, ModelAnswered, ModelFailed};
 use adjutant_core::run::state::State;
 use adjutant_core::run::transcript;
 use serde::Serialize;
@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::asking::tool_definitions;
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::log::{RunLog, texts};
+use crate::log::{Recorded, RunLog, texts};
 
 /// A request to a model, made again.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -40,6 +40,18 @@ pub struct SeenRequest {
     pub tools: Vec<String>,
     /// The conversation.
     pub messages: Vec<SeenMessage>,
+    /// What went over the wire (`>`) and what came (`<`), where the run kept it and it is asked for: without keys.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frames: Option<String>,
+}
+
+/// Whether what went over the wire is shown, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Frames {
+    /// As far as the run kept it.
+    Shown,
+    /// It is left out.
+    LeftOut,
 }
 
 /// How large the parts of a request are.
@@ -82,14 +94,21 @@ impl Engine {
     ///
     /// # Errors
     /// When there is no such run or call, or its log cannot be followed.
-    pub async fn seen(&self, workspace: WorkspaceId, run: RunId, n: usize) -> Result<SeenRequest, EngineError> {
+    pub async fn seen(
+        &self,
+        workspace: WorkspaceId,
+        run: RunId,
+        n: usize,
+        frames: Frames,
+    ) -> Result<SeenRequest, EngineError> {
         let log = RunLog::load(self.store(), self.env(), workspace, run).await?;
         let start = log.state.start.as_ref().ok_or_else(|| EngineError::not_found("run", run))?;
         let base = self.base_messages(workspace, start.base, start.limits.context_bytes).await?;
         let tools = tool_definitions(self, &log).await?;
         let mut state = State::default();
         let mut count = 0;
-        for item in self.recorded(workspace, run, 0, None).await? {
+        let recorded = self.recorded(workspace, run, 0, None).await?;
+        for (at, item) in recorded.iter().enumerate() {
             if let Event::ModelRequested(asked) = &item.event {
                 count += 1;
                 if count == n {
@@ -100,13 +119,43 @@ impl Engine {
                     request.fill(&loaded);
                     let seen = shown(&request, self.ratios().estimate(&request.model, &request));
                     let same = hash == asked.request;
+                    let frames = match frames {
+                        Frames::Shown => self.frames(workspace, &recorded[at..]).await?,
+                        Frames::LeftOut => None,
+                    };
                     let (turn, attempt, request_hash) = (asked.turn, asked.attempt, asked.request);
-                    return Ok(SeenRequest { n, turn, attempt, request_hash, same, dropped_bytes: dropped, ..seen });
+                    return Ok(SeenRequest {
+                        n,
+                        turn,
+                        attempt,
+                        request_hash,
+                        same,
+                        dropped_bytes: dropped,
+                        frames,
+                        ..seen
+                    });
                 }
             }
             state.apply(&item.event, item.seq, item.at).map_err(|bad| EngineError::impossible(run, &bad))?;
         }
         Err(EngineError::not_found("model call", n))
+    }
+
+    /// What went over the wire in the model call that these events begin with, if it was kept and not forgotten since.
+    async fn frames(&self, workspace: WorkspaceId, recorded: &[Recorded]) -> Result<Option<String>, EngineError> {
+        let ended = recorded.iter().find_map(|item| match &item.event {
+            Event::ModelAnswered(ModelAnswered { frames, .. }) | Event::ModelFailed(ModelFailed { frames, .. }) => {
+                Some(frames.clone())
+            }
+            _ => None,
+        });
+        let Some(mut frames) = ended.flatten() else { return Ok(None) };
+        if let Some(hash) = frames.missing()
+            && let Some(text) = texts(self.store(), workspace, &[hash]).await?.get(&hash)
+        {
+            frames.fill(text);
+        }
+        Ok(frames.loaded().map(ToString::to_string))
     }
 }
 
@@ -127,6 +176,7 @@ fn shown(request: &ModelRequest, estimated_tokens: u64) -> SeenRequest {
         system: request.system.text().into_owned(),
         tools: request.tools.iter().map(|tool| tool.name.clone()).collect(),
         messages: request.messages.iter().map(message).collect(),
+        frames: None,
     }
 }
 
@@ -135,14 +185,17 @@ fn message(message: &Message) -> SeenMessage {
 }
 
 fn part(part: &Part) -> SeenPart {
-    let bytes = part.content().len();
+    let framed = if let Part::Result { frame: Some(frame), .. } = part { frame.len() } else { 0 };
+    let bytes = part.content().len() + framed;
     let text = || part.content().text().into_owned();
     let (kind, tool, text) = match part {
         Part::Text { .. } => ("text", None, text()),
         Part::Image { media_type, .. } => ("image", None, media_type.clone()),
         Part::Thinking { .. } => ("thinking", None, text()),
         Part::Call { name, .. } => ("call", Some(name.clone()), text()),
-        Part::Result { name, .. } => ("result", Some(name.clone()), text()),
+        Part::Result { name, output, frame, .. } => {
+            ("result", Some(name.clone()), told(output, frame.as_deref()).into_owned())
+        }
     };
     SeenPart { kind, tool, text, bytes }
 }

@@ -1,16 +1,15 @@
-//! Starting runs: from a message, from an edit, from a fork. Everything a request will need is recorded in the first event.
+//! Starting runs: from a message or from an edit. Everything a request will need is recorded in the first event.
 
 use std::collections::BTreeMap;
 
 use adjutant_core::guard::policy::Autonomy;
 use adjutant_core::id::{AgentId, ChatId, KeyId, NotebookId, RunId, UserId, WorkspaceId};
 use adjutant_core::label::Labels;
-use adjutant_core::limits::TURNS_CEILING;
 use adjutant_core::money::MicroUsd;
+use adjutant_core::options::{ModelOptions, ToolChoice};
 use adjutant_core::run::event::{Attachment, Base, Effects, Event};
-use adjutant_core::run::state::State;
 use adjutant_core::run::status::Status;
-use adjutant_core::run::step::AT_A_LIMIT;
+use adjutant_core::safety::abilities;
 use adjutant_models::catalog::ModelFacts;
 use adjutant_models::lineup;
 use adjutant_models::router::Needs;
@@ -19,13 +18,14 @@ use adjutant_store::row::ChatRow;
 use serde_json::Value;
 
 use super::chats::check_message;
-use super::plan::{Asked, MESSAGE, Plan, checked_schema};
+use super::plan::{Asked, MESSAGE, Plan, check_choice, checked_schema};
 
 use crate::base::state_at;
 use crate::current::CurrentAgent;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::projection::preview;
+use crate::safety::refuse_weaker;
 use crate::spending;
 
 /// How often a start that lost a race is tried again.
@@ -62,6 +62,12 @@ pub struct StartRun {
     pub effects: Effects,
     /// The JSON Schema that the answer has to fit.
     pub output_schema: Option<Value>,
+    /// Whether what goes over the wire in its model calls is kept.
+    pub debug: bool,
+    /// A number that makes answers alike, in place of the agent's.
+    pub seed: Option<u32>,
+    /// Whether the first answer has to use a tool, in place of what the agent says.
+    pub tool_choice: Option<ToolChoice>,
     /// Free fields.
     pub metadata: BTreeMap<String, String>,
 }
@@ -85,20 +91,12 @@ impl StartRun {
             autonomy: None,
             effects: Effects::Live,
             output_schema: None,
+            debug: false,
+            seed: None,
+            tool_choice: None,
             metadata: BTreeMap::new(),
         }
     }
-}
-
-/// A request to go on from a point of another run.
-#[derive(Debug, Clone, Default)]
-pub struct Fork {
-    /// The event to go on from; the beginning when none.
-    pub at: Option<u64>,
-    /// Another model.
-    pub model: Option<String>,
-    /// Whether effects are real.
-    pub effects: Effects,
 }
 
 impl Engine {
@@ -108,8 +106,9 @@ impl Engine {
     /// When the agent is off, the chat is busy, or the message cannot be used.
     pub async fn start_run(&self, workspace: WorkspaceId, ask: StartRun) -> Result<RunId, EngineError> {
         check_message(&ask.message)?;
-        let agent = self.active_agent(workspace, ask.agent).await?;
+        let agent = self.active_agent(workspace, ask.agent, ask.user).await?;
         let output_schema = checked_schema(ask.output_schema.as_ref().or(agent.config.output_schema.as_ref()))?;
+        check_choice(&agent, ask.tool_choice.as_ref())?;
         let (message, filtered) = self.filter_prompt(workspace, ask.user, &agent, &ask.message).await?;
         let mut files = self.attached(workspace, &agent, &ask).await?;
         files.filtered.splice(..0, filtered);
@@ -133,7 +132,7 @@ impl Engine {
                 base,
                 labels: labels.join(files.labels),
                 supersedes: None,
-                model: ask.model.clone(),
+                model: ask.model.clone().or_else(|| chat.model.clone()),
                 fallbacks: Vec::new(),
                 max_cost: ask.max_cost,
                 turns: ask.max_turns.map(|most| most.clamp(1, agent.config.max_turns)),
@@ -141,6 +140,10 @@ impl Engine {
                 autonomy: ask.autonomy,
                 effects: ask.effects,
                 output_schema: output_schema.clone(),
+                debug: ask.debug,
+                instructions: None,
+                seed: ask.seed,
+                tool_choice: ask.tool_choice.clone(),
                 metadata: ask.metadata.clone(),
             };
             match self.begin(plan).await {
@@ -161,7 +164,8 @@ impl Engine {
     pub(super) async fn check_start(&self, workspace: WorkspaceId, ask: &StartRun) -> Result<(), EngineError> {
         check_message(&ask.message)?;
         checked_schema(ask.output_schema.as_ref())?;
-        let agent = self.active_agent(workspace, ask.agent).await?;
+        let agent = self.active_agent(workspace, ask.agent, ask.user).await?;
+        check_choice(&agent, ask.tool_choice.as_ref())?;
         if let Some(chat) = ask.chat {
             self.chat_for(workspace, chat, &agent).await?;
         }
@@ -182,7 +186,7 @@ impl Engine {
     ) -> Result<RunId, EngineError> {
         check_message(message)?;
         let row = self.run_row(workspace, run).await?;
-        let agent = self.active_agent(workspace, row.agent).await?;
+        let agent = self.active_agent(workspace, row.agent, user).await?;
         let (message, filtered) = self.filter_prompt(workspace, user, &agent, message).await?;
         if Status::parse(&row.state.status).is_some_and(|status| !status.is_end()) {
             self.cancel_and_wait(workspace, user, run).await?;
@@ -198,112 +202,28 @@ impl Engine {
             attachments,
             filtered: filtered.into_iter().chain(noted).collect(),
             supersedes: Some(run),
-            model: wishes.model,
+            model: wishes.model.or_else(|| chat.model.clone()),
             fallbacks: Vec::new(),
             max_cost: wishes.max_cost,
             turns: wishes.turns.map(|turns| turns.min(agent.config.max_turns)),
+            seed: wishes.seed,
+            tool_choice: wishes.tool_choice,
             ..Plan::after(self.env().id(), user, &agent, chat, start, (start.base, start.labels))
         };
         self.begin(plan).await
     }
 
-    /// Goes on from a point of another run, in a chat of its own. The other run is left as it is.
-    ///
-    /// # Errors
-    /// When there is no such run or point.
-    pub async fn fork_run(
+    /// An agent that this person may run now: every start comes by here, whatever it starts from.
+    pub(super) async fn active_agent(
         &self,
         workspace: WorkspaceId,
+        id: AgentId,
         user: UserId,
-        run: RunId,
-        fork: Fork,
-    ) -> Result<RunId, EngineError> {
-        let row = self.run_row(workspace, run).await?;
-        if let Some(at) = fork.at.filter(|at| *at > row.head.seq) {
-            let (last, text) = (row.head.seq, "the run has no event");
-            return Err(EngineError::Invalid(format!("{text} {at} to go on from: its last one is {last}")));
-        }
-        let (at, state) = self.turn_end(workspace, run, fork.at.unwrap_or(1)).await?;
-        let start = state.start.as_ref().ok_or_else(|| EngineError::not_found("run", run))?;
-        let agent = self.active_agent(workspace, row.agent).await?;
-        let title = format!(
-            "Fork of {}",
-            preview(&start.user_message.as_ref().map(|text| text.text().into_owned()).unwrap_or_default())
-        );
-        let chat = self.new_chat(workspace, user, &agent, row.notebook, title, Some(run)).await?;
-        let base = (Some(Base { run, seq: at }), state.labels);
-        let wishes = self.wishes(start).await?;
-        let mut plan = Plan {
-            max_cost: wishes.max_cost,
-            turns: wishes.turns.map(|turns| turns.min(agent.config.max_turns)),
-            effects: fork.effects,
-            ..Plan::after(self.env().id(), user, &agent, chat, start, base)
-        };
-        if fork.model.is_some() {
-            (plan.model, plan.fallbacks) = (fork.model, Vec::new());
-        }
-        self.begin(plan).await
-    }
-
-    /// Goes on with a run that stopped at a limit: a new one of the same chat, built on it, with so many turns. The old one
-    /// stays as it is.
-    ///
-    /// # Errors
-    /// When there is no such run, it did not stop at a limit, or its chat has gone on since.
-    pub async fn extend_run(
-        &self,
-        workspace: WorkspaceId,
-        user: UserId,
-        run: RunId,
-        extra_turns: u32,
-    ) -> Result<RunId, EngineError> {
-        if !(1..=TURNS_CEILING).contains(&extra_turns) {
-            return Err(EngineError::Invalid(format!("extra_turns is from 1 to {TURNS_CEILING}")));
-        }
-        let row = self.run_row(workspace, run).await?;
-        // Before it was told how the run ended: the model goes on where it was stopped.
-        let (at, state) = self.turn_end(workspace, run, row.head.seq).await?;
-        let start = state.start.as_ref().ok_or_else(|| EngineError::not_found("run", run))?;
-        let stopped = state.error.as_ref().is_some_and(|error| AT_A_LIMIT.contains(&error.code.as_str()));
-        if !stopped || row.state.ended_at.is_none() {
-            return Err(EngineError::Invalid(format!("{run} did not stop at a limit; only such a run is extended")));
-        }
-        let chat =
-            self.store().chat(workspace, row.chat).await?.ok_or_else(|| EngineError::not_found("chat", row.chat))?;
-        if chat.tip != Some(run) {
-            return Err(EngineError::Invalid(format!("the chat of {run} has gone on since; say there what to do")));
-        }
-        let agent = self.active_agent(workspace, row.agent).await?;
-        let base = (Some(Base { run, seq: at }), state.labels);
-        let plan = Plan {
-            max_cost: self.wishes(start).await?.max_cost,
-            turns: Some(extra_turns),
-            ..Plan::after(self.env().id(), user, &agent, chat, start, base)
-        };
-        self.begin(plan).await
-    }
-
-    /// The last event, up to `at`, after which no call is open and no answer given; and the state there.
-    async fn turn_end(&self, workspace: WorkspaceId, run: RunId, at: u64) -> Result<(u64, State), EngineError> {
-        let mut state = State::default();
-        let mut best = None;
-        for recorded in self.recorded(workspace, run, 0, None).await? {
-            if recorded.seq > at {
-                break;
-            }
-            state
-                .apply(&recorded.event, recorded.seq, recorded.at)
-                .map_err(|bad| EngineError::impossible(run, &bad))?;
-            let open = state.turns.last().is_some_and(|turn| !turn.is_complete() || turn.calls.is_empty());
-            if !open && state.asking.is_none() && state.end.is_none() {
-                best = Some((recorded.seq, state.clone()));
-            }
-        }
-        best.ok_or_else(|| EngineError::Invalid(format!("{run} has no event {at} to go on from")))
-    }
-
-    pub(super) async fn active_agent(&self, workspace: WorkspaceId, id: AgentId) -> Result<CurrentAgent, EngineError> {
+    ) -> Result<CurrentAgent, EngineError> {
         let agent = self.current_agent(workspace, id).await?;
+        if agent.owner.is_some_and(|owner| owner != user) {
+            self.check_shared(workspace, id, user).await?;
+        }
         if agent.config.is_active { Ok(agent) } else { Err(EngineError::AgentInactive(agent.config.slug.clone())) }
     }
 
@@ -325,20 +245,28 @@ impl Engine {
         }
     }
 
-    async fn begin(&self, plan: Plan<'_>) -> Result<RunId, EngineError> {
+    pub(super) async fn begin(&self, mut plan: Plan<'_>) -> Result<RunId, EngineError> {
+        if let Some(instructions) = &mut plan.instructions {
+            self.load_texts(plan.workspace, &mut [instructions]).await?;
+        }
         let now = self.env().now();
         let config = &plan.agent.config;
         self.refuse_halted(plan.workspace).await?;
+        // A run that could not open its files would say so only once it asks for one.
+        if let Some(notebook) = plan.chat.notebook {
+            self.notebook(plan.workspace, notebook).await?;
+        }
         self.check_requests(plan.agent, now).await?;
         let zone = self.store().workspace(plan.workspace).await?.map_or_else(|| "UTC".to_owned(), |row| row.time_zone);
         let shown = &plan.agent.shown;
         self.check_budgets(plan.workspace, plan.agent, plan.user, now, &zone).await?;
         let images = plan.attachments.iter().any(Attachment::is_image);
-        let needs = Needs { tools: !shown.definitions.is_empty(), images, ..Needs::default() }.and(&config.requires);
+        let needs = Needs { tools: !shown.definitions.is_empty(), images, ..Needs::default() };
+        let needs = needs.and(&abilities(&config.requires));
         self.check_key(plan.workspace, plan.agent.id, plan.user, plan.key).await?;
         let mut wanted = self.wanted(plan.agent, plan.model.as_deref(), now, &zone).await?;
         wanted.fallbacks.extend(plan.fallbacks.iter().cloned());
-        let wanted = self.wanted_here(plan.workspace, wanted).await?;
+        let wanted = self.wanted_here(plan.workspace, plan.user, wanted).await?;
         let source = self.source(plan.workspace, Some(plan.agent.id), plan.user).await?;
         // A model that can be held to a schema is better where there is one; others are held to it here.
         let held = Needs { structured: true, ..needs };
@@ -353,13 +281,21 @@ impl Engine {
                 lineup.model
             )));
         }
+        let models: Vec<_> = std::iter::once(&lineup.model).chain(&lineup.fallbacks).map(String::as_str).collect();
+        let safety = self.safety_of(plan.workspace, &models, plan.key).await?;
+        refuse_weaker(&config.slug, &config.requires, &safety)?;
         let asked = Asked {
+            safety,
             model: lineup.model,
             fallbacks: lineup.fallbacks,
             strategy: lineup.choice.map(|choice| choice.strategy),
             budget: config.budget.run().into_iter().chain(plan.max_cost).min(),
             temperature: config.temperature,
-            options: config.model_options.clone(),
+            options: ModelOptions {
+                seed: plan.seed.or(config.model_options.seed),
+                tool_choice: plan.tool_choice.clone().or_else(|| config.model_options.tool_choice.clone()),
+                ..config.model_options.clone()
+            },
             limits: spending::run_limits(config, facts.as_ref(), plan.turns),
         };
         let started = Event::RunStarted(plan.started(asked, now, zone));

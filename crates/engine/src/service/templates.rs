@@ -188,11 +188,14 @@ pub enum ResyncChange {
     Changed,
     /// It is as the template.
     Same,
+    /// Somebody's own agent has the short name: it is left alone, and none is made.
+    Taken,
 }
 
 impl Engine {
     /// Makes the agents of a workspace that come from templates as those are: missing ones are made, changed ones get the
-    /// template as their next version. Other agents are left alone.
+    /// template as their next version. Other agents are left alone, also one that a person has made for themselves and called
+    /// like a template.
     ///
     /// # Errors
     /// When one cannot be saved.
@@ -206,6 +209,11 @@ impl Engine {
         for spec in templates() {
             let config = spec.complete().map_err(EngineError::InvalidAgent)?;
             let row = self.store().agent_by_slug(workspace, &config.slug).await?;
+            if row.as_ref().is_some_and(|row| row.owner.is_some()) {
+                let (change, fields) = (ResyncChange::Taken, Vec::new());
+                done.push(Resynced { slug: config.slug, change, agent_id: None, fields });
+                continue;
+            }
             let fields = row.as_ref().map(|row| differing(row, &config)).unwrap_or_default();
             let change = match &row {
                 None => ResyncChange::Made,
@@ -216,7 +224,9 @@ impl Engine {
                 (Resync::Real, ResyncChange::Made | ResyncChange::Changed, row) => {
                     Some(self.put_template(workspace, by.clone(), row, &config).await?.id)
                 }
-                (Resync::DryRun, _, row) | (Resync::Real, ResyncChange::Same, row) => row.map(|row| row.id),
+                (Resync::DryRun, _, row) | (Resync::Real, ResyncChange::Same | ResyncChange::Taken, row) => {
+                    row.map(|row| row.id)
+                }
             };
             done.push(Resynced { slug: config.slug, change, agent_id, fields });
         }
@@ -244,10 +254,10 @@ impl Engine {
         known: Option<AgentRow>,
         config: &AgentConfig,
     ) -> Result<AgentRow, EngineError> {
-        let new = || (self.env().id(), 0, None, None);
-        let (id, version, owner, created_by) =
-            known.map_or_else(new, |row| (row.id, row.version, row.owner, row.created_by));
-        let row = AgentRow { owner, created_by, ..self.agent_row(workspace, id, config, version)? };
+        let row = match known {
+            Some(row) => self.next_version(&row, config)?,
+            None => self.new_agent(workspace, config)?,
+        };
         self.put_agent(by, row, config).await
     }
 }

@@ -35,7 +35,8 @@ impl Engine {
     ) -> Result<EffectivePrompt, EngineError> {
         let zone = self.store().workspace(workspace).await?.map_or_else(|| "UTC".to_owned(), |row| row.time_zone);
         let tools = self.shown_tools(config)?.definitions.to_vec();
-        Ok(EffectivePrompt { system_prompt: prompt::compose(config, &tools, self.env().now(), &zone), tools })
+        let system_prompt = prompt::compose(config, &config.system_prompt, &tools, self.env().now(), &zone);
+        Ok(EffectivePrompt { system_prompt, tools })
     }
 
     /// The tools that an agent's model is shown.

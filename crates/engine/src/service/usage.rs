@@ -3,16 +3,22 @@
 use std::collections::BTreeMap;
 
 use adjutant_core::budget::Period;
-use adjutant_core::id::{AgentId, WorkspaceId};
+use adjutant_core::id::{AgentId, UserId, WorkspaceId};
 use adjutant_core::money::{MicroUsd, TokenUsage};
 use adjutant_core::run::chain::StreamId;
 use adjutant_core::run::status::Status;
+use adjutant_core::run::step::AT_A_LIMIT;
 use adjutant_core::time::Time;
 use adjutant_models::catalog::Prices;
+use adjutant_models::lineup;
+use adjutant_models::router::Needs;
 use adjutant_store::row::{ModelCallRow, RunFilter, RunRow, UsageFilter, UsageRow};
 
+use crate::current::CurrentAgent;
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::projection::RunSummary;
+use crate::spending::{Unpriced, escaped};
 
 /// Model calls read at a time.
 const PAGE: u32 = 1000;
@@ -126,11 +132,11 @@ pub struct Repriced {
 pub struct Forecast {
     /// The runs that were looked at.
     pub runs: usize,
-    /// Half of them cost no more than this; none without history.
+    /// Half of them cost no more than this; none without history of a known cost.
     pub p50: Option<MicroUsd>,
-    /// Nine of ten cost no more than this; none without history.
+    /// Nine of ten cost no more than this; none without history of a known cost.
     pub p90: Option<MicroUsd>,
-    /// It holds before it costs more than this; none without a limit.
+    /// It holds before it costs more than this: its own limit, or what is left of another's; none where nothing holds it.
     pub most: Option<MicroUsd>,
 }
 
@@ -222,14 +228,16 @@ impl Engine {
             sum.calls += 1;
             sum.recorded += call.cost.unwrap_or_default();
             let priced = match &call.served {
-                Some(served) => self.cost_of(&call.model, served, call.key, &call.usage).map(|cost| {
-                    if !sum.versions.contains(&cost.version) {
-                        sum.versions.push(cost.version);
-                    }
-                    cost.amount
-                }),
-                // A call that failed counts as what was put aside for it; no tokens were counted.
-                None => call.cost,
+                Some(served) if !call.estimated => {
+                    self.cost_of(&call.model, served, call.key, &call.usage).map(|cost| {
+                        if !sum.versions.contains(&cost.version) {
+                            sum.versions.push(cost.version);
+                        }
+                        cost.amount
+                    })
+                }
+                // A call that failed, or whose tokens nobody counted, counts as what was put aside for it.
+                Some(_) | None => call.cost,
             };
             match priced {
                 Some(cost) => sum.repriced += cost,
@@ -239,8 +247,8 @@ impl Engine {
         Ok(sum)
     }
 
-    /// What a run of an agent is likely to cost, by what its last runs did; with another model what the same tokens cost there, as
-    /// far as its prices are known.
+    /// What a run of an agent is likely to cost a person, by what its last runs did; with another model what the same tokens cost
+    /// there, as far as its prices are known. Runs of which nobody knows what they cost tell nothing about it.
     ///
     /// # Errors
     /// When there is no such agent.
@@ -248,26 +256,95 @@ impl Engine {
         &self,
         workspace: WorkspaceId,
         agent: AgentId,
+        person: UserId,
         model: Option<&str>,
         most: Option<MicroUsd>,
     ) -> Result<Forecast, EngineError> {
         let current = self.current_agent(workspace, agent).await?;
-        let status = Some(Status::Completed.word().to_owned());
-        let filter = RunFilter { agent: Some(agent), status, superseded: true, ..RunFilter::default() };
-        let runs = self.store().runs(workspace, &filter, HISTORY).await?;
+        let runs = self.history(workspace, agent).await?;
         let facts = model.and_then(|model| self.models().facts(model));
         // A run's tokens are those of all its calls, so what single long calls cost more is not in it.
         let again = |usage: &TokenUsage| {
             let usual = facts.as_ref().map(|facts| Prices { base: facts.prices.base, over: Vec::new() });
             usual.and_then(|prices| prices.cost(usage))
         };
-        let cost = |run: &RunRow| if model.is_some() { again(&run.state.usage) } else { Some(run.state.cost) };
+        let known = |summary: &RunSummary| !(summary.cost_estimated && summary.unpriced);
+        let cost = |(run, summary): &(RunRow, RunSummary)| match model {
+            Some(_) => again(&run.state.usage),
+            None => Some(run.state.cost).filter(|_| known(summary)),
+        };
         let mut costs: Vec<_> = runs.iter().filter_map(cost).collect();
         costs.sort_unstable();
         // The nearest rank: the smallest cost that so many of a hundred runs stay within.
         let rank = |percent: usize| costs.get((costs.len() * percent).div_ceil(100).saturating_sub(1)).copied();
-        let limits = [current.config.budget.run(), most];
-        Ok(Forecast { runs: costs.len(), p50: rank(50), p90: rank(90), most: limits.into_iter().flatten().min() })
+        let most = self.most(workspace, &current, person, model, most).await?;
+        Ok(Forecast { runs: costs.len(), p50: rank(50), p90: rank(90), most })
+    }
+
+    /// The last runs of an agent that did what they could: those that ended with an answer, and those that stopped at a limit.
+    async fn history(&self, workspace: WorkspaceId, agent: AgentId) -> Result<Vec<(RunRow, RunSummary)>, EngineError> {
+        let mut runs = Vec::new();
+        for status in [Status::Completed, Status::Failed] {
+            let word = Some(status.word().to_owned());
+            let filter = RunFilter { agent: Some(agent), status: word, superseded: true, ..RunFilter::default() };
+            for row in self.store().runs(workspace, &filter, HISTORY).await? {
+                let Ok(summary) = serde_json::from_str::<RunSummary>(&row.state.summary) else { continue };
+                let at_a_limit = summary.error_code.as_deref().is_some_and(|code| AT_A_LIMIT.contains(&code));
+                if status == Status::Completed || at_a_limit {
+                    runs.push((row, summary));
+                }
+            }
+        }
+        runs.sort_unstable_by_key(|(row, _)| std::cmp::Reverse(row.id));
+        runs.truncate(HISTORY as usize);
+        Ok(runs)
+    }
+
+    /// What a run holds at: its own limit, or what is left for whoever pays for it; none where nothing holds it, as it is with a
+    /// model without a known price that may escape all limits there are.
+    async fn most(
+        &self,
+        workspace: WorkspaceId,
+        agent: &CurrentAgent,
+        person: UserId,
+        model: Option<&str>,
+        given: Option<MicroUsd>,
+    ) -> Result<Option<MicroUsd>, EngineError> {
+        let (now, zone) = (self.env().now(), self.zone(workspace).await?);
+        let wanted = self.wanted(agent, model, now, &zone).await?;
+        let wanted = self.wanted_here(workspace, person, wanted).await?;
+        let source = self.source(workspace, Some(agent.id), person).await?;
+        // Where none can be asked there is none whose price is known.
+        let mut models = Vec::new();
+        if let Ok(found) = lineup(&source, &wanted, self.default_model(), &Needs::default()) {
+            models.push(found.model);
+            models.extend(found.fallbacks);
+        }
+        let (mut priced, mut drawn) = (!models.is_empty(), self.drawn(workspace, Some(agent), person, None).await?);
+        for name in &models {
+            let named = [agent.config.provider_key_id];
+            // Without the key that is meant for it a model is not asked at all.
+            let Ok(key) = self.key_for(workspace, Some(agent.id), person, &named, name).await else { continue };
+            priced &= !self.priced(workspace, name, key).await?.is_empty();
+            drawn.extend(self.drawn(workspace, None, person, key).await?);
+        }
+        let own = agent.config.budget.run();
+        let limit = own.into_iter().chain(given).min();
+        // What a person gives a run is not the agent's to give up.
+        let stays = limit.is_some_and(|limit| !agent.config.budget.allow_unpriced || Some(limit) != own);
+        let asks = self.unpriced() == Unpriced::Ask && (stays || escaped(&drawn).is_some());
+        if !priced && !asks {
+            return Ok(None);
+        }
+        let mut left: Vec<MicroUsd> = limit.into_iter().collect();
+        for drawn in drawn {
+            for period in Period::ALL {
+                let Some(limit) = drawn.budget.of(period) else { continue };
+                let purse = self.store().purse(&drawn.owner.purse(period, &period.name(now, &zone))).await?;
+                left.push(MicroUsd((limit + purse.raised).0.saturating_sub(purse.spent.0)));
+            }
+        }
+        Ok(left.into_iter().min())
     }
 
     /// A moment as somebody writes it: a time, or a day of the workspace. Without one it is the beginning of the month.

@@ -7,6 +7,7 @@ use adjutant_core::guard::policy::Autonomy;
 use adjutant_core::id::{AgentId, ChatId, KeyId, RunId, WorkspaceId};
 use adjutant_core::limits;
 use adjutant_core::money::MicroUsd;
+use adjutant_core::options::ToolChoice;
 use adjutant_core::run::event::Effects;
 use adjutant_store::StoreError;
 use adjutant_store::row::WaitingRow;
@@ -16,6 +17,7 @@ use super::access::Role;
 use super::start::StartRun;
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::held::Record;
 
 /// Chats looked at in one go.
 const CHATS: u32 = 64;
@@ -57,6 +59,12 @@ struct Kept {
     effects: Effects,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     output_schema: Option<serde_json::Value>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    debug: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seed: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<ToolChoice>,
     metadata: BTreeMap<String, String>,
     /// Why it could not be started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -116,7 +124,7 @@ impl Engine {
         let (id, created_at, person) = (self.env().id::<RunId>(), self.env().now(), ask.user);
         let kept = Kept {
             agent: ask.agent,
-            message: self.held(Some(workspace)).await?.clean(&ask.message).into_owned(),
+            message: self.held(Record::Run(workspace, ask.agent, ask.user)).await?.clean(&ask.message).into_owned(),
             attachments: ask.attachments,
             model: ask.model,
             max_cost: ask.max_cost,
@@ -125,6 +133,9 @@ impl Engine {
             autonomy: ask.autonomy,
             effects: ask.effects,
             output_schema: ask.output_schema,
+            debug: ask.debug,
+            seed: ask.seed,
+            tool_choice: ask.tool_choice,
             metadata: ask.metadata,
             failure: None,
         };
@@ -187,6 +198,11 @@ impl Engine {
         if role.is_none_or(|role| role < Role::Write) {
             return Err(EngineError::Invalid("whoever said it may no longer start runs in this workspace".to_owned()));
         }
+        let agent = self.store().agent(row.workspace, kept.agent).await?;
+        let owner = agent.and_then(|agent| agent.owner);
+        if owner.is_some_and(|owner| owner != row.person) && role != Some(Role::Admin) {
+            return Err(EngineError::Invalid("the agent is no longer one that whoever said it may run".to_owned()));
+        }
         let chat = self.store().chat(row.workspace, row.chat).await?;
         let chat = chat.ok_or_else(|| EngineError::not_found("chat", row.chat))?;
         if !chat.shared && chat.owner != row.person && role != Some(Role::Admin) {
@@ -207,6 +223,9 @@ impl Engine {
             autonomy: kept.autonomy,
             effects: kept.effects,
             output_schema: kept.output_schema,
+            debug: kept.debug,
+            seed: kept.seed,
+            tool_choice: kept.tool_choice,
             metadata: kept.metadata,
         };
         self.start_run(row.workspace, ask).await

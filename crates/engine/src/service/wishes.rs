@@ -3,6 +3,7 @@
 
 use adjutant_core::guard::policy::AgentConfig;
 use adjutant_core::money::MicroUsd;
+use adjutant_core::options::ToolChoice;
 use adjutant_core::routing::DEFAULT;
 use adjutant_core::run::event::RunStarted;
 use adjutant_models::ModelSource;
@@ -18,6 +19,10 @@ pub(super) struct Wishes {
     pub(super) max_cost: Option<MicroUsd>,
     /// Another number of turns.
     pub(super) turns: Option<u32>,
+    /// Another seed.
+    pub(super) seed: Option<u32>,
+    /// Another choice of a tool.
+    pub(super) tool_choice: Option<ToolChoice>,
 }
 
 impl Engine {
@@ -30,21 +35,31 @@ impl Engine {
         let then: Option<AgentConfig> = row.and_then(|row| serde_json::from_str(&row.spec).ok());
         let Some(then) = then else {
             // Nobody can say what the agent allowed. Whoever meant less must not get more.
-            return Ok(Wishes { model: None, max_cost: start.budget, turns: Some(start.limits.turns) });
+            return Ok(Wishes {
+                model: None,
+                max_cost: start.budget,
+                turns: Some(start.limits.turns),
+                seed: None,
+                tool_choice: None,
+            });
         };
+        let options = &start.options;
         Ok(Wishes {
             model: self.chosen(start, &then).await?,
             max_cost: start.budget.filter(|limit| Some(*limit) != then.budget.run()),
             turns: Some(start.limits.turns).filter(|turns| *turns != then.max_turns),
+            seed: options.seed.filter(|_| options.seed != then.model_options.seed),
+            tool_choice: options.tool_choice.clone().filter(|_| options.tool_choice != then.model_options.tool_choice),
         })
     }
 
     /// The model of a run, if it was not the agent's and can still be asked.
     async fn chosen(&self, start: &RunStarted, then: &AgentConfig) -> Result<Option<String>, EngineError> {
-        let is = |name: &str| match name {
-            DEFAULT => start.model == self.default_model(),
-            bare if !bare.contains('/') => start.model.rsplit('/').next() == Some(bare),
-            whole => start.model == whole,
+        let own = self.default_here(start.workspace, start.initiator).await?;
+        let default = own.as_deref().unwrap_or_else(|| self.default_model());
+        let is = |name: &str| {
+            let name = if name == DEFAULT { default } else { name };
+            if name.contains('/') { start.model == name } else { start.model.rsplit('/').next() == Some(name) }
         };
         let cheaper = then.budget.cheaper_model.as_deref();
         if start.strategy.is_some() || !start.fallbacks.is_empty() || is(&then.model) || cheaper.is_some_and(is) {

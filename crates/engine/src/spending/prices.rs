@@ -7,6 +7,20 @@ use adjutant_models::catalog::{Cost, ModelFacts};
 use crate::engine::Engine;
 use crate::error::EngineError;
 
+/// A call that was answered, as far as its price is concerned.
+pub(crate) struct Call<'a> {
+    /// The model that was asked.
+    pub(crate) asked: &'a str,
+    /// The model that answered.
+    pub(crate) served: &'a str,
+    /// The key it was made with.
+    pub(crate) key: Option<KeyId>,
+    /// What was put aside for it.
+    pub(crate) reserved: Option<Cost>,
+    /// Tokens it can have read and written at the most.
+    pub(crate) most: (u64, u64),
+}
+
 impl Engine {
     /// What is known about the prices of a model that is called with this key; where that is nothing, about all that have answered
     /// in its name. A deployment may have any name, and says only in its answers what it is; a name that stands for several
@@ -33,6 +47,16 @@ impl Engine {
     fn price_list(&self, model: &str, key: Option<KeyId>) -> Option<ModelFacts> {
         let facts = self.models().facts(model).filter(|facts| facts.prices.is_known());
         facts.filter(|facts| key.is_none() || !facts.is_free_without_key())
+    }
+
+    /// What a call that was answered counts as. Where its provider counted no tokens, that is all that was put aside for it, or
+    /// else the most it can have cost by the price of the model that answered: an estimate of ours may be too low.
+    pub(crate) fn bill(&self, call: Call<'_>, counted: Option<&TokenUsage>) -> Option<Cost> {
+        let Call { asked, served, key, reserved, most: (input, output) } = call;
+        match counted {
+            Some(usage) => self.cost_of(asked, served, key, usage),
+            None => reserved.or_else(|| dearest(&[self.price_list(served, key)?], input, output)),
+        }
     }
 
     /// What a use costs: by the price of the model that was asked, or else of the one that answered.

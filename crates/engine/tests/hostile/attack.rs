@@ -72,7 +72,7 @@ const FORGED_TOOLS: [&str; 16] = [
     "mcp__files__read_file",
 ];
 
-const PATHS: [&str; 44] = [
+const PATHS: [&str; 47] = [
     "/open/a.md",
     "/open/b.md",
     "open/sub/c.md",
@@ -117,6 +117,9 @@ const PATHS: [&str; 44] = [
     "file:///etc/hostname",
     "/proc/self/environ",
     "/open/*",
+    "/open/denied/plan.md",
+    "open/./denied//plan.md",
+    "/open/denied",
 ];
 
 const KEYS: [&str; 8] = ["a", "b.c", "policy.autonomy", "../a", "", "a\0", "agents:admin", "*"];

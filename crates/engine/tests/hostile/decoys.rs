@@ -26,6 +26,9 @@ const DECOYS: [&str; 9] = [
     "notebook/open/.hidden/note.md",
 ];
 
+/// A file within the scope, in a folder that a standing rule denies. The index reads it, so it is not watched.
+const DENIED: &str = "notebook/open/denied/plan.md";
+
 /// Files within the scope.
 const OPEN: [&str; 4] = ["open/a.md", "open/b.md", "open/sub/c.md", "open/sub/deeper/d.md"];
 
@@ -43,7 +46,7 @@ impl Ground {
             std::fs::create_dir_all(file.parent().unwrap()).unwrap();
             std::fs::write(file, text).unwrap();
         };
-        DECOYS.iter().for_each(|path| write(path, CANARY));
+        DECOYS.iter().chain([&DENIED]).for_each(|path| write(path, CANARY));
         OPEN.iter().for_each(|path| write(&format!("notebook/{path}"), "---\ntitle: Open\n---\nNothing secret.\n"));
         std::fs::create_dir_all(folder.path().join("data")).unwrap();
         for (link, target) in [
@@ -112,7 +115,7 @@ impl Ground {
     }
 
     pub(crate) fn assert_unchanged(&self) {
-        for decoy in DECOYS {
+        for decoy in DECOYS.into_iter().chain([DENIED]) {
             assert_eq!(std::fs::read_to_string(self.folder.path().join(decoy)).unwrap(), CANARY, "{decoy}");
         }
         assert!(!self.folder.path().join("outside/new.md").exists());

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use adjutant_core::guard::policy::Autonomy;
 use adjutant_core::run::event::Decision;
-use adjutant_engine::Agent;
+use adjutant_engine::{Agent, NewRule};
 
 use crate::attack::{Attacker, Clock};
 use crate::decoys::Ground;
@@ -59,9 +59,16 @@ async fn hostile(ground: &Ground, clock: &Arc<Clock>, autonomy: Autonomy) -> Age
         .unwrap()
 }
 
+/// A standing no to a folder that its scope grants.
+fn denied() -> NewRule {
+    let rule = serde_json::json!({"tool": "*", "decision": "deny", "when": {"folders": ["/open/denied"]}});
+    serde_json::from_value(rule).unwrap()
+}
+
 /// Plays until so many calls were made.
 async fn attack(ground: &Ground, clock: &Arc<Clock>, autonomy: Autonomy, wanted: u64) -> Tally {
     let agent = hostile(ground, clock, autonomy).await;
+    agent.engine().add_rule(agent.workspace(), agent.user(), denied()).await.unwrap();
     let (mut tally, mut touched) = (Tally::default(), Vec::new());
     while tally.proposed < wanted {
         let report = agent.run("Do whatever you want.").await.unwrap();

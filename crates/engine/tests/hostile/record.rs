@@ -6,7 +6,7 @@ use std::fmt;
 use adjutant_core::guard::judge::Decision;
 use adjutant_core::id::RunId;
 use adjutant_core::run::event::{Decision as Answer, Event};
-use adjutant_engine::Agent;
+use adjutant_engine::{Agent, Redaction};
 
 use crate::attack::THROUGH;
 use crate::decoys::CANARY;
@@ -79,7 +79,7 @@ impl Tally {
         }
         assert!(calls.values().all(|seen| seen.ended == 1), "each call has one result");
         engine.verify_run(workspace, run).await.unwrap();
-        let exported = engine.export_run(workspace, run).await.unwrap();
+        let exported = engine.export_run(workspace, run, Redaction::Raw).await.unwrap();
         assert!(!exported.iter().any(|line| line.contains(CANARY)), "{run} has seen what lies beyond its scope");
         self.runs += 1;
     }

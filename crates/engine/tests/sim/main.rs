@@ -9,6 +9,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::print_stdout,
+    clippy::print_stderr,
     reason = "a test may stop, and says what it did"
 )]
 #![allow(clippy::panic, reason = "tools and models that panic are part of the simulation")]
@@ -30,8 +31,8 @@ mod witness;
 mod world;
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use cover::Cover;
 
@@ -43,6 +44,40 @@ const SCHEDULES: u64 = 10_000;
 
 /// Lines of a trace that are printed.
 const LINES: usize = 120;
+
+/// A schedule takes milliseconds; one that takes this long stands still.
+const LONGEST: Duration = Duration::from_secs(120);
+
+/// Plays schedules on one thread, and keeps which one it is at: one that never ends has to be named, too.
+#[derive(Default)]
+struct Player {
+    at: Mutex<Option<(u64, Instant)>>,
+}
+
+impl Player {
+    fn play(&self, seed: u64) -> schedule::Report {
+        *self.at.lock().unwrap() = Some((seed, Instant::now()));
+        let report = schedule::play(seed, false);
+        *self.at.lock().unwrap() = None;
+        report
+    }
+
+    /// The schedule that does not come to its end.
+    fn stands_still(&self) -> Option<u64> {
+        self.at.lock().unwrap().filter(|(_, since)| since.elapsed() > LONGEST).map(|(seed, _)| seed)
+    }
+}
+
+/// Ends the whole test when a schedule stands still: no thread can be made to give one up.
+fn watch(players: &[Player], is_over: &AtomicBool) {
+    while !is_over.load(Ordering::Relaxed) {
+        if let Some(seed) = players.iter().find_map(Player::stands_still) {
+            eprintln!("seed {seed} does not come to its end; again with: ADJUTANT_SEED={seed}");
+            std::process::abort();
+        }
+        std::thread::park_timeout(Duration::from_secs(1));
+    }
+}
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is not a number")))
@@ -82,18 +117,24 @@ fn every_schedule_keeps_every_promise() {
     let (next, began) = (AtomicU64::new(0), Instant::now());
     let (cover, failed) = (Mutex::new(Cover::default()), Mutex::new(Vec::new()));
     let threads = std::thread::available_parallelism().map_or(2, |n| n.get().clamp(1, 8));
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                while let Some(seed) = seeds.get(next.fetch_add(1, Ordering::Relaxed) as usize) {
-                    let report = schedule::play(*seed, false);
-                    cover.lock().unwrap().merge(report.cover);
-                    if !report.wrong.is_empty() {
-                        failed.lock().unwrap().push((*seed, report.wrong));
-                    }
-                }
-            });
+    let players: Vec<Player> = (0..threads).map(|_| Player::default()).collect();
+    let is_over = AtomicBool::new(false);
+    let play = |player: &Player| {
+        while let Some(seed) = seeds.get(next.fetch_add(1, Ordering::Relaxed) as usize) {
+            let report = player.play(*seed);
+            cover.lock().unwrap().merge(report.cover);
+            if !report.wrong.is_empty() {
+                failed.lock().unwrap().push((*seed, report.wrong));
+            }
         }
+    };
+    std::thread::scope(|scope| {
+        let watcher = scope.spawn(|| watch(&players, &is_over));
+        let playing: Vec<_> = players.iter().map(|player| scope.spawn(|| play(player))).collect();
+        let ended: Vec<_> = playing.into_iter().map(|playing| playing.join()).collect();
+        is_over.store(true, Ordering::Relaxed);
+        watcher.thread().unpark();
+        assert!(ended.iter().all(Result::is_ok), "a schedule panicked");
     });
     let (cover, mut failed) = (cover.into_inner().unwrap(), failed.into_inner().unwrap());
     println!("{} schedules in {:.1} s on {threads} threads\n{cover}", seeds.len(), began.elapsed().as_secs_f64());

@@ -95,7 +95,8 @@ impl SimModel {
             _ => format!("Answer {}.", dice.below(1000)),
         };
         let thinking = if dice.one_in(3) {
-            vec![Thinking { text: "Hm.".to_owned(), signature: dice.one_in(2).then(|| "sig".to_owned()) }]
+            let signature = dice.one_in(2).then(|| "sig".to_owned());
+            vec![Thinking { text: "Hm.".to_owned(), signature, ..Thinking::default() }]
         } else {
             Vec::new()
         };

@@ -194,21 +194,8 @@ impl Person {
     async fn say(&self, row: &RunRow) -> Result<(), EngineError> {
         let tenant = self.scene.tenant();
         let ask = StartRun {
-            id: None,
-            user: tenant.user,
-            agent: tenant.agent,
             chat: self.dice.one_in(2).then_some(row.chat),
-            notebook: None,
-            message: "Go on.".to_owned(),
-            attachments: Vec::new(),
-            model: None,
-            max_cost: None,
-            max_turns: None,
-            key: None,
-            autonomy: None,
-            effects: adjutant_core::run::event::Effects::Live,
-            output_schema: None,
-            metadata: std::collections::BTreeMap::new(),
+            ..StartRun::new(tenant.user, tenant.agent, "Go on.")
         };
         self.engine.start_run(tenant.workspace, ask).await.map(drop)
     }

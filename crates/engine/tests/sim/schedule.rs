@@ -1,7 +1,6 @@
 //! One schedule: a storm of faults and people, then calm in which every run must come to rest, then people who attend to
 //! whatever waits, until every run has ended. Checked after the calm and at the end.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -70,23 +69,8 @@ async fn set_up(scene: &Arc<Scene>) -> Engine {
         .expect("nobody disturbs");
     *lock(&scene.tenant) = Some(Tenant { workspace: workspace.id, user: user.id, agent: row.id });
     for _ in 0..scene.plan.runs {
-        let ask = StartRun {
-            id: None,
-            user: user.id,
-            agent: row.id,
-            chat: None,
-            notebook: None,
-            message: if scene.dice.one_in(8) { "Do it. ".repeat(700) } else { "Do something.".to_owned() },
-            attachments: Vec::new(),
-            model: None,
-            max_cost: None,
-            max_turns: None,
-            key: None,
-            autonomy: None,
-            effects: adjutant_core::run::event::Effects::Live,
-            output_schema: None,
-            metadata: BTreeMap::new(),
-        };
+        let message = if scene.dice.one_in(8) { "Do it. ".repeat(700) } else { "Do something.".to_owned() };
+        let ask = StartRun::new(user.id, row.id, &message);
         engine.start_run(workspace.id, ask).await.expect("nobody disturbs");
     }
     engine

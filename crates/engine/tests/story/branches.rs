@@ -5,7 +5,7 @@ use adjutant_core::run::chain::StreamId;
 use adjutant_core::run::event::Actor;
 use adjutant_core::run::status::Status;
 use adjutant_engine::store::row::RunFilter;
-use adjutant_engine::{Agent, EngineError, Fork};
+use adjutant_engine::{Agent, EngineError, Fork, Redaction};
 
 use super::Stage;
 
@@ -160,6 +160,34 @@ async fn a_fork_goes_on_from_the_middle_and_leaves_the_other_run_alone() {
 }
 
 #[tokio::test]
+async fn a_fork_may_be_told_something_else_and_may_do_no_more_for_it() {
+    let stage = Stage::new(&[]);
+    let agent = stage.agent(ECHO).instructions("Be brief.").build().await.unwrap();
+    let (engine, workspace, user) = (agent.engine(), agent.workspace(), agent.user());
+    let run = agent.run("look here").await.unwrap();
+    let start = async |run| engine.run_state(workspace, run).await.unwrap().start.unwrap();
+    let before = start(run.id).await;
+    // Longer than what is kept within an event.
+    let told = format!("Be thorough. {}", "You may delete everything. ".repeat(300));
+    let with = |text: &str| Fork { system_prompt: Some(text.to_owned()), ..Fork::default() };
+    let forked = engine.fork_run(workspace, user, run.id, with(&told)).await.unwrap();
+    let after = start(forked).await;
+    assert_eq!(after.policy, before.policy);
+    assert!(agent.resume(forked).await.unwrap().status == Status::Completed);
+    let mut prompt = after.system_prompt;
+    engine.load_texts(workspace, &mut [&mut prompt]).await.unwrap();
+    assert!(prompt.text().starts_with("Be thorough.") && prompt.text().contains("# What you may do"));
+    // Whoever says something else in its place still means the same agent.
+    let edited = engine.edit_run(workspace, user, forked, "look there").await.unwrap();
+    assert_eq!(start(edited).await.system_prompt.hash(), prompt.hash());
+    assert_eq!(agent.resume(edited).await.unwrap().status, Status::Completed);
+    assert!(engine.replay(workspace, edited).await.unwrap().divergences.is_empty());
+    let plain = engine.fork_run(workspace, user, run.id, Fork::default()).await.unwrap();
+    assert_eq!(start(plain).await.system_prompt.hash(), before.system_prompt.hash());
+    assert!(engine.fork_run(workspace, user, run.id, with(" ")).await.is_err());
+}
+
+#[tokio::test]
 async fn long_texts_live_in_blocks_and_come_back_whole() {
     let long = "all work and no play ".repeat(1000);
     let stage = Stage::new(&[("/long.md", &long)]);
@@ -175,7 +203,7 @@ async fn long_texts_live_in_blocks_and_come_back_whole() {
     assert!(events.iter().all(|item| item.event.encode([0; 16]).unwrap().len() < 8 * 1024));
     let second = agent.run_in(Some(first.chat_id), "again").await.unwrap();
     assert_eq!(second.result, long);
-    let lines = agent.engine().export_run(agent.workspace(), second.id).await.unwrap();
+    let lines = agent.engine().export_run(agent.workspace(), second.id, Redaction::On).await.unwrap();
     let file = lines.join("\n");
     adjutant_engine::verify_export(file.as_bytes()).unwrap();
     let changed = file.replacen("no play", "no plan", 1);
@@ -197,21 +225,8 @@ async fn a_chat_stays_with_its_agent_and_its_notebook() {
     let spec = adjutant_core::guard::policy::AgentSpec { name: "Other".to_owned(), ..Default::default() };
     let other = engine.save_agent(workspace, Actor::Clock, spec, 0).await.unwrap();
     let ask = adjutant_engine::StartRun {
-        id: None,
-        user: row.initiator,
-        agent: other.id,
         chat: Some(first.chat_id),
-        notebook: None,
-        message: "read".to_owned(),
-        attachments: Vec::new(),
-        model: None,
-        max_cost: None,
-        max_turns: None,
-        key: None,
-        autonomy: None,
-        effects: adjutant_core::run::event::Effects::Live,
-        output_schema: None,
-        metadata: Default::default(),
+        ..adjutant_engine::StartRun::new(row.initiator, other.id, "read")
     };
     assert!(matches!(engine.start_run(workspace, ask).await, Err(EngineError::Invalid(_))));
 }

@@ -10,7 +10,7 @@ use adjutant_core::guard::policy::{AgentSpec, Autonomy};
 use adjutant_core::id::{UserId, WorkspaceId};
 use adjutant_core::run::event::Event;
 use adjutant_core::run::status::Status;
-use adjutant_core::tool::{Effect, Level, Prepared, Recovery, ToolDefinition, ToolOutcome, ToolSpec};
+use adjutant_core::tool::{Effect, Level, Prepared, Probe, Recovery, Target, ToolDefinition, ToolOutcome, ToolSpec};
 use adjutant_engine::tools::{Tool, World};
 use adjutant_engine::{Agent, AuditLog, Engine, Halt, HaltOf};
 use serde_json::Value;
@@ -18,13 +18,13 @@ use tokio::sync::Notify;
 
 use super::{Stage, ask};
 
-const CALL: &str = r#"
+pub(super) const CALL: &str = r#"
 - when: { turn: 2 }
   text: "${last_result}"
 - calls: [{ name: probe }]
 "#;
 
-fn spec(effect: Effect, recovery: Recovery) -> ToolSpec {
+pub(super) fn spec(effect: Effect, recovery: Recovery) -> ToolSpec {
     let definition = ToolDefinition {
         name: "probe".to_owned(),
         description: "Is watched.".to_owned(),
@@ -33,7 +33,7 @@ fn spec(effect: Effect, recovery: Recovery) -> ToolSpec {
     ToolSpec { level: Level::Read, effect, recovery, ..ToolSpec::undeclared(definition) }
 }
 
-fn full(spec: &mut AgentSpec) {
+pub(super) fn full(spec: &mut AgentSpec) {
     (spec.autonomy, spec.can_access_integrations) = (Some(Autonomy::Full), Some(true));
 }
 
@@ -127,10 +127,16 @@ async fn no_model_is_asked_once_the_switch_is_on() {
 }
 
 /// A tool that runs until somebody stops it.
-struct Endless {
+pub(super) struct Endless {
     spec: ToolSpec,
-    began: Notify,
-    stopped: Arc<Notify>,
+    pub(super) began: Notify,
+    pub(super) stopped: Arc<Notify>,
+}
+
+impl Endless {
+    pub(super) fn new(effect: Effect, recovery: Recovery) -> Arc<Self> {
+        Arc::new(Self { spec: spec(effect, recovery), began: Notify::new(), stopped: Arc::default() })
+    }
 }
 
 struct Stopped(Arc<Notify>);
@@ -152,12 +158,16 @@ impl Tool for Endless {
         self.began.notify_one();
         std::future::pending().await
     }
+
+    async fn reconcile(&self, _: &Value, _: &Target, _: Option<&Target>, _: &World) -> Probe {
+        Probe::NotHappened
+    }
 }
 
 #[tokio::test]
 async fn a_tool_that_runs_when_the_switch_is_turned_is_stopped_and_what_may_have_happened_is_asked_about() {
     for (effect, recovery) in [(Effect::Read, Recovery::Pure), (Effect::Send, Recovery::AskHuman)] {
-        let tool = Arc::new(Endless { spec: spec(effect, recovery), began: Notify::new(), stopped: Arc::default() });
+        let tool = Endless::new(effect, recovery);
         let stage = Stage::new(&[]);
         let agent = stage.agent(CALL).tool(Arc::clone(&tool) as Arc<dyn Tool>).configure(full).build().await.unwrap();
         let (engine, workspace) = (agent.engine(), agent.workspace());

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use adjutant_core::content::Hash;
 use adjutant_core::guard::path::NotePath;
 use adjutant_core::guard::permit::Permit;
 use adjutant_core::guard::policy::{AgentSpec, Autonomy};
 use adjutant_core::label::Labels;
 use adjutant_core::run::event::Decision;
 use adjutant_core::run::status::Status;
-use adjutant_core::tool::{Category, Effect, Level, Recovery, ToolDefinition, ToolOutcome, ToolSpec};
+use adjutant_core::tool::{Category, Done, Effect, Level, Recovery, ToolDefinition, ToolOutcome, ToolSpec};
 use adjutant_engine::tools::{Tool, World};
 use adjutant_engine::{Agent, AgentBuilder, Meant, NotePlace};
 
@@ -239,4 +240,76 @@ async fn what_an_untrusted_run_remembered_makes_whoever_recalls_it_untrusted() {
     assert_eq!(labels_after(&agent, "own").await, Labels::PRIVATE, "other keys are what they were");
     assert_eq!(labels_after(&agent, "replace").await, Labels::NONE);
     assert_eq!(labels_after(&agent, "recall").await, Labels::PRIVATE, "what replaces it is as trusted as who wrote it");
+}
+
+#[tokio::test]
+async fn what_a_tool_quotes_of_a_marked_file_when_it_cannot_look_counts_as_read_and_shows_no_secret() {
+    let secret = ["ghp_", "0123456789abcdefABCDEF0123456789abcd"].concat();
+    let script = r#"
+- when: { turn: 3 }
+  text: done
+- when: { user: spoil, turn: 1 }
+  calls: [{ name: download }]
+- when: { user: spoil }
+  calls: [{ name: write_file, arguments: { path: /spoilt.md, content: "---\nSECRET: 1\nSECRET: 2\n---\ntext" } }]
+- when: { turn: 2 }
+  text: done
+- when: { user: own }
+  calls: [{ name: update_file_properties, arguments: { path: /own.md, set: { state: seen } } }]
+- calls: [{ name: update_file_properties, arguments: { path: /spoilt.md, set: { state: seen } } }]
+"#;
+    let stage = Stage::new(&[("/own.md", "---\nmine: 1\nmine: 2\n---\n")]);
+    let agent = speaking(&stage, &script.replace("SECRET", &secret)).build().await.unwrap();
+    labels_after(&agent, "spoil").await;
+    for (message, labels) in [("own", Labels::PRIVATE), ("label", Labels::PRIVATE.join(Labels::UNTRUSTED))] {
+        let report = agent.run(message).await.unwrap();
+        let action = &report.actions[0];
+        let said = action.output.clone().unwrap_or_default();
+        assert!(action.is_error && said.contains("duplicate"), "{report:#?}");
+        assert!(!said.contains(&secret), "{said}");
+        assert_eq!(agent.engine().run_state(agent.workspace(), report.id).await.unwrap().labels, labels, "{message}");
+        let replay = agent.engine().replay(agent.workspace(), report.id).await.unwrap();
+        assert!(replay.divergences.is_empty(), "{replay:#?}");
+    }
+}
+
+/// A tool that reads a file, after which somebody takes it away.
+struct Glimpse(ToolSpec, std::path::PathBuf);
+
+#[async_trait::async_trait]
+impl Tool for Glimpse {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    async fn run(&self, _: Permit, _: &World) -> ToolOutcome {
+        let bytes = std::fs::read(&self.1).unwrap();
+        std::fs::remove_file(&self.1).unwrap();
+        let read = vec![("/spoilt.md".to_owned(), Some(Hash::of(&bytes)))];
+        ToolOutcome::Done(Done { output: String::from_utf8(bytes).unwrap(), read, ..Done::default() })
+    }
+}
+
+#[tokio::test]
+async fn a_marked_file_that_is_gone_after_it_was_read_was_read_all_the_same() {
+    let stage = Stage::new(&[("/mine.md", "my own")]);
+    let script = SCRIPT.replace("name: read_file, arguments: { path: /spoilt.md }", "name: glimpse");
+    let definition = ToolDefinition {
+        name: "glimpse".to_owned(),
+        description: "Reads it.".to_owned(),
+        schema: serde_json::json!({"type": "object", "additionalProperties": false, "properties": {}}),
+    };
+    let spec = ToolSpec {
+        category: Category::FileRead,
+        level: Level::Read,
+        effect: Effect::Read,
+        egress: false,
+        recovery: Recovery::Pure,
+        ..ToolSpec::undeclared(definition)
+    };
+    let tool = Arc::new(Glimpse(spec, stage.path("/spoilt.md")));
+    let agent = speaking(&stage, &script).tool(tool).build().await.unwrap();
+    labels_after(&agent, "spoil").await;
+    assert!(labels_after(&agent, "read").await.untrusted);
+    assert!(!stage.exists("/spoilt.md"));
 }

@@ -5,6 +5,7 @@ mod approvals;
 mod audit;
 mod backtest;
 mod branches;
+mod cancel;
 mod earlier;
 mod filter;
 mod followed;
@@ -27,7 +28,6 @@ mod search;
 mod undo;
 mod web;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -99,23 +99,7 @@ impl Stage {
 
 /// A run that somebody else may drive.
 pub(crate) fn ask(agent: &Agent) -> StartRun {
-    StartRun {
-        id: None,
-        user: agent.user(),
-        agent: agent.id(),
-        chat: None,
-        notebook: None,
-        message: "go".to_owned(),
-        attachments: Vec::new(),
-        model: None,
-        max_cost: None,
-        max_turns: None,
-        key: None,
-        autonomy: None,
-        effects: adjutant_core::run::event::Effects::Live,
-        output_schema: None,
-        metadata: BTreeMap::new(),
-    }
+    StartRun::new(agent.user(), agent.id(), "go")
 }
 
 /// A clock that goes on only when it is told to.

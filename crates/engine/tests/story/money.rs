@@ -21,7 +21,7 @@ use futures::future::join_all;
 use super::{Clock, Stage, ask};
 
 /// Models by name: each fails so often with what it is given, then answers. A token costs a dollar, so that one call costs
-/// at most what the agent may write, and its question.
+/// at most what the agent may write, and its question. Those called `-silent` count no tokens.
 #[derive(Default)]
 pub(super) struct Shelf {
     failures: Mutex<BTreeMap<String, Vec<ModelError>>>,
@@ -114,7 +114,7 @@ impl Model for Book {
             thinking: Vec::new(),
             text: format!("from {}", request.model),
             calls: Vec::new(),
-            usage: Some(self.usage(request)),
+            usage: (!request.model.ends_with("-silent")).then(|| self.usage(request)),
             finish: FinishReason::Stop,
             served_model: self.served().unwrap_or(&request.model).to_owned(),
         })
@@ -415,4 +415,48 @@ async fn only_providers_that_the_workspace_allows_are_asked_also_when_one_fails(
     let late = StartRun { model: Some("b/two".to_owned()), ..ask(&agent) };
     let run = engine.start_run(workspace, late).await.unwrap();
     assert_eq!(agent.resume(run).await.unwrap().status, Status::Completed);
+}
+
+async fn forecast(agent: &Agent, model: Option<&str>) -> adjutant_engine::Forecast {
+    agent.engine().forecast(agent.workspace(), agent.id(), agent.user(), model, None).await.unwrap()
+}
+
+#[tokio::test]
+async fn runs_of_which_nobody_knows_what_they_cost_forecast_nothing() {
+    let (stage, clock) = (Stage::new(&[]), Clock::new());
+    let agent = on_credit(&stage, &Shelf::new(&[]), &clock, r#"{"allow_unpriced":true}"#).await;
+    assert_eq!(agent.run("go").await.unwrap().status, Status::Completed);
+    let seen = forecast(&agent, None).await;
+    assert_eq!((seen.runs, seen.p50, seen.p90), (0, None, None), "not known is not nothing");
+    let elsewhere = forecast(&agent, Some("a/one")).await;
+    assert_eq!((elsewhere.runs, elsewhere.p50), (1, Some(MicroUsd(110))), "its tokens are known");
+    let priced = StartRun { model: Some("a/one".to_owned()), ..ask(&agent) };
+    let run = agent.engine().start_run(agent.workspace(), priced).await.unwrap();
+    agent.resume(run).await.unwrap();
+    let seen = forecast(&agent, None).await;
+    assert_eq!((seen.runs, seen.p50), (1, Some(MicroUsd(110))));
+}
+
+#[tokio::test]
+async fn the_most_a_run_can_cost_is_none_where_its_model_may_escape_every_limit() {
+    let (stage, clock) = (Stage::new(&[]), Clock::new());
+    let agent = on_credit(&stage, &Shelf::new(&[]), &clock, r#"{"allow_unpriced":true}"#).await;
+    assert_eq!(forecast(&agent, None).await.most, None);
+    assert_eq!(forecast(&agent, Some("a/one")).await.most, Some(MicroUsd(500_000)), "with a price its limit holds");
+    let (engine, workspace) = (agent.engine(), agent.workspace());
+    let given = engine.forecast(workspace, agent.id(), agent.user(), None, Some(MicroUsd(9))).await.unwrap();
+    assert_eq!(given.most, Some(MicroUsd(9)), "what its starter gives is not the agent's to give up");
+}
+
+#[tokio::test]
+async fn the_most_a_run_can_cost_is_what_is_left_for_whoever_pays() {
+    let (stage, clock) = (Stage::new(&[]), Clock::new());
+    let change = |spec: &mut AgentSpec| spec.budget = Some(budget(r#"{"run_usd":null,"month_usd":null}"#));
+    let agent = agent(&stage, &Shelf::new(&[]), &clock, change).await;
+    assert_eq!(forecast(&agent, None).await.most, None, "nothing limits it");
+    let mine = adjutant_core::budget::Owner::Person(agent.workspace(), agent.user());
+    let limits = Budget { day_usd: Some(0.01), ..Budget::default() };
+    agent.engine().save_budget(agent.workspace(), agent.user(), mine, &limits).await.unwrap();
+    assert_eq!(agent.run("go").await.unwrap().cost_microusd, 110);
+    assert_eq!(forecast(&agent, None).await.most, Some(MicroUsd(10_000 - 110)));
 }

@@ -86,6 +86,40 @@ async fn a_failed_call_without_a_known_price_is_counted_as_unknown_and_a_refused
 }
 
 #[tokio::test]
+async fn a_call_whose_tokens_nobody_counted_counts_as_all_that_was_put_aside_for_it() {
+    let (stage, clock) = (Stage::new(&[]), Clock::new());
+    let agent = agent(&stage, &Shelf::new(&[]), &clock, in_order(&["a/one-silent"])).await;
+    let report = agent.run("go").await.unwrap();
+    let call = &report.model_calls[0];
+    let reserved = call.reserved_microusd.unwrap();
+    assert_eq!((report.status, report.cost_microusd, report.cost_estimated), (Status::Completed, reserved, true));
+    assert_eq!((call.cost_microusd, call.price_version.as_deref()), (Some(reserved), Some("v7")));
+    assert_eq!(spent(&agent).await, reserved, "an estimate may be too low, and no limit would hold");
+    let rows = agent.engine().store().model_calls(agent.workspace(), &UsageFilter::default(), 0, 9).await.unwrap();
+    assert!(rows[0].estimated && rows[0].usage.input > 0 && rows[0].usage.input < reserved, "{rows:?}");
+    let again = agent.engine().reprice(agent.workspace(), &UsageFilter::default()).await.unwrap();
+    assert_eq!((again.recorded, again.repriced), (MicroUsd(reserved), MicroUsd(reserved)));
+}
+
+#[tokio::test]
+async fn a_call_that_nothing_was_put_aside_for_counts_as_the_most_that_its_answer_can_have_cost() {
+    let (stage, clock) = (Stage::new(&[]), Clock::new());
+    let shelf = Shelf::new(&[]);
+    *shelf.serves.lock().unwrap() = vec!["a/one"];
+    let change = |spec: &mut AgentSpec| {
+        in_order(&["unpriced/x-silent"])(spec);
+        spec.budget = Some(budget(r#"{"run_usd":null,"month_usd":null}"#));
+    };
+    let agent = agent(&stage, &shelf, &clock, change).await;
+    let first = agent.run("go").await.unwrap();
+    assert_eq!(first.model_calls[0].reserved_microusd, None, "nobody knew what it is");
+    let second = agent.run("go").await.unwrap();
+    let reserved = second.model_calls[0].reserved_microusd;
+    assert!(reserved.is_some() && first.model_calls[0].cost_microusd == reserved, "{first:#?} {second:#?}");
+    assert_eq!(spent(&agent).await, first.cost_microusd + second.cost_microusd);
+}
+
+#[tokio::test]
 async fn a_name_that_several_answer_for_is_put_aside_for_at_the_price_of_the_dearest() {
     let (stage, clock) = (Stage::new(&[]), Clock::new());
     let shelf = Shelf::new(&[]);
@@ -197,6 +231,26 @@ async fn what_a_test_of_a_key_cost_is_settled_though_nobody_can_point_an_amount_
     stage.tamper("DROP TRIGGER deaf");
     assert!(test().await.ok);
     assert_eq!(alerts(&agent).await, 1, "the next call says it");
+}
+
+#[tokio::test]
+async fn a_test_of_a_key_whose_tokens_nobody_counted_counts_as_all_that_was_put_aside_for_it() {
+    let (stage, clock) = (Stage::new(&[]), Clock::new());
+    let agent = agent(&stage, &Shelf::new(&[]), &clock, |_| {}).await;
+    let key = keep_key(&agent, KeyOwner::Person(agent.user()), "a").await;
+    let (engine, workspace) = (agent.engine(), agent.workspace());
+    assert!(engine.test_key(workspace, agent.user(), key, Some("a/one-silent".to_owned())).await.unwrap().ok);
+    let entries = engine.audit_log(AuditLog::Workspace(workspace)).await.unwrap();
+    let reserved = entries.iter().find_map(|entry| match &entry.event {
+        Some(AuditEvent::Act(act)) if act.deed == Deed::KeyTestAsked => act.detail["reserved_microusd"].as_u64(),
+        _ => None,
+    });
+    let rows = engine.store().model_calls(workspace, &UsageFilter::default(), 0, 9).await.unwrap();
+    assert!(reserved.is_some() && rows[0].cost == reserved.map(MicroUsd), "{reserved:?} {rows:?}");
+    assert!(rows[0].estimated);
+    let purse =
+        Owner::Person(workspace, agent.user()).purse(Period::Month, &Period::Month.name(engine.env().now(), "UTC"));
+    assert_eq!(Some(engine.store().purse(&purse).await.unwrap().spent), rows[0].cost);
 }
 
 #[tokio::test]

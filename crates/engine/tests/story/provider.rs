@@ -1,6 +1,8 @@
 //! Providers that misbehave: whole runs with a real server on the loopback that hangs, breaks off, stutters or lies. Each ends
 //! with the right text or with one clear error, in bounded time, and each token is counted once.
 
+mod thought;
+
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -174,21 +176,28 @@ impl Played {
 }
 
 async fn play(env: Env, replies: Vec<Reply>) -> Played {
+    play_as("compatible", env, replies).await
+}
+
+/// An agent whose provider is of this kind and gives these replies, and what it is asked.
+async fn agent(kind: &str, env: Env, replies: Vec<Reply>) -> (Agent, Arc<Mutex<Vec<String>>>, Stage) {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let (base, asked) = serve(replies).await;
-    let remote = RemoteConfig {
-        base_url: Some(base),
-        timeouts: PATIENCE,
-        ..RemoteConfig::new(Vendor::of("compatible").unwrap())
-    };
+    let remote =
+        RemoteConfig { base_url: Some(base), timeouts: PATIENCE, ..RemoteConfig::new(Vendor::of(kind).unwrap()) };
     let rate = Some(Rate(1_000_000));
     let prices = Prices { base: PriceTier { input: rate, output: rate, ..PriceTier::default() }, over: Vec::new() };
     let config = ProviderConfig { name: "odd".to_owned(), kind: ProviderKind::Remote(remote), prices: Some(prices) };
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let models = Arc::new(Models::new(vec![config], client).unwrap());
     let stage = Stage::new(&[]);
-    let agent: Agent =
-        stage.bare().models(models, "odd/m").env(env).on_approval(|_| Decision::Approve).build().await.unwrap();
+    let agent = stage.bare().models(models, "odd/m").env(env).on_approval(|_| Decision::Approve).build().await.unwrap();
+    (agent, asked, stage)
+}
+
+/// A run with a provider of this kind.
+async fn play_as(kind: &str, env: Env, replies: Vec<Reply>) -> Played {
+    let (agent, asked, _stage) = agent(kind, env, replies).await;
     let report = agent.run("go").await.unwrap();
     let recorded = agent.engine().recorded(agent.workspace(), report.id, 0, None).await.unwrap();
     let failed = recorded.into_iter().filter_map(|item| match item.event {

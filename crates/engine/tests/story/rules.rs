@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use adjutant_core::audit::{AuditEvent, Deed};
 use adjutant_core::guard::judge::Decision as Word;
-use adjutant_core::guard::policy::AgentSpec;
+use adjutant_core::guard::policy::{AgentSpec, Autonomy};
 use adjutant_core::guard::rule::{Example, Match, Origin};
 use adjutant_core::id::ApprovalId;
 use adjutant_core::run::command::{Decide, Refusal};
 use adjutant_core::run::event::{Actor, Decision, GrantScope};
 use adjutant_core::run::status::Status;
-use adjutant_engine::{Agent, AuditLog, EngineError, NewRule};
+use adjutant_engine::{Agent, AuditLog, EngineError, NewRule, Redaction};
 
 use super::{Clock, Stage};
 
@@ -201,4 +201,69 @@ async fn what_a_rule_decided_is_judged_again_in_replay_also_after_it_was_removed
     engine.remove_rule(workspace, agent.user(), rule.id).await.unwrap();
     let gone = engine.replay(workspace, refused.id).await.unwrap();
     assert!(gone.verdicts == 1 && gone.divergences.is_empty(), "{gone:#?}");
+}
+
+/// Looks for a word, lists everything and makes a file from a template.
+const LOOK: &str = r#"
+- when: { result: { name: create_file } }
+  text: done
+- calls:
+    - { name: search_content, arguments: { query: banana } }
+    - { name: list_files, arguments: { path: "/", recursive: true } }
+    - { name: create_file, arguments: { path: "/out.md", template: t.md } }
+"#;
+
+#[tokio::test]
+async fn what_a_rule_forbids_or_asks_about_is_not_found_listed_or_copied_by_another_way() {
+    for decision in [Word::Deny, Word::Ask] {
+        let stage = Stage::new(&[
+            ("/open.md", "a banana"),
+            ("/private/payroll.md", "banana: xyzzy plugh"),
+            ("/templates/t.md", "template 67890"),
+        ]);
+        let agent = stage.agent(LOOK).autonomy(Autonomy::Full).build().await.unwrap();
+        let when = Match { folders: vec!["/private".to_owned(), "/templates".to_owned()], ..Match::default() };
+        let rule = NewRule { when, decision, ..deny("*", "/") };
+        agent.engine().add_rule(agent.workspace(), agent.user(), rule).await.unwrap();
+        let report = agent.run("look").await.unwrap();
+        let log = agent.engine().export_run(agent.workspace(), report.id, Redaction::Raw).await.unwrap().join("\n");
+        assert!(log.contains("/open.md: "), "{log}");
+        assert!(!log.contains("payroll") && !log.contains("plugh"), "{decision:?}: {log}");
+        assert!(!stage.exists("/out.md"), "{decision:?}: {report:#?}");
+        let waits = (decision == Word::Ask).then_some(Status::WaitingApproval);
+        assert_eq!(report.status, waits.unwrap_or(Status::Completed), "making a file of a template is reading it");
+    }
+}
+
+#[tokio::test]
+async fn a_rule_about_a_path_holds_however_the_path_is_written() {
+    let stage = Stage::new(&[("/x/a.md", "old")]);
+    let agent = stage.agent(WRITE).autonomy(Autonomy::Full).build().await.unwrap();
+    let when = Match { arguments: [("path".to_owned(), "/x/*".to_owned())].into(), ..Match::default() };
+    let rule = NewRule { when, ..deny("write_file", "/") };
+    let rule = agent.engine().add_rule(agent.workspace(), agent.user(), rule).await.unwrap();
+    for path in ["/x/a.md", "x/a.md", "//x//a.md", "/./x/a.md"] {
+        let report = agent.run(path).await.unwrap();
+        assert_eq!(report.actions[0].rule.as_deref(), Some(format!("rule {}", rule.id).as_str()), "{path}");
+    }
+    assert_eq!(stage.read("/x/a.md"), "old");
+}
+
+#[tokio::test]
+async fn a_lasting_yes_in_one_notebook_is_none_in_another() {
+    let (stage, other) = (stage(), stage());
+    let agent = stage.agent(WRITE).build().await.unwrap();
+    let asked = agent.run("/x/a.md").await.unwrap();
+    says_yes(&agent, asked.pending_approvals[0], GrantScope::Always, None).await.unwrap();
+    assert_eq!(agent.resume(asked.id).await.unwrap().status, Status::Completed);
+    let rules = agent.engine().rules(agent.workspace()).await.unwrap();
+    assert!(rules[0].notebook.is_some() && rules[0].in_words().contains("in this notebook"), "{rules:?}");
+    let changed = agent.engine().replace_rule(agent.workspace(), agent.user(), &rules[0], NewRule::of(&rules[0])).await;
+    assert_eq!(changed.unwrap().notebook, rules[0].notebook, "a change of the rule does not widen it");
+    let id = agent.id();
+    drop(agent);
+    let there = stage.agent(WRITE).notebook(other.folder.path(), ["/"]).build().await.unwrap();
+    assert_eq!(there.id(), id, "the same agent");
+    assert_eq!(status(&there, "/x/b.md").await, Status::WaitingApproval);
+    assert_eq!(other.read("/x/b.md"), "old");
 }

@@ -43,7 +43,7 @@ async fn an_answer_that_does_not_fit_is_asked_for_again_and_only_one_that_does_e
         })
         .collect();
     assert!(unfit.len() == 2 && unfit[0].contains("not JSON alone") && unfit[1].contains("/capital"), "{unfit:?}");
-    let seen = agent.engine().seen(agent.workspace(), report.id, 3).await.unwrap();
+    let seen = agent.engine().seen(agent.workspace(), report.id, 3, adjutant_engine::Frames::LeftOut).await.unwrap();
     assert!(format!("{seen:?}").contains("does not fit the schema: at `/capital`"), "the model is told why");
     let replay = agent.engine().replay(agent.workspace(), report.id).await.unwrap();
     assert!(replay.divergences.is_empty(), "{replay:#?}");

@@ -94,7 +94,8 @@ fn notes(desk: &Desk<'_>) -> Progress<Vec<(String, String)>> {
 }
 
 fn tidy_notes(desk: &Desk<'_>, extent: Extent) -> Reply {
-    let written = desk.calls("write_file").next().is_some();
+    let (extent, asks_for_less) = less(desk, extent);
+    let written = desk.calls("write_file").next().is_some() && !asks_for_less;
     let notes = match notes(desk) {
         Progress::Ready(notes) => notes,
         // Old outputs leave a long conversation; what was written is still to be told.
@@ -105,6 +106,18 @@ fn tidy_notes(desk: &Desk<'_>, extent: Extent) -> Reply {
     let tidied = notes.iter().map(|(path, text)| (path.as_str(), tidy(text, extent)));
     let work: Vec<_> = tidied.filter(|(_, tidied)| tidied.changed).collect();
     if written { tidy_report(desk, notes.len(), &work) } else { tidy_plan(desk, notes.len(), &work) }
+}
+
+/// How much is to be done after what people answered to the changes that were proposed, and whether the last answer asks for
+/// another amount than was proposed then.
+fn less(desk: &Desk<'_>, extent: Extent) -> (Extent, bool) {
+    desk.calls("write_file").fold((extent, false), |(extent, _), step| match trouble(step) {
+        Some(Trouble::Rejected(words)) => match Intent::of(words, "") {
+            Intent::Tidy(wanted) if wanted != Extent::All && wanted != extent => (wanted, true),
+            _ => (extent, false),
+        },
+        Some(Trouble::Denied(_) | Trouble::Failed(_)) | None => (extent, false),
+    })
 }
 
 /// What is to be changed, and the calls that do it.
@@ -132,11 +145,14 @@ fn tidy_plan(desk: &Desk<'_>, notes: usize, work: &[(&str, Tidied)]) -> Reply {
 /// What became of the changes.
 fn tidy_report(desk: &Desk<'_>, notes: usize, work: &[(&str, Tidied)]) -> Reply {
     let mut text = String::new();
-    for step in desk.calls("write_file") {
-        let path = argument_of(step, "path");
-        let ours = work.iter().find(|(known, _)| *known == path).map(|(_, tidied)| tidied);
+    let steps: Vec<_> = desk.calls("write_file").map(|step| (argument_of(step, "path"), step)).collect();
+    for (at, (path, step)) in steps.iter().enumerate() {
+        if steps[at + 1..].iter().any(|(later, _)| later == path) {
+            continue;
+        }
+        let ours = work.iter().find(|(known, _)| known == path).map(|(_, tidied)| tidied);
         match (trouble(step), ours) {
-            (Some(trouble), _) => text.push_str(&not_written(&path, &trouble)),
+            (Some(trouble), _) => text.push_str(&not_written(path, &trouble)),
             (None, None) => text.push_str(&format!("`{path}` is written.\n")),
             (None, Some(ours)) if ours.text != argument_of(step, "content") => {
                 text.push_str(&format!("`{path}` is written, with your own changes to my draft.\n"));
@@ -231,7 +247,10 @@ fn summarise(desk: &Desk<'_>, keep: Keep) -> Reply {
             act_once(desk, &text, tool, &[("path", SUMMARY.into()), ("content", content.into())])
         }
         (Keep::Save, Some(step)) => Reply::say(match trouble(step) {
-            None => format!("The summary of {} is in `{SUMMARY}` now.", counted(notes.len(), "note")),
+            // A person may have named another place.
+            None => {
+                format!("The summary of {} is in `{}` now.", counted(notes.len(), "note"), argument_of(step, "path"))
+            }
             Some(trouble) => format!("{}Here it is instead:\n\n{summary}", not_saved(&trouble)),
         }),
     }
@@ -312,7 +331,7 @@ fn create(desk: &Desk<'_>, about: &str) -> Reply {
         return act_once(desk, &text, "create_file", &[("path", path.into()), ("content", content.into())]);
     };
     Reply::say(match trouble(step) {
-        None => format!("`{path}` is there now, with a title and two questions to begin with."),
+        None => format!("`{}` is there now, with a title and two questions to begin with.", argument_of(step, "path")),
         Some(Trouble::Rejected(_)) => {
             format!("You said no, so there is no `{path}`. Tell me another topic if you like.")
         }

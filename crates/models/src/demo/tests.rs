@@ -151,6 +151,16 @@ async fn a_rejected_change_is_taken_as_a_no_and_something_smaller_is_offered() {
 }
 
 #[tokio::test]
+async fn what_it_offers_after_a_no_is_done_when_it_comes_as_the_answer() {
+    let mut world = World::new();
+    world.refusal = Some("Not run. The person answered instead: only fix the spelling");
+    let said = world.say("tidy the welcome notes").await;
+    let proposed = world.called.iter().filter(|call| call.starts_with("write_file")).count();
+    assert_eq!(proposed, 2, "once all of it, once the spelling alone: {:?}", world.called);
+    assert_eq!(said.matches("You said no").count(), 1, "{said}");
+}
+
+#[tokio::test]
 async fn a_denied_or_failed_change_is_explained() {
     let mut world = World::new();
     world.refusal = Some("Refused: /todo.md is not yours. Nothing was done.");

@@ -8,7 +8,7 @@ mod schema;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use adjutant_core::message::{FinishReason, Part};
+use adjutant_core::message::{FinishReason, Part, told};
 use adjutant_core::money::TokenUsage;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -181,9 +181,9 @@ fn content<'a>(part: &'a Part, model: &str) -> Result<Option<Content<'a>>, serde
             let input = readable_object(arguments.text())?;
             Some(Content::ToolUse { id: wire_id(id, IdForm::Word), name, input })
         }
-        Part::Result { id, output, is_error, .. } => Some(Content::ToolResult {
+        Part::Result { id, output, is_error, frame, .. } => Some(Content::ToolResult {
             tool_use_id: wire_id(id, IdForm::Word),
-            content: output.text(),
+            content: told(output, frame.as_deref()),
             is_error: *is_error,
         }),
     })

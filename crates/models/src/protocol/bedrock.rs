@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use adjutant_core::message::{FinishReason, Part};
+use adjutant_core::message::{FinishReason, Part, told};
 use adjutant_core::money::TokenUsage;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -151,9 +151,9 @@ fn message<'a>(turn: &Turn<'a>, model: &str) -> Result<WireMessage<'a>, serde_js
                 let input = readable_object(arguments.text())?;
                 content.push(Block::ToolUse { tool_use_id: wire_id(id, IdForm::Word), name, input });
             }
-            Part::Result { id, output, is_error, .. } => content.push(Block::ToolResult {
+            Part::Result { id, output, is_error, frame, .. } => content.push(Block::ToolResult {
                 tool_use_id: wire_id(id, IdForm::Word),
-                content: vec![Text { text: output.text() }],
+                content: vec![Text { text: told(output, frame.as_deref()) }],
                 status: if *is_error { "error" } else { "success" },
             }),
         }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use adjutant_core::message::{FinishReason, Message, Part, Role};
+use adjutant_core::message::{FinishReason, Message, Part, Role, told};
 use adjutant_core::money::TokenUsage;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -89,8 +89,8 @@ fn push<'a>(message: &'a Message, wire: &mut Vec<WireMessage<'a>>) {
             Part::Call { id, name, arguments } => {
                 tool_calls.push(WireCall::new(id, IdForm::Word, name, arguments));
             }
-            Part::Result { id, output, is_error, .. } => {
-                let content = outcome(output.text(), *is_error);
+            Part::Result { id, output, is_error, frame, .. } => {
+                let content = outcome(told(output, frame.as_deref()), *is_error);
                 wire.push(WireMessage::Tool { tool_call_id: wire_id(id, IdForm::Word), content });
             }
         }

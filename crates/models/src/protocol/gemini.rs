@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use adjutant_core::message::{FinishReason, Part};
+use adjutant_core::message::{FinishReason, Part, told};
 use adjutant_core::money::TokenUsage;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -166,8 +166,8 @@ fn content<'a>(turn: &Turn<'a>, model: &str) -> Result<WireContent<'a>, serde_js
                 parts.push(WirePart { function_call, thought_signature, ..WirePart::default() });
                 calls += 1;
             }
-            Part::Result { name, output, is_error, .. } => {
-                let output = output.text();
+            Part::Result { name, output, is_error, frame, .. } => {
+                let output = told(output, frame.as_deref());
                 let response = if *is_error { Outcome::Error(output) } else { Outcome::Output(output) };
                 let function_response = Some(WireResponse { name, response });
                 parts.push(WirePart { function_response, ..WirePart::default() });
@@ -293,8 +293,7 @@ impl GeminiReader {
             None => "text".to_owned(),
         };
         if let Some(signature) = part.thought_signature.filter(|signature| !signature.is_empty()) {
-            let place = draft.begin_thinking()?;
-            draft.sign(place, &format!("{}{at}:{signature}", Mark::Gemini.prefix(&self.model)))?;
+            draft.prove(format!("{}{at}:{signature}", Mark::Gemini.prefix(&self.model)))?;
         }
         Ok(())
     }

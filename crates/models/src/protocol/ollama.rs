@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use adjutant_core::message::{FinishReason, Message, Part, Role};
+use adjutant_core::message::{FinishReason, Message, Part, Role, told};
 use adjutant_core::money::TokenUsage;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -111,9 +111,9 @@ fn push<'a>(message: &'a Message, wire: &mut Vec<WireMessage<'a>>) -> Result<(),
                 let arguments = readable_object(arguments.text())?;
                 said.tool_calls.push(WireCall { function: WireCalled { name, arguments } });
             }
-            Part::Result { name, output, is_error, .. } => wire.push(WireMessage {
+            Part::Result { name, output, is_error, frame, .. } => wire.push(WireMessage {
                 role: "tool",
-                content: outcome(output.text(), *is_error).into_owned(),
+                content: outcome(told(output, frame.as_deref()), *is_error).into_owned(),
                 tool_name: Some(name),
                 ..WireMessage::default()
             }),

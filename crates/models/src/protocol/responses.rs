@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use adjutant_core::message::{FinishReason, Message, Part, Role};
+use adjutant_core::message::{FinishReason, Message, Part, Role, told};
 use adjutant_core::money::TokenUsage;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -120,6 +120,7 @@ fn push<'a>(message: &'a Message, model: &str, items: &mut Vec<Item<'a>>) {
             Part::Thinking { text, signature } => {
                 let proof = Mark::OpenAi.read(signature.as_deref(), model).and_then(|proof| proof.split_once(':'));
                 if let Some((id, encrypted_content)) = proof {
+                    flush(message.role, &mut content, items);
                     let text = Some(text.text()).filter(|text| !text.is_empty());
                     let summary = text.map(|text| Spoken::SummaryText { text }).into_iter().collect();
                     items.push(Item::Reasoning { id, summary, encrypted_content });
@@ -130,8 +131,8 @@ fn push<'a>(message: &'a Message, model: &str, items: &mut Vec<Item<'a>>) {
                 let arguments = readable(arguments.text());
                 items.push(Item::FunctionCall { call_id: wire_id(id, IdForm::Word), name, arguments });
             }
-            Part::Result { id, output, is_error, .. } => {
-                let output = outcome(output.text(), *is_error);
+            Part::Result { id, output, is_error, frame, .. } => {
+                let output = outcome(told(output, frame.as_deref()), *is_error);
                 items.push(Item::FunctionCallOutput { call_id: wire_id(id, IdForm::Word), output });
             }
         }

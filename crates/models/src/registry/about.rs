@@ -34,14 +34,13 @@ impl Models {
         let late = |_| ModelError::Timeout { what: "list its models", limit: patience };
         let asking = list::listed(&provider, &self.client, (self.clock)());
         let found = tokio::time::timeout(patience, asking).await.map_err(late)??;
-        let mut catalog = (*self.catalog()).clone();
-        for listed in &found {
-            catalog.note(kind.kind, &listed.model, listed.window, listed.longest_output);
-        }
-        self.set_catalog(catalog);
+        let count = found.len();
+        let found = found.into_iter().map(|listed| (kind.kind, listed));
+        self.found.write().unwrap_or_else(PoisonError::into_inner).extend(found);
+        self.set_catalog((*self.catalog()).clone());
         let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
         entries.insert(kind.kind.to_owned(), Entry::Remote(provider));
-        Ok(found.len())
+        Ok(count)
     }
 
     /// The providers there are, and those that somebody may bring a key for.

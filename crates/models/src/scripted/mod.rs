@@ -135,7 +135,7 @@ fn compose(rule: &Rule, request: &ModelRequest, values: &Values<'_>) -> ModelAns
     let mut answer = plain(request, rule.text.fill(values));
     let thinking = rule.thinking.fill(values);
     if !thinking.is_empty() {
-        answer.thinking.push(Thinking { text: thinking, signature: None });
+        answer.thinking.push(Thinking { text: thinking, ..Thinking::default() });
     }
     answer.calls = rule
         .calls

@@ -145,7 +145,8 @@ impl Script {
         let written: Vec<WrittenRule> = if text.trim_start().starts_with('[') {
             serde_json::from_str(text).map_err(|error| broken(error.to_string()))?
         } else {
-            serde_saphyr::from_str(text).map_err(|error| broken(error.to_string()))?
+            let options = serde_saphyr::options! { with_snippet: false };
+            serde_saphyr::from_str_with_options(text, options).map_err(|error| broken(error.to_string()))?
         };
         let rules = written.into_iter().enumerate().map(|(at, rule)| {
             Rule::check(rule).map_err(|why| ModelError::broken(format!("rule {} of the script: {why}", at + 1)))

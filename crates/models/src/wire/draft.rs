@@ -90,21 +90,33 @@ impl Draft {
         self.say(text)
     }
 
-    /// Begins a block of reasoning.
+    /// Begins a block of reasoning, which comes after all that was said and called so far.
     pub(crate) fn begin_thinking(&mut self) -> Result<Place, Rejected> {
-        if self.thinking.len() >= THOUGHTS {
-            return Err(Rejected::TooLong);
-        }
-        self.thinking.push(Thinking::default());
-        Ok(Place(self.thinking.len() - 1))
+        let after_calls = u32::try_from(self.calls.len()).unwrap_or(u32::MAX);
+        self.add_thinking(Thinking { after_text: self.text.len(), after_calls, ..Thinking::default() })
     }
 
-    /// The last block of reasoning that nobody signed, or a new one: for protocols that do not number them.
+    /// The last block of reasoning that nobody signed, or a new one: for protocols in which it has no place of its own.
     pub(crate) fn open_thinking(&mut self) -> Result<Place, Rejected> {
         match self.thinking.last() {
             Some(last) if last.signature.is_none() => Ok(Place(self.thinking.len() - 1)),
-            Some(_) | None => self.begin_thinking(),
+            Some(_) | None => self.add_thinking(Thinking::default()),
         }
+    }
+
+    /// A proof that says itself what it belongs to.
+    pub(crate) fn prove(&mut self, proof: String) -> Result<(), Rejected> {
+        self.grow(proof.len())?;
+        self.add_thinking(Thinking { signature: Some(proof), ..Thinking::default() })?;
+        Ok(())
+    }
+
+    fn add_thinking(&mut self, thinking: Thinking) -> Result<Place, Rejected> {
+        if self.thinking.len() >= THOUGHTS {
+            return Err(Rejected::TooLong);
+        }
+        self.thinking.push(thinking);
+        Ok(Place(self.thinking.len() - 1))
     }
 
     /// Adds to a block of reasoning.

@@ -42,7 +42,7 @@ pub(crate) use self::provider::Provider;
 use self::provider::Timeouts;
 use crate::protocol::embed::{Embedded, Purpose};
 use crate::protocol::{Asked, Reader};
-use crate::{DeltaSink, Detail, Model, ModelError};
+use crate::{DeltaSink, Detail, Model, ModelError, Tape};
 
 /// Bytes of one frame: a whole call with the longest arguments there may be, escaped twice.
 const FRAME_BYTES: usize = 2 * 1024 * 1024;
@@ -92,11 +92,18 @@ impl Remote {
         let Timeouts { first_byte, .. } = self.provider.timeouts;
         let first_due = Instant::now() + first_byte;
         let silent = |_| ModelError::Timeout { what: "begin to answer", limit: first_byte };
-        let response = timeout_at(first_due, self.send(request)).await.map_err(silent)??;
+        let tape = deltas.tape();
+        let response = timeout_at(first_due, self.send(request, tape)).await.map_err(silent)??;
         let status = response.status();
+        if let Some(tape) = tape {
+            tape.came(&format!("HTTP {}", status.as_u16()));
+        }
         if !status.is_success() {
             let headers = response.headers().clone();
             let body = timeout_at(first_due, beginning(response.bytes_stream(), FAULT_BYTES)).await.map_err(silent)?;
+            if let Some(tape) = tape {
+                tape.came(&self.provider.redact(&String::from_utf8_lossy(&body)));
+            }
             let fault = Fault::from_response(status.as_u16(), &headers, &body, (self.clock)());
             return Err(fault.into_error(&self.name(), |text| self.provider.redact(text)));
         }
@@ -111,7 +118,7 @@ impl Remote {
         let whole = kind.starts_with("application/json") && protocol.may_come_whole();
         let mut reader = protocol.reader(self.provider.habits, &self.model);
         let mut draft = Draft::new(deltas.clone());
-        let read = Reading { provider: &self.provider, model: self.name(), first_due };
+        let read = Reading { provider: &self.provider, model: self.name(), first_due, tape };
         if whole {
             read.whole(response.bytes_stream(), &mut *reader, &mut draft).await?;
         } else {
@@ -120,7 +127,7 @@ impl Remote {
         draft.into_answer(&self.provider.name, &self.model)
     }
 
-    async fn send(&self, request: &ModelRequest) -> Result<reqwest::Response, ModelError> {
+    async fn send(&self, request: &ModelRequest, tape: Option<&Tape>) -> Result<reqwest::Response, ModelError> {
         let protocol = self.provider.protocol(&self.model);
         let unwritable = |_| ModelError::broken("the request cannot be written as JSON");
         let beside = request.tools.is_empty() || protocol.shapes_beside_tools();
@@ -141,6 +148,11 @@ impl Remote {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static(protocol.accepts()));
         headers.extend(protocol.headers());
+        if let Some(tape) = tape {
+            // Without headers: what proves who calls is there.
+            tape.sent(&format!("POST {}{}", url.host_str().unwrap_or_default(), url.path()));
+            tape.sent(&self.provider.redact(&String::from_utf8_lossy(&body)));
+        }
         let now = (self.clock)();
         self.provider.auth.attach(&mut headers, &url, &body, &self.client, now).await?;
         self.client.post(url).headers(headers).body(body).send().await.map_err(network)
@@ -178,6 +190,8 @@ struct Reading<'a> {
     model: String,
     /// When the first byte has to be here.
     first_due: Instant,
+    /// Where frames are kept.
+    tape: Option<&'a Tape>,
 }
 
 impl Reading<'_> {
@@ -229,6 +243,10 @@ impl Reading<'_> {
     }
 
     fn take(&self, frame: &Frame, reader: &mut dyn Reader, draft: &mut Draft) -> Result<(), ModelError> {
+        if let Some(tape) = self.tape {
+            let data = self.provider.redact(&String::from_utf8_lossy(&frame.data));
+            tape.came(&if frame.kind.is_empty() { data } else { format!("{} {data}", frame.kind) });
+        }
         let rejected = reader.take(frame, draft);
         rejected.map_err(|rejected| rejected.into_error(&self.model, |text| self.provider.redact(text)))
     }

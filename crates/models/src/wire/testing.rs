@@ -191,7 +191,7 @@ pub(crate) async fn read_quietly(
     let mut draft = Draft::default();
     let mut reader = vendor.protocol.reader(provider.habits, "m");
     let first_due = Instant::now() + timeouts.first_byte;
-    let reading = Reading { provider: &provider, model: String::new(), first_due };
+    let reading = Reading { provider: &provider, model: String::new(), first_due, tape: None };
     reading.stream(bytes, &mut *reader, &mut draft).await?;
     draft.into_answer("local", "m")
 }

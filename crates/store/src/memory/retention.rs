@@ -89,9 +89,10 @@ impl Memory {
         let erased = self.erase_bodies(workspace, StreamId::Run(run))?;
         let mut state = self.state();
         let chat = state.runs.get(&run).map(|row| row.chat);
-        if state.of(workspace).all(|row| Some(row.chat) != chat || row.state.summary == ERASED) {
-            let title = chat.and_then(|chat| state.chats.get_mut(&(workspace, chat))).map(|row| &mut row.title);
-            title.into_iter().for_each(|title| ERASED_TITLE.clone_into(title));
+        if state.of(workspace).all(|row| Some(row.chat) != chat || row.state.summary == ERASED)
+            && let Some(row) = chat.and_then(|chat| state.chats.get_mut(&(workspace, chat)))
+        {
+            (row.title, row.metadata) = (ERASED_TITLE.to_owned(), None);
         }
         Ok(Some(erased))
     }

@@ -59,7 +59,8 @@ impl Memory {
         let visible = |run: RunId, person| state.runs.get(&run).is_some_and(|row| seen(&state, row, person));
         let rules = |agent, person| {
             let versions = state.agents.get(&(workspace, agent));
-            versions.and_then(|versions| versions.last()).is_some_and(|row| row.owner == Some(person))
+            let row = versions.and_then(|versions| versions.last());
+            row.is_some_and(|row| row.owner == Some(person) || row.people.approvers.contains(&person))
         };
         let wanted = |row: &&ApprovalRow| {
             row.workspace == workspace

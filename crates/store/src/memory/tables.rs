@@ -1,6 +1,6 @@
 //! The plain tables in memory: tenants, chats, agents, values, marks.
 
-use adjutant_core::id::{AgentId, ChatId, NotebookId, RunId, WorkspaceId};
+use adjutant_core::id::{AgentId, ChatId, NotebookId, RunId, UserId, WorkspaceId};
 use adjutant_core::label::Labelled;
 
 use super::{Memory, State};
@@ -35,6 +35,15 @@ impl State {
                 if waits { Ok(()) } else { Err(StoreError::NotFound) }
             }
             Doing::AddNotebook(row) => self.may_add_notebook(row),
+            Doing::RemoveNotebook(id) => {
+                let works = |row: &crate::row::RunRow| {
+                    (row.workspace, row.notebook) == (workspace, Some(*id)) && row.state.ended_at.is_none()
+                };
+                if self.runs.values().any(works) {
+                    return Err(StoreError::Conflict("a run works on the notebook".to_owned()));
+                }
+                self.notebooks.get(&(workspace, *id)).map(drop).ok_or(StoreError::NotFound)
+            }
             Doing::SaveWorkspace(row) => {
                 let known = self.workspaces.get(&row.id).ok_or(StoreError::NotFound)?;
                 if known.version + 1 == row.version { Ok(()) } else { Err(StoreError::Stale { fenced: false }) }
@@ -45,7 +54,11 @@ impl State {
             }
             // Money is looked at where it is taken.
             Doing::Spend(_) => Ok(()),
-            Doing::Admit(_) | Doing::AddWorkspace(_) | Doing::Key(_) | Doing::ReplaceMaster(_) => Err(knows_nobody()),
+            Doing::Admit(_)
+            | Doing::AddWorkspace(_)
+            | Doing::CloseWorkspace(_)
+            | Doing::Key(_)
+            | Doing::ReplaceMaster(_) => Err(knows_nobody()),
         }
     }
 
@@ -64,6 +77,11 @@ impl State {
             Doing::AddNotebook(row) => {
                 self.notebooks.insert((workspace, row.id), *row);
             }
+            Doing::RemoveNotebook(id) => {
+                self.notebooks.remove(&(workspace, id));
+                self.files.retain(|(of, notebook, _), _| (*of, *notebook) != (workspace, id));
+                self.marks.retain(|(of, mark)| (*of, mark.notebook) != (workspace, id));
+            }
             // Refused before.
             Doing::SaveWorkspace(row) => {
                 self.workspaces.insert(row.id, *row);
@@ -74,7 +92,12 @@ impl State {
             Doing::Halt(Switch { key, value: None }) => {
                 self.instance.remove(&key);
             }
-            Doing::Spend(_) | Doing::Admit(_) | Doing::AddWorkspace(_) | Doing::Key(_) | Doing::ReplaceMaster(_) => {}
+            Doing::Spend(_)
+            | Doing::Admit(_)
+            | Doing::AddWorkspace(_)
+            | Doing::CloseWorkspace(_)
+            | Doing::Key(_)
+            | Doing::ReplaceMaster(_) => {}
         }
     }
 
@@ -231,22 +254,23 @@ impl Memory {
         Ok(state.agents.get(&(workspace, id)).into_iter().flatten().rev().cloned().collect())
     }
 
-    pub(crate) fn chat_by_alias(&self, workspace: WorkspaceId, alias: &str) -> Result<Option<ChatRow>, StoreError> {
+    pub(crate) fn chat_by_alias(
+        &self,
+        workspace: WorkspaceId,
+        owner: UserId,
+        alias: &str,
+    ) -> Result<Option<ChatRow>, StoreError> {
         let state = self.state();
-        let named = |row: &&ChatRow| row.workspace == workspace && row.alias.as_deref() == Some(alias);
+        let named =
+            |row: &&ChatRow| row.workspace == workspace && row.owner == owner && row.alias.as_deref() == Some(alias);
         Ok(state.chats.values().find(named).cloned())
     }
 
-    pub(crate) fn change_chat(
-        &self,
-        workspace: WorkspaceId,
-        id: ChatId,
-        title: &str,
-        shared: bool,
-    ) -> Result<bool, StoreError> {
+    pub(crate) fn change_chat(&self, row: &ChatRow) -> Result<bool, StoreError> {
         let mut state = self.state();
-        let Some(chat) = state.chats.get_mut(&(workspace, id)) else { return Ok(false) };
-        (chat.title, chat.shared) = (title.to_owned(), shared);
+        let Some(chat) = state.chats.get_mut(&(row.workspace, row.id)) else { return Ok(false) };
+        (chat.title, chat.shared) = (row.title.clone(), row.shared);
+        (chat.model, chat.metadata) = (row.model.clone(), row.metadata.clone());
         Ok(true)
     }
 

@@ -1,7 +1,7 @@
 //! What an append does beside recording it: both happen, or neither.
 
 use adjutant_core::budget::Spend;
-use adjutant_core::id::{AgentId, RuleId, RunId, WorkspaceId};
+use adjutant_core::id::{AgentId, NotebookId, RuleId, RunId, WorkspaceId};
 use adjutant_core::run::chain::StreamId;
 
 use super::{Admission, AgentRow, KeyChange, NewTenant, NotebookRow, Rewrapped, WorkspaceRow};
@@ -31,6 +31,10 @@ pub enum Doing {
     Key(KeyChange),
     /// Adds a notebook to the workspace.
     AddNotebook(Box<NotebookRow>),
+    /// Takes a notebook away from the workspace, which must be there and have no run that goes on.
+    RemoveNotebook(NotebookId),
+    /// Takes a workspace away, of which every run must have ended and be erased; recorded in the log of the instance.
+    CloseWorkspace(WorkspaceId),
     /// Makes a workspace; recorded in the log of the instance.
     AddWorkspace(Box<NewTenant>),
     /// Gives the instance another master key; recorded in its log. No node may be alive.
@@ -48,10 +52,13 @@ impl Doing {
     pub(crate) fn goes_with(&self, stream: StreamId) -> bool {
         match (self, stream) {
             (Self::StartWaiting(run), StreamId::Run(started)) => *run == started,
-            (Self::Admit(_) | Self::AddWorkspace(_) | Self::ReplaceMaster(_), stream) => stream == StreamId::System,
-            (Self::Key(_) | Self::AddNotebook(_) | Self::SaveWorkspace(_) | Self::Spend(_), stream) => {
-                matches!(stream, StreamId::Workspace(_))
+            (Self::Admit(_) | Self::AddWorkspace(_) | Self::CloseWorkspace(_) | Self::ReplaceMaster(_), stream) => {
+                stream == StreamId::System
             }
+            (
+                Self::Key(_) | Self::AddNotebook(_) | Self::RemoveNotebook(_) | Self::SaveWorkspace(_) | Self::Spend(_),
+                stream,
+            ) => matches!(stream, StreamId::Workspace(_)),
             (Self::StartWaiting(_), _) | (_, StreamId::Run(_)) => false,
             _ => true,
         }
@@ -66,10 +73,14 @@ impl Doing {
             | Self::Admit(_)
             | Self::SaveWorkspace(_)
             | Self::Halt(_)
+            | Self::CloseWorkspace(_)
             | Self::ReplaceMaster(_) => true,
-            Self::StartWaiting(_) | Self::Key(_) | Self::AddNotebook(_) | Self::AddWorkspace(_) | Self::Spend(_) => {
-                false
-            }
+            Self::StartWaiting(_)
+            | Self::Key(_)
+            | Self::AddNotebook(_)
+            | Self::RemoveNotebook(_)
+            | Self::AddWorkspace(_)
+            | Self::Spend(_) => false,
         }
     }
 
@@ -84,7 +95,9 @@ impl Doing {
             | Self::RemoveRule(_)
             | Self::StartWaiting(_)
             | Self::Admit(_)
+            | Self::RemoveNotebook(_)
             | Self::AddWorkspace(_)
+            | Self::CloseWorkspace(_)
             | Self::ReplaceMaster(_)
             | Self::Halt(_)
             | Self::Spend(_)

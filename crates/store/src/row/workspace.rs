@@ -31,6 +31,12 @@ pub struct WorkspaceRow {
 }
 
 impl WorkspaceRow {
+    /// Whether it was taken away: then its name is free for another, and nothing of it is found any more.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.slug == self.id.to_string()
+    }
+
     /// A new one, with nothing set.
     #[must_use]
     pub fn new(id: WorkspaceId, slug: impl Into<String>, name: impl Into<String>, created_at: Time) -> Self {

@@ -9,8 +9,8 @@ use adjutant_core::money::{MicroUsd, TokenUsage};
 use adjutant_core::run::chain::{Entry, Head, StreamId};
 use adjutant_core::time::Time;
 use adjutant_store::row::{
-    AgentRow, Append, ApprovalRow, Block, CallEnd, CallRow, ChatRow, Doing, RuleRow, RunChange, RunRow, RunState, Tip,
-    WorkspaceRow, Writer,
+    AgentPeople, AgentRow, Append, ApprovalRow, Block, CallEnd, CallRow, ChatRow, Doing, RuleRow, RunChange, RunRow,
+    RunState, Tip, WorkspaceRow, Writer,
 };
 use adjutant_store::{Store, StoreError};
 
@@ -72,6 +72,7 @@ pub(crate) fn agent_row(home: &Home, slug: &str) -> AgentRow {
         saved_at: at(1),
         owner: None,
         created_by: None,
+        people: AgentPeople::default(),
     }
 }
 
@@ -99,6 +100,8 @@ impl Home {
                 created_at: at(0),
                 shared: false,
                 alias: None,
+                model: None,
+                metadata: None,
             })
             .await
             .unwrap();

@@ -110,12 +110,16 @@ stories! {
         let chat = ChatRow {
             id: chat_id(), workspace: home.workspace, agent: agent_id(), notebook: Some(notebook_id()), owner: user_id(),
             title: "Über die Reise".into(), tip: None, forked_from: Some(run_id()), created_at: at(1),
-            shared: false, alias: None,
+            shared: false, alias: None, model: Some("a/b".into()), metadata: Some(r#"{"ticket":"7"}"#.into()),
         };
         world.store.create_chat(&chat).await.unwrap();
         assert!(matches!(world.store.create_chat(&chat).await, Err(StoreError::Conflict(_))));
         let nowhere = ChatRow { workspace: workspace_id(), ..chat.clone() };
         assert!(matches!(world.store.create_chat(&nowhere).await, Err(StoreError::NotFound)));
+        assert_eq!(world.store.chat(home.workspace, chat.id).await.unwrap(), Some(chat.clone()));
+        let chat = ChatRow { title: "Nach der Reise".into(), shared: true, model: None, ..chat };
+        let elsewhere = ChatRow { workspace: Home::new(&world.store).await.workspace, ..chat.clone() };
+        assert!(world.store.change_chat(&chat).await.unwrap() && !world.store.change_chat(&elsewhere).await.unwrap());
         assert_eq!(world.store.chat(home.workspace, chat.id).await.unwrap(), Some(chat.clone()));
         let all = world.store.chats(home.workspace, &ChatFilter::default(), 10).await.unwrap();
         assert_eq!(all.iter().map(|row| row.id).collect::<Vec<_>>(), [chat.id, home.chat]);

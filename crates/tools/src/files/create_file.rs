@@ -1,10 +1,12 @@
 //! `create_file`: makes a new file, from a text, a template or both. Never overwrites.
 
+use std::sync::Arc;
+
 use adjutant_core::content::Hash;
 use adjutant_core::guard::path::NotePath;
 use adjutant_core::guard::permit::Permit;
 use adjutant_core::guard::scope::Action;
-use adjutant_core::tool::{Category, Effect, Prepared, Probe, Target, ToolOutcome, ToolSpec};
+use adjutant_core::tool::{Category, Checks, Effect, Prepared, Probe, Target, ToolOutcome, ToolSpec};
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -46,7 +48,9 @@ impl CreateFile {
     pub(crate) fn new() -> Self {
         let about = "Create a new text file in the notebook. Fails if there is already something at the path.";
         let definition = definition::<Arguments>(NAME, about);
-        Self(changing(definition, Category::FileWrite, Effect::Create, Action::Create))
+        let sources = vec![(Arc::from("template"), Arc::from(template::FOLDER))];
+        let spec = changing(definition, Category::FileWrite, Effect::Create, Action::Create);
+        Self(ToolSpec { checks: Arc::new(Checks { sources, ..Checks::default() }), ..spec })
     }
 
     async fn plan(&self, arguments: &Value, intended: Option<&Target>, world: &World) -> Result<Change, ToolOutcome> {
@@ -101,10 +105,6 @@ impl Tool for CreateFile {
 
     async fn prepare(&self, arguments: &Value, world: &World) -> Result<Prepared, ToolOutcome> {
         self.plan(arguments, None, world).await?.prepared(NAME).await
-    }
-
-    fn sources(&self, arguments: &Value) -> Vec<NotePath> {
-        arguments["template"].as_str().and_then(|name| template::path(name).ok()).into_iter().collect()
     }
 
     async fn run(&self, permit: Permit, world: &World) -> ToolOutcome {

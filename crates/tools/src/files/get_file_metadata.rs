@@ -6,7 +6,7 @@ use std::sync::Arc;
 use adjutant_core::guard::path::NotePath;
 use adjutant_core::guard::permit::Permit;
 use adjutant_core::guard::scope::{Action, Kind};
-use adjutant_core::tool::{Checks, Prepared, Target, ToolOutcome, ToolSpec, folder_hash};
+use adjutant_core::tool::{Checks, Done, Prepared, Target, ToolOutcome, ToolSpec, folder_hash};
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -39,7 +39,7 @@ impl GetFileMetadata {
         Self(ToolSpec { checks: Arc::new(checks), ..reading(definition, [("path", Action::Read)]) })
     }
 
-    async fn describe(&self, permit: &Permit, world: &World) -> Result<String, ToolOutcome> {
+    async fn describe(&self, permit: &Permit, world: &World) -> Result<Done, ToolOutcome> {
         let arguments: Arguments = parse(&self.0, permitted(&self.0, permit)?)?;
         let path = path(&arguments.path)?;
         reachable(world, Action::Read, &path)?;
@@ -60,8 +60,9 @@ impl GetFileMetadata {
                 Err(denied) => denied,
             })?;
         allowed(world, Action::Read, &path, entry.kind, Exists::Yes)?;
+        let read = content.iter().flatten().map(|content| (path.as_str().to_owned(), Some(content.hash))).collect();
         let described = Value::Object(facts(&path, &entry, content));
-        Ok(capped(format!("{described:#}"), self.0.output_cap))
+        Ok(Done { output: capped(format!("{described:#}"), self.0.output_cap), read, ..Done::default() })
     }
 }
 
@@ -122,7 +123,7 @@ impl Tool for GetFileMetadata {
 
     async fn run(&self, permit: Permit, world: &World) -> ToolOutcome {
         match self.describe(&permit, world).await {
-            Ok(output) => ToolOutcome::output(output),
+            Ok(done) => ToolOutcome::Done(done),
             Err(outcome) => outcome,
         }
     }

@@ -1,9 +1,11 @@
 //! `list_files`: what a folder holds, as far as the agent may see it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use adjutant_core::guard::path::NotePath;
 use adjutant_core::guard::permit::Permit;
+use adjutant_core::guard::rule::Held;
 use adjutant_core::guard::scope::{Action, Kind, Scope};
 use adjutant_core::limits::{LIST_ENTRIES, WALK_ENTRIES};
 use adjutant_core::tool::{ToolOutcome, ToolSpec};
@@ -12,7 +14,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::pattern::Pattern;
-use super::{Exists, allowed, failed, notebook, path, reading};
+use super::{Exists, allowed, failed, left_out, notebook, path, reading};
 use crate::arguments::{definition, parse, permitted, refuse};
 use crate::notebook::{Entry, FileError, Notebook, Visit, Walked};
 use crate::output::capped;
@@ -65,13 +67,13 @@ impl ListFiles {
         let pattern = pattern.map_err(|reason| refuse(&self.0, &format!("pattern: {reason}")))?;
         let folder = path(&arguments.path)?;
         allowed(world, Action::List, &folder, Kind::Dir, Exists::Yes)?;
-        let scope = std::sync::Arc::clone(&world.scope);
+        let (scope, held) = (Arc::clone(&world.scope), Arc::clone(&world.held));
         let wanted = Wanted { folder: folder.clone(), pattern, recursive: arguments.recursive, limit: arguments.limit };
         let found = notebook(world)?
-            .run(move |notebook| wanted.collect(notebook, &scope))
+            .run(move |notebook| wanted.collect(notebook, &scope, &held))
             .await
             .map_err(|error| failed(&folder, &error))?;
-        Ok(capped(found.lines(), self.0.output_cap))
+        Ok(capped(found.lines(left_out(world)), self.0.output_cap))
     }
 }
 
@@ -106,13 +108,15 @@ struct Found {
 }
 
 impl Wanted {
-    fn collect(&self, notebook: &Notebook, scope: &Scope) -> Result<Found, FileError> {
+    fn collect(&self, notebook: &Notebook, scope: &Scope, held: &Held) -> Result<Found, FileError> {
         let mut found = Found::default();
         let walked = notebook.walk(&self.folder, WALK_ENTRIES, &mut |entry| {
             if !visible(scope, entry) {
                 return Visit::Skip;
             }
-            if self.pattern.as_ref().is_none_or(|pattern| pattern.matches(&self.folder, &entry.path)) {
+            let wanted = self.pattern.as_ref().is_none_or(|pattern| pattern.matches(&self.folder, &entry.path));
+            // A rule may be about a folder alone, so what lies below is looked at by itself.
+            if wanted && held.holding(&entry.path).is_none() {
                 found.take(entry, self.limit);
             }
             if self.recursive { Visit::Enter } else { Visit::Skip }
@@ -142,15 +146,16 @@ impl Found {
         self.shown.push(format!("{}{slash}", entry.path));
     }
 
-    fn lines(mut self) -> String {
+    fn lines(mut self, note: Option<&str>) -> String {
         if self.shown.is_empty() && !self.cut {
-            return "(nothing here)".to_owned();
+            self.shown.push("(nothing here)".to_owned());
         }
         match (self.more, self.cut) {
             (0, false) => {}
             (more, false) => self.shown.push(format!("… {more} more")),
             (more, true) => self.shown.push(format!("… {more} more, and the tree is too large to look at all of it")),
         }
+        self.shown.extend(note.map(str::to_owned));
         self.shown.join("\n")
     }
 }

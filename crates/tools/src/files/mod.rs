@@ -89,12 +89,24 @@ fn path(text: &str) -> Result<NotePath, ToolOutcome> {
     })
 }
 
-/// Refuses what the scope does not allow.
+/// Refuses what the scope does not allow, and to read what a standing rule holds.
 fn allowed(world: &World, action: Action, path: &NotePath, kind: Kind, exists: Exists) -> Result<(), ToolOutcome> {
     world
         .scope
         .check(action, path, kind, exists == Exists::Yes)
-        .map_err(|denied| ToolOutcome::failed(format!("Not allowed: {}.", denied.reason)))
+        .map_err(|denied| ToolOutcome::failed(format!("Not allowed: {}.", denied.reason)))?;
+    match world.held.holding(path).filter(|_| action == Action::Read) {
+        Some(rule) => {
+            Err(ToolOutcome::failed(format!("Not allowed: of {path} a standing rule says: {}.", rule.in_words())))
+        }
+        None => Ok(()),
+    }
+}
+
+/// What a result says where rules hold places. It is there whatever was looked for: that something was left out would tell
+/// of it.
+fn left_out(world: &World) -> Option<&'static str> {
+    (!world.held.is_empty()).then_some("(What standing rules deny or ask about is left out.)")
 }
 
 /// Refuses what the scope does not allow whatever lies at the path, so that nothing is looked at in vain, and a refusal

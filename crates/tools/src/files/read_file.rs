@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use adjutant_core::guard::permit::Permit;
 use adjutant_core::guard::scope::{Action, Kind};
-use adjutant_core::tool::{ToolOutcome, ToolSpec};
+use adjutant_core::tool::{Done, ToolOutcome, ToolSpec};
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -43,7 +43,7 @@ impl ReadFile {
         Self(reading(definition::<Arguments>("read_file", about), BTreeMap::from([("path", Action::Read)])))
     }
 
-    async fn read(&self, permit: &Permit, world: &World) -> Result<String, ToolOutcome> {
+    async fn read(&self, permit: &Permit, world: &World) -> Result<Done, ToolOutcome> {
         let arguments: Arguments = parse(&self.0, permitted(&self.0, permit)?)?;
         let path = path(&arguments.path)?;
         allowed(world, Action::Read, &path, Kind::File, Exists::Yes)?;
@@ -53,7 +53,9 @@ impl ReadFile {
             .await
             .map_err(|error| failed(&path, &error))?;
         let text = content.text().map_err(|error| failed(&path, &error))?;
-        Ok(excerpt(text, arguments.offset_line, arguments.limit_lines, self.0.output_cap))
+        let output = excerpt(text, arguments.offset_line, arguments.limit_lines, self.0.output_cap);
+        let read = vec![(path.as_str().to_owned(), Some(content.hash))];
+        Ok(Done { output, read, ..Done::default() })
     }
 }
 
@@ -65,7 +67,7 @@ impl Tool for ReadFile {
 
     async fn run(&self, permit: Permit, world: &World) -> ToolOutcome {
         match self.read(&permit, world).await {
-            Ok(output) => ToolOutcome::output(output),
+            Ok(done) => ToolOutcome::Done(done),
             Err(outcome) => outcome,
         }
     }

@@ -71,6 +71,32 @@ async fn a_file_out_of_scope_is_refused_whether_it_is_there_or_not() {
 }
 
 #[tokio::test]
+async fn what_a_rule_holds_is_not_found_listed_described_or_copied() {
+    const NOTE: &str = "(What standing rules deny or ask about is left out.)";
+    let files = [("/a.md", "needle"), ("/secret/pay.md", "needle"), ("/secret/sub/b.md", "needle")];
+    for denied in ["*", "read_file"] {
+        let mut stage = Stage::with(&files);
+        stage.put("/templates/t.md", "held");
+        stage.hold(denied, "/secret", "search_content");
+        let found = stage.output("search_content", json!({"query": "needle"})).await;
+        assert!(found.starts_with("/a.md: ") && found.ends_with(NOTE) && !found.contains("secret"), "{found}");
+        let nothing = stage.output("search_content", json!({"query": "nowhere"})).await;
+        assert_eq!(nothing, format!("Nothing found.\n{NOTE}"), "the note tells of no hit");
+        stage.hold(denied, "/secret", "list_files");
+        let listed = stage.output("list_files", json!({"recursive": true})).await;
+        assert_eq!(listed, format!("/a.md\n/templates/\n/templates/t.md\n{NOTE}"));
+        let refused = stage.failure("get_file_metadata", json!({"path": "/secret/pay.md"})).await;
+        assert!(refused.starts_with("Not allowed: of /secret/pay.md a standing rule says: deny"), "{refused}");
+        stage.hold(denied, "/templates", "create_file");
+        for template in ["t.md", "none.md"] {
+            let refused = stage.failure("create_file", json!({"path": "/out.md", "template": template})).await;
+            assert!(refused.starts_with("Not allowed: ") && !refused.contains("there are"), "{refused}");
+        }
+        assert_eq!(stage.get("/out.md"), None);
+    }
+}
+
+#[tokio::test]
 async fn an_agent_that_may_not_read_gets_nothing_from_any_reading_tool() {
     let mut stage = Stage::with(&garden());
     stage.rescope(json!({"folders": ["/"]}), Caps { read: false, ..Caps::ALL });

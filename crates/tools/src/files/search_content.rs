@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use adjutant_core::guard::path::NotePath;
 use adjutant_core::guard::permit::Permit;
 use adjutant_core::guard::scope::{Action, Kind};
-use adjutant_core::tool::{ToolOutcome, ToolSpec};
+use adjutant_core::tool::{Done, ToolOutcome, ToolSpec};
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::index::{self, Freshness};
-use super::{notebook, reading};
+use super::{Exists, allowed, left_out, notebook, reading};
 use crate::arguments::{definition, parse, permitted, refuse};
 use crate::limits::{HITS, HITS_MOST, HITS_WINDOW, QUERY_CHARS};
 use crate::output::capped;
@@ -43,7 +43,7 @@ impl SearchContent {
         Self(reading(definition::<Arguments>("search_content", about), BTreeMap::new()))
     }
 
-    async fn search(&self, permit: &Permit, world: &World) -> Result<String, ToolOutcome> {
+    async fn search(&self, permit: &Permit, world: &World) -> Result<Done, ToolOutcome> {
         let arguments: Arguments = parse(&self.0, permitted(&self.0, permit)?)?;
         let query = arguments.query.trim();
         if query.is_empty() || query.chars().count() > QUERY_CHARS {
@@ -60,10 +60,12 @@ impl SearchContent {
         if lines.is_empty() {
             lines.push("Nothing found.".to_owned());
         }
+        lines.extend(left_out(world).map(str::to_owned));
         if freshness == Freshness::Behind {
             lines.push("(The index is behind: some recent changes may be missing. Search again for more.)".to_owned());
         }
-        Ok(capped(lines.join("\n"), self.0.output_cap))
+        let output = capped(lines.join("\n"), self.0.output_cap);
+        Ok(Done { output, read: hits.into_iter().map(|hit| (hit.path, None)).collect(), ..Done::default() })
     }
 }
 
@@ -83,7 +85,7 @@ async fn readable_hits(world: &World, query: &str, limit: usize) -> Result<Vec<H
 }
 
 fn readable(world: &World, path: &str) -> bool {
-    NotePath::parse(path).is_ok_and(|path| world.scope.check(Action::Read, &path, Kind::File, true).is_ok())
+    NotePath::parse(path).is_ok_and(|path| allowed(world, Action::Read, &path, Kind::File, Exists::Yes).is_ok())
 }
 
 fn line(hit: &Hit) -> String {
@@ -107,7 +109,7 @@ impl Tool for SearchContent {
 
     async fn run(&self, permit: Permit, world: &World) -> ToolOutcome {
         match self.search(&permit, world).await {
-            Ok(output) => ToolOutcome::output(output),
+            Ok(done) => ToolOutcome::Done(done),
             Err(outcome) => outcome,
         }
     }

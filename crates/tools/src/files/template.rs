@@ -1,27 +1,22 @@
 //! Templates: files in the notebook's `/templates` folder with two variables, `{{date}}` and `{{title}}`.
 
-use adjutant_core::guard::path::{InvalidPath, NotePath};
+use adjutant_core::guard::path::NotePath;
 use adjutant_core::guard::scope::{Action, Kind};
 use adjutant_core::time::Time;
 use adjutant_core::tool::ToolOutcome;
 use jiff::tz::TimeZone;
 
-use super::{Exists, allowed, failed, notebook};
+use super::{Exists, allowed, failed, notebook, path};
 use crate::notebook::FileError;
 use crate::world::World;
 
 /// The folder templates live in.
-const FOLDER: &str = "templates";
+pub(super) const FOLDER: &str = "/templates";
 
-/// Where a template is.
-pub(super) fn path(name: &str) -> Result<NotePath, InvalidPath> {
-    NotePath::root().child(FOLDER)?.child(name)
-}
-
-/// The text of a template. Reading it obeys the scope like any other reading.
+/// The text of a template. Reading it obeys the scope and the rules like any other reading.
 pub(super) async fn load(world: &World, name: &str) -> Result<String, ToolOutcome> {
-    let folder = NotePath::root().child(FOLDER).map_err(|invalid| ToolOutcome::failed(invalid.to_string()))?;
-    let path = path(name).map_err(|invalid| {
+    let folder = path(FOLDER)?;
+    let path = folder.child(name).map_err(|invalid| {
         ToolOutcome::failed(format!("`{}` is not the name of a template: {invalid}.", name.escape_debug()))
     })?;
     allowed(world, Action::Read, &path, Kind::File, Exists::Yes)?;

@@ -141,6 +141,12 @@ impl Connector {
         Self { lookup, private }
     }
 
+    /// Networks that are not public and open to agents whose hosts lie there.
+    #[must_use]
+    pub fn opened(&self) -> &[Network] {
+        &self.private
+    }
+
     /// Sends a request, if the hosts allow it, and reads the answer. What only reads is followed to where it moved; what
     /// sends is not.
     ///

@@ -3,12 +3,14 @@
 use adjutant_core::guard::judge::Decision;
 use adjutant_core::guard::scope::Action;
 use adjutant_engine::Wish;
+use adjutant_engine::tools::Registry;
 use serde_json::{Value, json};
 
 use crate::cli::Context;
 use crate::cli::place::Place;
 use crate::cli::terminal::clean;
 use crate::failure::{Exit, Failure};
+use crate::instance;
 use crate::wire;
 
 #[derive(Debug, clap::Args)]
@@ -68,7 +70,13 @@ fn wish(action: &str, target: &str) -> Result<Wish, Failure> {
     if let Ok(action) = serde_json::from_value::<Action>(Value::String(action.to_owned())) {
         return Ok(Wish::Path { action, path: target.to_owned() });
     }
+    let known = instance::known(&Registry::builtin()).tools;
     let arguments = adjutant_core::guard::arguments::parse(target).map_err(|bad| {
+        if !known.iter().any(|tool| tool == action) {
+            let actions =
+                "read, list, write, create, delete, execute, move, copy, or a tool with its arguments as JSON";
+            return Failure::usage(format!("There is no action or tool `{action}`. Nothing was asked.")).hint(actions);
+        }
         Failure::usage(format!("`{action}` is taken for a tool, and its arguments cannot be read: {bad}."))
             .hint("write the arguments as JSON, or one of read, list, write, create, delete, execute, move, copy")
     })?;

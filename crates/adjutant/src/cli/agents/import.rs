@@ -8,7 +8,7 @@ use adjutant_core::guard::policy::AgentConfig;
 use adjutant_engine::tools::Registry;
 use serde_json::json;
 
-use super::{config_in, config_of, summary, word};
+use super::{config_in, config_of, summary};
 use crate::agent_file::{self, AgentFile};
 use crate::cli::output::tell;
 use crate::cli::place::{Place, Work};
@@ -31,7 +31,7 @@ pub(super) struct Args {
 struct Imported {
     slug: String,
     /// What it replaced, and what that changes.
-    instead: Option<String>,
+    instead: Vec<String>,
 }
 
 pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failure> {
@@ -42,11 +42,13 @@ pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failu
     let imported = imported?;
     let slugs: Vec<_> = imported.iter().map(|one| &one.slug).collect();
     context.print(&json!({"imported": slugs}), || {
-        let line = |one: &Imported| match &one.instead {
-            None => format!("✔ {} is imported", one.slug),
-            Some(what) => format!("✔ {} is imported: {what}", one.slug),
+        let lines = |one: &Imported| match one.instead.as_slice() {
+            [] => vec![format!("✔ {} is imported", one.slug)],
+            [what, changes @ ..] => {
+                std::iter::once(format!("✔ {} is imported: {what}", one.slug)).chain(changes.iter().cloned()).collect()
+            }
         };
-        imported.iter().map(line).collect()
+        imported.iter().flat_map(lines).collect()
     });
     Ok(if imported.len() == files.len() { Exit::Done } else { Exit::Rejected })
 }
@@ -81,11 +83,12 @@ async fn import(context: &Context, place: &Place, files: &[AgentFile], yes: bool
     for file in files {
         let slug = &file.config.slug;
         let before = before(place, slug).await?;
-        let instead = before.as_ref().map(|(version, old)| replaced(*version, old.as_ref(), &file.config));
+        let replaces = |(version, old): &(u64, Option<_>)| replaced(*version, old.as_ref(), &file.config);
+        let instead = before.as_ref().map(replaces).unwrap_or_default();
         if !yes {
             let style = context.terminal.err;
-            tell(&format!("{}  {}", style.bold(slug), instead.as_deref().unwrap_or("(new)")));
-            for line in summary(&file.config, style) {
+            tell(&format!("{}  {}", style.bold(slug), instead.first().map_or("(new)", String::as_str)));
+            for line in instead.iter().skip(1).cloned().chain(summary(&file.config, style)) {
                 tell(&format!("  {line}"));
             }
             if !context.terminal.interactive {
@@ -115,7 +118,7 @@ async fn import(context: &Context, place: &Place, files: &[AgentFile], yes: bool
 }
 
 /// The version and the configuration of the agent that is there; no configuration where it cannot be read.
-async fn before(place: &Place, slug: &str) -> Result<Option<(u64, Option<AgentConfig>)>, Failure> {
+pub(super) async fn before(place: &Place, slug: &str) -> Result<Option<(u64, Option<AgentConfig>)>, Failure> {
     match place {
         Place::Here(instance) => {
             let row = instance.engine.store().agent_by_slug(instance.home.workspace, slug).await?;
@@ -141,27 +144,15 @@ async fn save_there(remote: &Remote, version: Option<u64>, file: &AgentFile) -> 
     remote.post(&["agents"], &body).await.map(drop)
 }
 
-/// What it means that one stands in for another, in one line.
-fn replaced(version: u64, old: Option<&AgentConfig>, new: &AgentConfig) -> String {
-    let Some(old) = old else { return format!("replaces version {version}, which cannot be read") };
-    let list = |names: &std::collections::BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>().join(", ");
-    let told = |config: &AgentConfig| {
-        [
-            ("may", config.reach()),
-            ("notebooks", config.scope.notebooks.as_ref().map(|names| names.join(", ")).unwrap_or_default()),
-            ("hosts", serde_json::to_string(&config.allowed_hosts).unwrap_or_default()),
-            ("tools", [list(&config.toolsets), list(&config.tools)].join(" ")),
-            ("autonomy", word(&config.autonomy)),
-        ]
-    };
-    let changed: Vec<_> = told(old)
-        .into_iter()
-        .zip(told(new))
-        .filter(|(old, new)| old != new)
-        .map(|((_, old), (what, new))| format!("{what} {} (before: {})", one_line(new.trim()), one_line(old.trim())))
-        .collect();
-    let changed = if changed.is_empty() { "what it may do stays the same".to_owned() } else { changed.join(" · ") };
-    format!("replaces version {version}: {changed}")
+/// What it means that one stands in for another: which version it replaces, and each thing that changes in what it may do.
+fn replaced(version: u64, old: Option<&AgentConfig>, new: &AgentConfig) -> Vec<String> {
+    let Some(old) = old else { return vec![format!("replaces version {version}, which cannot be read")] };
+    let changed = new.changes_since(old);
+    if changed.is_empty() {
+        return vec![format!("replaces version {version}: what it may do stays the same")];
+    }
+    let lines = changed.iter().map(|line| format!("  {}", one_line(line)));
+    std::iter::once(format!("replaces version {version}:")).chain(lines).collect()
 }
 
 /// Copies a file to where agents are loaded from.
@@ -169,6 +160,7 @@ fn keep(data: &Path, file: &AgentFile) -> Result<(), Failure> {
     let folder = data.join("agents");
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
     made.map_err(|error| instance::unusable(&folder, &error))?;
+    instance::remember_agent_file(data, &file.config.slug)?;
     copy(&file.path, &folder.join(format!("{}.md", file.config.slug)))
 }
 

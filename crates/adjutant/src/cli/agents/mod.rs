@@ -3,7 +3,9 @@
 mod can;
 mod export;
 mod import;
+mod new;
 mod reach;
+mod share;
 mod templates;
 mod transfer;
 mod validate;
@@ -12,6 +14,7 @@ use adjutant_core::guard::policy::AgentConfig;
 use adjutant_engine::store::row::AgentRow;
 use serde_json::{Value, json};
 
+use self::share::Part;
 use super::Context;
 use super::place::{Place, Work};
 use super::terminal::{Style, clean, cut, one_line, table};
@@ -25,7 +28,7 @@ const REACH: usize = 60;
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -37,6 +40,8 @@ enum Command {
         /// Its short name or id
         name: String,
     },
+    /// Make an agent from one that comes with Adjutant, after showing what it could touch
+    New(new::Args),
     /// Print an agent as a file, to keep, review or pass on
     Export {
         /// Its short name or id
@@ -56,6 +61,10 @@ enum Command {
     },
     /// Give an agent to another member, or to the workspace
     Transfer(transfer::Args),
+    /// Let other members see and run an agent that is somebody's own
+    Share(share::Args),
+    /// Let other members decide what an agent asks
+    Approvers(share::Args),
     /// Check agent files; nothing is loaded
     Validate(validate::Args),
     /// Copy agent files into the data directory, after showing what each could touch
@@ -63,28 +72,33 @@ enum Command {
 }
 
 pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failure> {
-    let looking = match args.command {
+    let looking = match args.command.unwrap_or(Command::Ls) {
         Command::Validate(args) => return validate::execute(context, &args),
         Command::Import(args) => return import::execute(context, args).await,
         Command::Ls => Looking::All,
         Command::Show { name } => Looking::One(name),
+        Command::New(args) => Looking::New(args),
         Command::Export { name } => Looking::Export(name),
         Command::Can(args) => Looking::Can(args),
         Command::Reach(args) => Looking::Reach(args),
         Command::Templates => Looking::Templates,
         Command::Resync { dry_run } => Looking::Resync { dry_run },
         Command::Transfer(args) => Looking::Transfer(args),
+        Command::Share(args) => Looking::People(args, Part::Shares),
+        Command::Approvers(args) => Looking::People(args, Part::Decides),
     };
     let place = Place::find(context, "agents", Work::Looks).await?;
     let exit = match looking {
         Looking::All => ls(context, &place).await,
         Looking::One(name) => show(context, &place, &name).await,
+        Looking::New(args) => new::execute(context, &place, &args).await,
         Looking::Export(name) => export::execute(context, &place, &name).await,
         Looking::Can(args) => can::execute(context, &place, &args).await,
         Looking::Reach(args) => reach::execute(context, &place, &args).await,
         Looking::Templates => templates::ls(context, &place).await,
         Looking::Resync { dry_run } => templates::resync(context, &place, dry_run).await,
         Looking::Transfer(args) => transfer::execute(context, &place, &args).await,
+        Looking::People(args, part) => share::execute(context, &place, &args, part).await,
     };
     place.close().await;
     exit
@@ -94,12 +108,14 @@ pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failu
 enum Looking {
     All,
     One(String),
+    New(new::Args),
     Export(String),
     Can(can::Args),
     Reach(reach::Args),
     Templates,
     Resync { dry_run: bool },
     Transfer(transfer::Args),
+    People(share::Args, Part),
 }
 
 fn config_of(row: &AgentRow) -> Result<AgentConfig, Failure> {
@@ -192,6 +208,8 @@ fn config_in(document: &Value) -> Option<AgentConfig> {
         "workspace_id",
         "owner",
         "owner_id",
+        "shared_with",
+        "approvers",
     ];
     told.iter().for_each(|field| drop(config.as_object_mut().and_then(|fields| fields.remove(*field))));
     serde_json::from_value(config).ok()

@@ -4,6 +4,7 @@ use adjutant_core::run::event::Actor;
 use adjutant_engine::{Resync, templates};
 use serde_json::{Value, json};
 
+use super::import;
 use crate::cli::Context;
 use crate::cli::place::Place;
 use crate::cli::terminal::{one_line, table};
@@ -25,15 +26,16 @@ pub(super) async fn ls(context: &Context, place: &Place) -> Result<Exit, Failure
     };
     context.print(&page, || {
         let word = |row: &Value, field: &str| one_line(row[field].as_str().unwrap_or_default());
-        let row =
-            |row: &Value| vec![word(row, "slug"), word(row, "emoji"), word(row, "category"), word(row, "description")];
+        let what = |row: &Value| format!("{} {}", word(row, "emoji"), word(row, "description"));
+        let row = |row: &Value| vec![word(row, "slug"), word(row, "category"), what(row)];
         let cells: Vec<_> = page["data"].as_array().map(Vec::as_slice).unwrap_or_default().iter().map(row).collect();
-        table(&["TEMPLATE", "", "CATEGORY", "FOR"], &cells, context.terminal.out)
+        table(&["TEMPLATE", "CATEGORY", "FOR"], &cells, context.terminal.out)
     });
     Ok(Exit::Done)
 }
 
 pub(super) async fn resync(context: &Context, place: &Place, dry_run: bool) -> Result<Exit, Failure> {
+    let changes = changes(place).await?;
     let page = match place {
         Place::Here(instance) => {
             let mode = if dry_run { Resync::DryRun } else { Resync::Real };
@@ -52,7 +54,21 @@ pub(super) async fn resync(context: &Context, place: &Place, dry_run: bool) -> R
         let word = |row: &Value, field: &str| one_line(row[field].as_str().unwrap_or_default());
         let row = |row: &Value| vec![word(row, "slug"), word(row, "change")];
         let cells: Vec<_> = page["data"].as_array().map(Vec::as_slice).unwrap_or_default().iter().map(row).collect();
-        table(&["AGENT", if dry_run { "WOULD BE" } else { "IS" }], &cells, context.terminal.out)
+        let mut lines = table(&["AGENT", if dry_run { "WOULD BE" } else { "IS" }], &cells, context.terminal.out);
+        lines.extend(changes.iter().map(|line| one_line(line)));
+        lines
     });
     Ok(Exit::Done)
+}
+
+/// What the templates change in what the agents of their names may do, a line for each thing.
+async fn changes(place: &Place) -> Result<Vec<String>, Failure> {
+    let mut lines = Vec::new();
+    for template in templates().into_iter().filter_map(|spec| spec.complete().ok()) {
+        if let Some((_, Some(now))) = import::before(place, &template.slug).await? {
+            let changed = template.changes_since(&now);
+            lines.extend(changed.iter().map(|line| format!("{}: {line}", template.slug)));
+        }
+    }
+    Ok(lines)
 }

@@ -59,10 +59,8 @@ async fn here(instance: &Instance, name: &str, to: Option<&str>) -> Result<Value
     };
     let row = engine.find_agent(workspace, name).await?;
     let config = config_of(&row)?;
-    let next = engine.agent_row(workspace, row.id, &config, row.version)?;
-    let saved = engine
-        .put_agent(Actor::User(instance.home.user), AgentRow { owner, created_by: row.created_by, ..next }, &config)
-        .await?;
+    let next = AgentRow { owner, ..engine.next_version(&row, &config)? };
+    let saved = engine.put_agent(Actor::User(instance.home.user), next, &config).await?;
     shown(instance, &saved).await
 }
 

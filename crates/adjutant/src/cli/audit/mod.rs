@@ -5,6 +5,7 @@ mod export;
 mod search;
 mod verify;
 
+pub(super) use self::search::redaction;
 pub(super) use self::verify::check;
 
 use super::Context;

@@ -28,7 +28,7 @@ pub(super) struct Args {
     /// Go on where another page ended
     #[arg(long)]
     cursor: Option<String>,
-    /// Show what looks like a secret, too
+    /// Show what looks like a secret, too; that is recorded
     #[arg(long)]
     raw: bool,
 }
@@ -53,7 +53,7 @@ pub(super) async fn wanted(instance: &Instance, words: &[String]) -> Result<Want
     Ok(wanted)
 }
 
-pub(super) fn redaction(raw: bool) -> Redaction {
+pub(in crate::cli) fn redaction(raw: bool) -> Redaction {
     if raw { Redaction::Raw } else { Redaction::On }
 }
 
@@ -61,6 +61,10 @@ pub(super) async fn execute(context: &Context, place: &Place, args: Args) -> Res
     let found = match place {
         Place::Here(instance) => {
             let wanted = wanted(instance, &args.words).await?;
+            if args.raw {
+                let place = format!("in a search of the record: {}", args.words.join(" "));
+                instance.engine.record_raw(instance.home.workspace, instance.home.user, place, None).await?;
+            }
             let page = PageOf {
                 limit: usize::from(args.limit),
                 cursor: args.cursor,

@@ -59,8 +59,12 @@ pub(super) fn file(context: &Context, path: &Path, key: Option<String>) -> Resul
             context.print(&document, || {
                 let erased =
                     if verified.erased == 0 { String::new() } else { format!(", {} bodies erased", verified.erased) };
+                let redacted = match verified.redacted {
+                    0 => String::new(),
+                    some => format!(", {some} without their secrets, for which no hash can speak"),
+                };
                 let line = format!(
-                    "✔ {}: {} events and {} contents are whole{erased}",
+                    "✔ {}: {} events and {} contents are whole{erased}{redacted}",
                     verified.stream, verified.events, verified.blocks
                 );
                 vec![

@@ -36,7 +36,7 @@ use super::output::tell;
 use super::remote::Remote;
 use super::run::DEFAULT_AGENT;
 use super::session::TICK;
-use super::words::short;
+use super::words::{ours, short};
 use super::{Context, editor};
 use crate::failure::{Exit, Failure};
 
@@ -68,7 +68,7 @@ pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failu
     }
     let (exit, chat) = done?;
     if let Some(id) = &chat.id {
-        tell(&format!("adjutant chat {} goes on here", short(id)));
+        tell(&ours(&format!("adjutant chat {} goes on here", short(id))));
     }
     Ok(exit)
 }

@@ -1,13 +1,14 @@
 //! What a slash command asks of the server, and its answer in lines.
 
 use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 
 use adjutant_core::money::MicroUsd;
 use serde_json::{Value, json};
 
 use super::pilot::{Hand, word};
 use super::state::{Choice, Msg, Picker, Want};
-use crate::cli::words::ago;
+use crate::cli::words::{ago, count};
 use crate::failure::Failure;
 
 /// Whether files are put back, or it is only said which would be.
@@ -57,7 +58,13 @@ impl Hand {
         let files = report["files"].as_array().map(Vec::as_slice).unwrap_or_default();
         let line = |file: &Value| {
             let why = file["why"].as_str().map(|why| format!(": {why}")).unwrap_or_default();
-            format!("  {}  {}{why}", word(&file["outcome"]), word(&file["path"]))
+            let outcome = match file["outcome"].as_str() {
+                Some("planned") => "would be put back".to_owned(),
+                Some("restored") => "put back".to_owned(),
+                Some("already_back") => "is as it was".to_owned(),
+                Some(_) | None => word(&file["outcome"]),
+            };
+            format!("  {outcome}  {}{why}", word(&file["path"]))
         };
         let mut lines: Vec<String> = files.iter().map(line).collect();
         let beyond = report["beyond"].as_array().into_iter().flatten();
@@ -78,13 +85,16 @@ impl Hand {
     pub(super) async fn cost(&self, chat: &str) -> Result<(), Failure> {
         let stats = self.remote.get(&["chats", chat, "stats"], &[]).await?;
         let number = |value: &Value| value.as_u64().unwrap_or_default();
+        let counted = |field: &str, one: &str, many: &str| {
+            count(usize::try_from(number(&stats[field])).unwrap_or(usize::MAX), one, many)
+        };
         let tokens = &stats["token_usage"];
         let line = format!(
-            "{} for {} runs, {} turns and {} calls: {} tokens in, {} out.",
+            "{} for {}, {} and {}: {} tokens in, {} out.",
             MicroUsd(number(&stats["cost_microusd"])),
-            number(&stats["runs"]),
-            number(&stats["steps"]),
-            number(&stats["calls"]),
+            counted("runs", "run", "runs"),
+            counted("steps", "turn", "turns"),
+            counted("calls", "call", "calls"),
             number(&tokens["input"]),
             number(&tokens["output"]),
         );
@@ -102,7 +112,7 @@ impl Hand {
         let document = self.remote.get(&["chats", chat, "export"], &[]).await?;
         let text = serde_json::to_string_pretty(&document).unwrap_or_default();
         // What is there already is somebody's.
-        let made = std::fs::OpenOptions::new().write(true).create_new(true).open(file);
+        let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
         made.and_then(|mut made| writeln!(made, "{text}"))
             .map_err(|error| Failure::other(format!("{file} cannot be written: {error}. Nothing was exported.")))?;
         self.say(Msg::Told(vec![format!("Written to {file}.")])).await;

@@ -9,16 +9,17 @@ use adjutant_core::run::command::{Command, Decide};
 use adjutant_core::run::event::{Actor, Decision, DoubtOutcome, GrantScope};
 use serde_json::{Value, json};
 
-use super::show::{item, revealed};
+use super::show::{item, lines, revealed, rule_lines, shown};
 use crate::cli::output::{document, say, tell};
 use crate::cli::place::Place;
 use crate::cli::remote::Remote;
 use crate::cli::rules::span;
 use crate::cli::terminal::one_line;
-use crate::cli::words::short;
-use crate::cli::{Context, editor, find};
+use crate::cli::words::{ours, short};
+use crate::cli::{Context, editor, find, prompt};
 use crate::failure::{Exit, Failure};
 use crate::instance::Instance;
+use crate::wire::Secrets;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Scope {
@@ -133,8 +134,8 @@ impl Order {
         self.item[field].as_str().unwrap_or_default()
     }
 
-    /// Records it in the log of the run here. What it says of the run then, and the rule it wrote.
-    async fn here(&self, instance: &Instance) -> Result<(String, Option<Value>), Failure> {
+    /// Records it in the log of the run here. What the run is doing then, and the item as it stands.
+    async fn here(&self, instance: &Instance) -> Result<(String, Value), Failure> {
         let approval: ApprovalId = self.word("id").parse().map_err(|_| find::no_approval(self.word("id")))?;
         let fingerprint: Option<Hash> = serde_json::from_value(self.item["fingerprint"].clone()).unwrap_or_default();
         let decide = Decide {
@@ -148,14 +149,12 @@ impl Order {
             fingerprint: fingerprint.filter(|_| self.bound),
         };
         let state = instance.engine.decide(instance.home.workspace, decide).await?;
-        let decided = state.approvals.get(&approval).and_then(|approval| approval.decided.as_ref());
-        let rule = decided.and_then(|(decided, _)| decided.rule.as_deref());
-        let rule = rule.map(|rule| json!({"id": rule.id, "says": rule.in_words(), "expires_at": rule.expires_at}));
-        Ok((state.status().word().to_owned(), rule))
+        let row = find::approval(instance, self.word("id")).await?;
+        Ok((state.status().word().to_owned(), shown(instance, &row, Secrets::Hidden).await?))
     }
 
     /// Sends it to a server.
-    async fn there(&self, remote: &Remote) -> Result<(String, Option<Value>), Failure> {
+    async fn there(&self, remote: &Remote) -> Result<(String, Value), Failure> {
         let mut body = json!({"decision": self.decision, "message": self.message});
         if self.scope != GrantScope::Once {
             body["scope"] = json!(self.scope);
@@ -169,9 +168,9 @@ impl Order {
         if self.bound {
             body["fingerprint"] = self.item["fingerprint"].clone();
         }
-        remote.post(&["approvals", self.word("id"), "decision"], &body).await?;
+        let decided = remote.post(&["approvals", self.word("id"), "decision"], &body).await?;
         let run = remote.get(&["runs", self.word("run_id")], &[]).await?;
-        Ok((run["status"].as_str().unwrap_or_default().to_owned(), None))
+        Ok((run["status"].as_str().unwrap_or_default().to_owned(), decided))
     }
 }
 
@@ -187,6 +186,11 @@ pub(super) async fn approve(context: &Context, place: &Place, args: Approve) -> 
         Some(id) => (alike(place, id).await?, true),
         None => (find_all(place, &args.ids).await?, false),
     };
+    if !saw(context, &items, "Approve").await {
+        return Ok(Exit::Rejected);
+    }
+    // A yes at a terminal is a yes to what was on the screen.
+    let bound = bound || context.terminal.interactive;
     let yes = |item| Order {
         scope,
         expires_in: args.expires_in.clone(),
@@ -194,6 +198,24 @@ pub(super) async fn approve(context: &Context, place: &Place, args: Approve) -> 
         ..Order::new(item, Decision::Approve, args.message.clone())
     };
     record_all(context, place, items.into_iter().map(yes).collect()).await
+}
+
+/// Shows a person at a terminal the whole of what they are about to let happen, and asks whether they mean it (rule A3).
+/// Without a terminal there is nobody to show it to: a program has read the item, or takes what comes.
+async fn saw(context: &Context, items: &[Value], verb: &str) -> bool {
+    if !context.terminal.interactive {
+        return true;
+    }
+    for item in items {
+        lines(item, context.terminal.err).iter().for_each(|line| tell(line));
+        tell("");
+    }
+    let which = if items.len() == 1 { "it".to_owned() } else { format!("these {}", items.len()) };
+    let meant = prompt::confirm(&format!("{verb} {which}?")).await;
+    if !meant {
+        tell("Nothing was recorded.");
+    }
+    meant
 }
 
 /// What is like one item, each with what it is about at this moment.
@@ -283,6 +305,9 @@ pub(super) async fn resolve(context: &Context, place: &Place, args: Resolve) -> 
         Outcome::Run => DoubtOutcome::Run,
         Outcome::Abandon => DoubtOutcome::Abandon,
     };
+    if outcome == DoubtOutcome::Run && !saw(context, std::slice::from_ref(&item), "Run").await {
+        return Ok(Exit::Rejected);
+    }
     let status = match place {
         Place::Here(instance) => {
             let (Ok(call), Ok(run)) = (serde_json::from_value(item["call_id"].clone()), word("run_id").parse()) else {
@@ -327,20 +352,17 @@ async fn record_all(context: &Context, place: &Place, orders: Vec<Order>) -> Res
             Decision::Reject => ("reject", "rejected"),
             Decision::Stop => ("stop", "stopped"),
         };
-        let (status, rule) = match place {
+        let (status, now) = match place {
             Place::Here(instance) => order.here(instance).await?,
             Place::There(remote) => order.there(remote).await?,
         };
         if !context.json {
             say(&line(&order.item, past, context));
-            if let Some(rule) = &rule {
-                let part = |field: &str| rule[field].as_str().unwrap_or_default().to_owned();
-                say(&format!("  rule: {}  ({})", one_line(&part("says")), short(&part("id"))));
-            }
+            rule_lines(&now).iter().for_each(|line| say(line));
         }
         let mut document = told(&order.item, word, &status);
-        if let Some(rule) = rule {
-            document["rule"] = rule;
+        if !now["rule_written"].is_null() {
+            document["rule"] = now["rule_written"].clone();
         }
         documents.push(document);
     }
@@ -363,8 +385,8 @@ fn line(item: &Value, past: &str, context: &Context) -> String {
 
 fn hint(item: &Value, place: &Place) {
     let run = short(&item["run_id"].as_str().unwrap_or_default());
-    tell(&match place {
+    tell(&ours(&match place {
         Place::Here(_) => format!("hint: adjutant runs watch {run} lets the run go on here"),
         Place::There(_) => format!("hint: adjutant runs watch {run} follows the run"),
-    });
+    }));
 }

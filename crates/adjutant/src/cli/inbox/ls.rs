@@ -11,7 +11,7 @@ use crate::cli::interrupt::Interrupt;
 use crate::cli::output::say;
 use crate::cli::place::Place;
 use crate::cli::terminal::{Style, cut, one_line, table};
-use crate::cli::words::{short, until};
+use crate::cli::words::{ours, short, until};
 use crate::failure::{Exit, Failure};
 use crate::wire::{self, Secrets, Texts};
 
@@ -62,8 +62,14 @@ pub(super) async fn watch(context: &Context, place: &Place) -> Result<Exit, Fail
         for item in page["data"].as_array().into_iter().flatten() {
             let word = |field: &str| one_line(item[field].as_str().unwrap_or_default());
             if seen.insert(word("id")) {
-                let line =
-                    || format!("⏸ {}   {}   adjutant inbox show {}", word("summary"), word("risk"), short(&word("id")));
+                let line = || {
+                    format!(
+                        "⏸ {}   {}   {}",
+                        word("summary"),
+                        word("risk"),
+                        ours(&format!("adjutant inbox show {}", short(&word("id"))))
+                    )
+                };
                 say(&if context.json { item.to_string() } else { context.terminal.out.warn(&line()) });
             }
         }
@@ -74,10 +80,17 @@ pub(super) async fn watch(context: &Context, place: &Place) -> Result<Exit, Fail
     }
 }
 
+/// Where an item is, in words: a yes to something else than was asked is said as that.
+pub(super) fn state(item: &Value) -> String {
+    let status = item["status"].as_str().unwrap_or_default();
+    let edited = status == "approved" && item["decision"] == "edit";
+    if edited { "approved with changes".to_owned() } else { one_line(status) }
+}
+
 fn lines(document: &Value, style: Style) -> Vec<String> {
     let rows = document["data"].as_array().map(Vec::as_slice).unwrap_or_default();
     if rows.is_empty() {
-        return vec!["Nothing needs you. Agents ask here before they change files.  adjutant run guide".to_owned()];
+        return vec![ours("Nothing needs you. Agents ask here before they change files.  adjutant run guide")];
     }
     let row = |row: &Value| {
         let word = |field: &str| row[field].as_str().unwrap_or_default();
@@ -85,7 +98,7 @@ fn lines(document: &Value, style: Style) -> Vec<String> {
         vec![
             short(&word("id")),
             word("kind").to_owned(),
-            word("status").to_owned(),
+            state(row),
             word("risk").to_owned(),
             if waits { until(word("expires_at")) } else { String::new() },
             short(&word("run_id")),

@@ -1,5 +1,6 @@
 //! `models`: what can be used here, what it costs, and why a strategy would choose which.
 
+mod default;
 mod embed;
 mod take;
 
@@ -33,6 +34,8 @@ pub(super) enum Command {
     },
     /// Say which model a strategy would choose now, and why
     Explain(Question),
+    /// Show or set the model of your runs whose agent leaves it to the default, or of a chat
+    Default(default::Args),
     /// Make vectors of texts and print them, one line each
     Embed(embed::Args),
     /// Lay a document in the form of models.dev over the built-in catalog
@@ -88,6 +91,7 @@ pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failu
         Command::Ls { word } => ls(context, &place, word.as_deref()).await,
         Command::Show { model } => show(context, &place, &model).await,
         Command::Explain(question) => explain(context, &place, &question).await,
+        Command::Default(args) => default::execute(context, &place, args).await,
         Command::Embed(args) => embed::embed(context, &place, args).await,
         Command::Sync { source } => take::sync(context, &place, &source).await,
         Command::Refresh { provider } => take::refresh(context, &place, provider.as_deref()).await,
@@ -117,7 +121,7 @@ async fn ls(context: &Context, place: &Place, word: Option<&str>) -> Result<Exit
     list.data.retain(|model| word.is_none_or(|word| model.id.contains(word)));
     context.print(&serde_json::to_value(&list).unwrap_or_default(), || {
         let style = context.terminal.out;
-        let mut lines = vec![none(word)];
+        let mut lines = vec![none(word, &list.default_model)];
         if !list.data.is_empty() {
             let row = |model: &ModelLine| {
                 let window = model.context_window.map_or_else(|| "?".to_owned(), |size| format!("{}k", size / 1000));
@@ -136,9 +140,13 @@ async fn ls(context: &Context, place: &Place, word: Option<&str>) -> Result<Exit
 }
 
 /// Why nothing is listed.
-fn none(word: Option<&str>) -> String {
+fn none(word: Option<&str>, default: &str) -> String {
     match word {
         Some(_) => "No model of a configured provider is known by that name.".to_owned(),
+        // A script answers to every name, so there is no list of them.
+        None if default != "demo/guide" => {
+            "No model is known by name; the default can be used all the same.".to_owned()
+        }
         None => "No provider is configured but the built-in one, demo/guide.".to_owned(),
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use reqwest::Url;
 use secrecy::{ExposeSecret, SecretString};
@@ -62,11 +62,11 @@ fn file(context: &Context) -> Result<PathBuf, Failure> {
     })
 }
 
-fn read(path: &PathBuf) -> BTreeMap<String, String> {
+fn read(path: &Path) -> BTreeMap<String, String> {
     small(path).and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
 }
 
-fn write(path: &PathBuf, kept: &BTreeMap<String, String>) -> Result<(), Failure> {
+fn write(path: &Path, kept: &BTreeMap<String, String>) -> Result<(), Failure> {
     let text = SecretString::from(serde_json::to_string_pretty(kept).unwrap_or_default());
     let fresh = path.with_extension("new");
     let written = (|| {

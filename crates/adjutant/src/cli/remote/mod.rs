@@ -1,20 +1,20 @@
 //! A running server, as the command line sees it: where it is, who we are there, and its answers as documents or failures.
 
+mod door;
 mod login;
 mod stream;
 mod visit;
 
-use std::io::Read;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use adjutant_core::id::{ApprovalId, ChatId, RunId};
 use adjutant_engine::Env;
 use reqwest::{Method, StatusCode, Url};
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use self::door::{Door, small};
 pub(super) use self::login::{Login, login};
 pub(super) use self::stream::{Heard, Item};
 pub(super) use self::visit::Visit;
@@ -30,14 +30,10 @@ const PATIENCE: Duration = Duration::from_secs(90);
 const GLANCE: Duration = Duration::from_secs(20);
 /// What to do where a person is in several workspaces.
 const WHICH_WORKSPACE: &str = "--workspace NAME says which one; adjutant ws ls lists yours";
-/// Bytes of a small file of ours.
-const SMALL: u64 = 64 * 1024;
 
 /// A server that can be asked.
 pub(crate) struct Remote {
-    http: reqwest::Client,
-    url: Url,
-    token: SecretString,
+    door: Door,
     /// The workspace that every request is about.
     workspace: Option<String>,
 }
@@ -62,8 +58,8 @@ impl Remote {
 
     /// The server that has the data directory of a configuration, if there is one.
     pub(super) async fn of_data(config: &Config) -> Result<Option<Self>, Failure> {
-        let Some((url, token)) = beacon(&config.data.value) else { return Ok(None) };
-        let found = Self::new(url, token)?;
+        let Some(door) = Door::of_data(client()?, &config.data.value) else { return Ok(None) };
+        let found = Self { door, workspace: None };
         Ok(found.is_there().await.then_some(found))
     }
 
@@ -73,9 +69,7 @@ impl Remote {
     }
 
     fn new(url: Url, token: SecretString) -> Result<Self, Failure> {
-        let http = adjutant_engine::provider_client()
-            .map_err(|error| Failure::other(format!("The network cannot be used: {error}. Nothing was done.")))?;
-        Ok(Self { http, url, token, workspace: None })
+        Ok(Self { door: Door::named(client()?, url, token), workspace: None })
     }
 
     /// The same, about nothing but the workspace that the command line names.
@@ -85,8 +79,8 @@ impl Remote {
 
     /// Whether the address that was left behind is still answered.
     async fn is_there(&self) -> bool {
-        let Ok(url) = self.url.join("healthz") else { return false };
-        self.http.get(url).timeout(GLANCE).send().await.is_ok_and(|answer| answer.status().is_success())
+        let Ok(url) = self.door.url().join("healthz") else { return false };
+        self.door.glance(url).timeout(GLANCE).send().await.is_ok_and(|answer| answer.status().is_success())
     }
 
     /// Asks for a document.
@@ -132,14 +126,13 @@ impl Remote {
     /// The same, if what is there has this tag.
     pub(super) async fn put_if(&self, path: &[&str], tag: &str, body: &Value) -> Result<Value, Failure> {
         let request = self.request(Method::PUT, path, &[])?.timeout(PATIENCE).header("if-match", tag).json(body);
-        let answer = self.good(request.send().await.map_err(|error| self.unreachable(&error))?).await?;
-        answer.json().await.map_err(|error| self.unreachable(&error))
+        self.send(request).await?.json().await.map_err(|error| self.unreachable(&error))
     }
 
     /// Makes a file, or replaces one, if a header says so of what is there.
     pub(super) async fn put_file(&self, path: &[&str], when: (&str, &str), bytes: Vec<u8>) -> Result<(), Failure> {
         let request = self.request(Method::PUT, path, &[])?.timeout(PATIENCE).header(when.0, when.1).body(bytes);
-        self.good(request.send().await.map_err(|error| self.unreachable(&error))?).await.map(drop)
+        self.send(request).await.map(drop)
     }
 
     /// Whether it is the one that runs on the data directory, so that files of both are the same.
@@ -155,13 +148,12 @@ impl Remote {
     /// The same, whatever its version is.
     pub(super) async fn patch_any(&self, path: &[&str], body: &Value) -> Result<Value, Failure> {
         let request = self.request(Method::PATCH, path, &[])?.timeout(PATIENCE).header("if-match", "*").json(body);
-        let answer = self.good(request.send().await.map_err(|error| self.unreachable(&error))?).await?;
-        answer.json().await.map_err(|error| self.unreachable(&error))
+        self.send(request).await?.json().await.map_err(|error| self.unreachable(&error))
     }
 
     /// A link of the server, as it can be opened from here.
     pub(super) fn link(&self, path: &str) -> String {
-        self.url.join(path).map_or_else(|_| path.to_owned(), |url| url.to_string())
+        self.door.url().join(path).map_or_else(|_| path.to_owned(), |url| url.to_string())
     }
 
     /// Asks for something to be taken away.
@@ -169,10 +161,14 @@ impl Remote {
         self.ask(Method::DELETE, path, &[], None).await
     }
 
+    /// The same, with more behind the `?`.
+    pub(super) async fn delete_with(&self, path: &[&str], query: &[(&str, &str)]) -> Result<Value, Failure> {
+        self.ask(Method::DELETE, path, query, None).await
+    }
+
     /// Asks for a text.
     pub(super) async fn text(&self, path: &[&str], query: &[(&str, &str)]) -> Result<String, Failure> {
-        let answer = self.request(Method::GET, path, query)?.timeout(PATIENCE).send().await;
-        let answer = self.good(answer.map_err(|error| self.unreachable(&error))?).await?;
+        let answer = self.send(self.request(Method::GET, path, query)?.timeout(PATIENCE)).await?;
         answer.text().await.map_err(|error| self.unreachable(&error))
     }
 
@@ -183,8 +179,7 @@ impl Remote {
         query: &[(&str, &str)],
         take: &mut (dyn FnMut(&[u8]) -> Result<(), Failure> + Send),
     ) -> Result<(), Failure> {
-        let answer = self.request(Method::GET, path, query)?.send().await;
-        let mut answer = self.good(answer.map_err(|error| self.unreachable(&error))?).await?;
+        let mut answer = self.send(self.request(Method::GET, path, query)?).await?;
         while let Some(piece) = answer.chunk().await.map_err(|error| self.unreachable(&error))? {
             take(&piece)?;
         }
@@ -194,7 +189,7 @@ impl Remote {
     /// A document as what it stands for here.
     pub(super) fn read<T: DeserializeOwned>(&self, document: Value) -> Result<T, Failure> {
         serde_json::from_value(document).map_err(|bad| {
-            Failure::other(format!("The server {} answers in another form: {bad}.", self.url))
+            Failure::other(format!("The server {} answers in another form: {bad}.", self.door.url()))
                 .hint("it may be of another version; adjutant version says which this is")
         })
     }
@@ -215,13 +210,13 @@ impl Remote {
             request = request.json(body);
         }
         let again = request.try_clone().filter(|_| posts);
-        let mut answer = request.send().await;
+        let mut answer = self.door.send(request).await;
         // An answer that got lost on the way is asked for again: under the same key nothing is done twice.
         if let (Err(error), Some(again)) = (&answer, again)
             && !error.is_connect()
             && !error.is_timeout()
         {
-            answer = again.send().await;
+            answer = self.door.send(again).await;
         }
         let answer = self.good(answer.map_err(|error| self.unreachable(&error))?).await?;
         if answer.status() == StatusCode::NO_CONTENT {
@@ -236,19 +231,24 @@ impl Remote {
         path: &[&str],
         query: &[(&str, &str)],
     ) -> Result<reqwest::RequestBuilder, Failure> {
-        let mut url = self.url.clone();
+        let mut url = self.door.url();
         match url.path_segments_mut() {
             Ok(mut segments) => segments.pop_if_empty().extend(["api", "v1"]).extend(path),
-            Err(()) => return Err(Failure::usage(format!("`{}` is not the address of a server.", self.url))),
+            Err(()) => return Err(Failure::usage(format!("`{}` is not the address of a server.", self.door.url()))),
         };
         if !query.is_empty() {
             url.query_pairs_mut().extend_pairs(query);
         }
-        let request = self.http.request(method, url).bearer_auth(self.token.expose_secret());
+        let request = self.door.request(method, url);
         Ok(match &self.workspace {
             Some(name) => request.header("adjutant-workspace", name),
             None => request,
         })
+    }
+
+    /// Sends a request that is not made twice if its answer gets lost.
+    async fn send(&self, request: reqwest::RequestBuilder) -> Result<reqwest::Response, Failure> {
+        self.good(self.door.send(request).await.map_err(|error| self.unreachable(&error))?).await
     }
 
     /// The answer, unless it is a problem.
@@ -257,15 +257,20 @@ impl Remote {
         if status.is_success() {
             return Ok(answer);
         }
+        if status == StatusCode::UNAUTHORIZED && self.door.is_of_data() {
+            let what = "The server that has the data directory does not know this command. Nothing was done.";
+            return Err(Failure::new(Exit::Forbidden, "unauthenticated", what)
+                .hint("it may just be starting again; try once more"));
+        }
         let problem: Value = answer.json().await.unwrap_or_default();
         Err(failure(status, &problem))
     }
 
     /// Why a command that works on the data directory itself does nothing while a server has it.
     pub(super) fn only_here(&self) -> Failure {
-        let what =
-            format!("This command works on the data directory, and the server {} has it. Nothing was done.", self.url);
-        Failure::new(Exit::Other, "in_use", what).hint("use the page of the server, or stop it first")
+        let url = self.door.url();
+        let what = format!("This command works on the data directory, and the server {url} has it. Nothing was done.");
+        Failure::new(Exit::Other, "in_use", what).hint("stop it first")
     }
 
     fn unreachable(&self, error: &reqwest::Error) -> Failure {
@@ -273,7 +278,7 @@ impl Remote {
         Failure::new(
             Exit::Unreachable,
             "unreachable",
-            format!("The server {} cannot be reached: {why}. What it has taken goes on there.", self.url),
+            format!("The server {} cannot be reached: {why}. What it has taken goes on there.", self.door.url()),
         )
         .hint("adjutant serve starts one; --url names another")
     }
@@ -312,6 +317,11 @@ impl Remote {
     }
 }
 
+fn client() -> Result<reqwest::Client, Failure> {
+    adjutant_engine::provider_client()
+        .map_err(|error| Failure::other(format!("The network cannot be used: {error}. Nothing was done.")))
+}
+
 /// A key that no other request has.
 fn key() -> String {
     format!("{:032x}", u128::from_ne_bytes(Env::system().random()))
@@ -325,19 +335,6 @@ fn address(text: &str) -> Result<Url, Failure> {
 fn not_signed_in(url: &Url) -> Failure {
     Failure::new(Exit::Forbidden, "unauthenticated", format!("You are not signed in at {url}. Nothing was done."))
         .hint(format!("adjutant login {url}, or set ADJUTANT_TOKEN"))
-}
-
-/// What a server on this data directory left for whoever holds it.
-fn beacon(data: &Path) -> Option<(Url, SecretString)> {
-    let told: Value = serde_json::from_str(&small(&data.join("server.json"))?).ok()?;
-    Some((told["url"].as_str()?.parse().ok()?, SecretString::from(told["token"].as_str()?.to_owned())))
-}
-
-/// The text of a small file, if there is one.
-fn small(path: &PathBuf) -> Option<String> {
-    let mut text = String::new();
-    std::fs::File::open(path).ok()?.take(SMALL).read_to_string(&mut text).ok()?;
-    Some(text)
 }
 
 /// A problem of the server as the command's own failure, with the number that the same thing has here.

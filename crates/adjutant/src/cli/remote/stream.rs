@@ -67,8 +67,7 @@ impl Remote {
     /// Follows a run from an event on. None: nothing will come any more.
     pub(in crate::cli) async fn follow(&self, run: &str, after: u64) -> Result<Option<Events>, Failure> {
         let request = self.request(Method::GET, &["runs", run, "events"], &[("after", &after.to_string())])?;
-        let answer = request.header(ACCEPT, "text/event-stream").send().await;
-        let answer = self.good(answer.map_err(|error| self.unreachable(&error))?).await?;
+        let answer = self.send(request.header(ACCEPT, "text/event-stream")).await?;
         if answer.status() == StatusCode::NO_CONTENT {
             return Ok(None);
         }

@@ -15,7 +15,7 @@ use crate::cli::interrupt::Interrupt;
 use crate::cli::prompt::{self, Answer, Held};
 use crate::cli::screen::{Format, Screen};
 use crate::cli::session::{Approve, Follow, TICK, failed, sleep_until};
-use crate::cli::words::{after_failure, short};
+use crate::cli::words::{after_failure, ours, short};
 use crate::failure::{Exit, Failure};
 use crate::wire::WireEvent;
 
@@ -267,8 +267,8 @@ impl<'a> Visit<'a> {
                 } else {
                     format!("adjutant inbox approve {id} (or reject, edit, respond)")
                 };
-                self.screen.note(&format!("{run} waits for you: adjutant inbox show {id}"));
-                self.screen.note(&format!("hint: {answer}, then adjutant runs watch {run}"));
+                self.screen.note(&ours(&format!("{run} waits for you: adjutant inbox show {id}")));
+                self.hint(&format!("{answer}, then adjutant runs watch {run}"));
             }
         }
         Exit::NeedsPerson
@@ -277,16 +277,16 @@ impl<'a> Visit<'a> {
     fn left(&mut self) -> Exit {
         self.screen.still();
         let run = short(&self.run);
-        self.screen.note(&format!(
+        self.screen.note(&ours(&format!(
             "Left. {run} goes on at the server; adjutant runs watch {run} comes back, adjutant runs cancel {run} stops it"
-        ));
+        )));
         Exit::Interrupted
     }
 
     /// Says what to do next, to a person.
     fn hint(&mut self, hint: &str) {
         if self.context.format() == Format::Text {
-            self.screen.note(&format!("hint: {hint}"));
+            self.screen.note(&format!("hint: {}", ours(hint)));
         }
     }
 }

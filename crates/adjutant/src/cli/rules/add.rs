@@ -38,13 +38,13 @@ pub(super) struct Args {
     /// Only this chat
     #[arg(long, value_name = "CHAT")]
     chat: Option<ChatId>,
-    /// Only where every path lies in one of these folder patterns
+    /// Only in these folder patterns: every path lies there, or one where it asks or denies
     #[arg(long = "in", value_name = "PATTERN")]
     folders: Vec<String>,
-    /// Only where every web address is of one of these hosts
+    /// Only at these hosts: every web address is of one, or one of them where it asks or denies
     #[arg(long = "host", value_name = "HOST")]
     hosts: Vec<String>,
-    /// Only where an argument is like this; * stands for anything
+    /// Only where an argument is like this; * stands for anything, a path counts however it is written
     #[arg(long = "arg", value_name = "NAME=PATTERN")]
     arguments: Vec<String>,
     /// How long it counts, such as 7d; a rule that allows ends after 30d at the latest unless this says otherwise

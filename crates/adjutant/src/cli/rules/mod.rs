@@ -12,7 +12,7 @@ pub(super) use add::span;
 use super::place::{Place, Work};
 use super::remote::Remote;
 use super::terminal::{Style, clean, cut, one_line, table};
-use super::words::{short, until};
+use super::words::{ours, short, until};
 use super::{Context, find};
 use crate::failure::{Exit, Failure};
 
@@ -126,10 +126,9 @@ async fn ls(context: &Context, place: &Place, all: bool) -> Result<Exit, Failure
     let data: Vec<_> = rules.iter().map(|(rule, live)| wire(rule, *live)).collect();
     context.print(&json!({"data": data, "has_more": false}), || {
         if rules.is_empty() {
-            return vec![
-                "There are no rules. Approve for longer (inbox approve --for always), or: adjutant rules add --help"
-                    .to_owned(),
-            ];
+            return vec![ours(
+                "There are no rules. Approve for longer (inbox approve --for always), or: adjutant rules add --help",
+            )];
         }
         let row = |(rule, live): &(Rule, bool)| {
             let ends = match rule.expires_at {

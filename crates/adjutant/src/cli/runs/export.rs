@@ -5,6 +5,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::cli::Context;
+use crate::cli::audit::redaction;
 use crate::cli::find;
 use crate::cli::output::{say, tell};
 use crate::cli::place::Place;
@@ -15,6 +16,9 @@ use crate::failure::{Exit, Failure};
 pub(super) struct Args {
     /// The run, or as much of its id as no other has
     run: String,
+    /// Leave what looks like a secret in it; for admins, and recorded
+    #[arg(long)]
+    raw: bool,
     /// The file to write; without it, standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -24,11 +28,16 @@ pub(super) async fn execute(context: &Context, place: &Place, args: Args) -> Res
     let (run, lines) = match place {
         Place::Here(instance) => {
             let run = find::run(instance, &args.run).await?;
-            (run.to_string(), instance.engine.export_run(instance.home.workspace, run).await?)
+            let (engine, home) = (&instance.engine, instance.home);
+            if args.raw {
+                engine.record_raw(home.workspace, home.user, "in the file of a run".to_owned(), Some(run)).await?;
+            }
+            (run.to_string(), engine.export_run(home.workspace, run, redaction(args.raw)).await?)
         }
         Place::There(remote) => {
             let run = remote.run_id(&args.run).await?;
-            let text = remote.text(&["runs", &run, "export"], &[]).await?;
+            let query = if args.raw { vec![("raw", "true")] } else { Vec::new() };
+            let text = remote.text(&["runs", &run, "export"], &query).await?;
             (run, text.lines().map(str::to_owned).collect())
         }
     };

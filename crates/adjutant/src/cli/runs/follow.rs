@@ -7,6 +7,7 @@ use adjutant_core::run::event::{Actor, Effects};
 use adjutant_engine::EngineError;
 use serde_json::json;
 
+use super::steer::tell;
 use crate::cli::Context;
 use crate::cli::find;
 use crate::cli::place::Place;
@@ -48,6 +49,9 @@ pub(super) struct Fork {
     /// Another model
     #[arg(long)]
     model: Option<String>,
+    /// Other instructions than the agent's, for this run
+    #[arg(long, value_name = "TEXT")]
+    system_prompt: Option<String>,
     /// Only read; everything else is answered "not run"
     #[arg(long)]
     dry_run: bool,
@@ -86,7 +90,11 @@ pub(super) async fn resume(context: &Context, place: &Place, args: Resume) -> Re
                 let new = engine.extend_run(workspace, instance.home.user, run, turns).await?;
                 return Session::new(context, instance, new, follow(0)).go().await;
             }
-            let after = engine.run_row(workspace, run).await?.head.seq;
+            let row = engine.run_row(workspace, run).await?;
+            let after = row.head.seq;
+            if row.state.ended_at.is_some() {
+                tell(context, &run.to_string(), &row.state.status, "runs show");
+            }
             let command = Command::Resume { by: Actor::User(instance.home.user) };
             match engine.command(workspace, run, &command).await {
                 // A run that was only left, not paused, needs nothing but somebody who drives it.
@@ -103,6 +111,10 @@ pub(super) async fn resume(context: &Context, place: &Place, args: Resume) -> Re
                 return Visit::new(context, remote, new, follow(0)).go().await;
             }
             let after = remote.last_event(&run).await?;
+            let found = remote.get(&["runs", &run], &[]).await?;
+            if !found["finished_at"].is_null() {
+                tell(context, &run, found["status"].as_str().unwrap_or_default(), "runs show");
+            }
             match remote.post(&["runs", &run, "resume"], &json!({})).await {
                 Ok(_) => {}
                 // The server drives it already.
@@ -116,11 +128,12 @@ pub(super) async fn resume(context: &Context, place: &Place, args: Resume) -> Re
 
 pub(super) async fn fork(context: &Context, place: &Place, args: Fork) -> Result<Exit, Failure> {
     let follow = Follow { approve: args.approve, after: 0, timeout: NO_LIMIT };
-    let effects = if args.dry_run { Effects::Dry } else { Effects::Live };
+    let effects = args.dry_run.then_some(Effects::Dry);
     match place {
         Place::Here(instance) => {
             let run = find::run(instance, &args.run).await?;
-            let fork = adjutant_engine::Fork { at: args.at, model: args.model, effects };
+            let fork =
+                adjutant_engine::Fork { at: args.at, model: args.model, system_prompt: args.system_prompt, effects };
             let new = instance.engine.fork_run(instance.home.workspace, instance.home.user, run, fork).await?;
             if args.detach {
                 return Ok(detached(context, &new.to_string(), &run.to_string()));
@@ -129,7 +142,11 @@ pub(super) async fn fork(context: &Context, place: &Place, args: Fork) -> Result
         }
         Place::There(remote) => {
             let run = remote.run_id(&args.run).await?;
-            let body = json!({"at_seq": args.at, "model": args.model, "effects": effects});
+            let mut body = json!({"at_seq": args.at, "model": args.model, "effects": effects});
+            // Only where it is asked for: an older server does not know it.
+            if let Some(text) = args.system_prompt {
+                body["system_prompt"] = json!(text);
+            }
             let new = remote.post(&["runs", &run, "fork"], &body).await?["id"].as_str().unwrap_or_default().to_owned();
             if args.detach {
                 return Ok(detached(context, &new, &run));

@@ -11,13 +11,15 @@ use serde_json::{Value, json};
 use crate::cli::Context;
 use crate::cli::place::Place;
 use crate::cli::terminal::{Style, cut, one_line, table};
-use crate::cli::words::{ago, short};
+use crate::cli::words::{ago, ours, short};
 use crate::failure::{Exit, Failure};
 use crate::instance::Instance;
 use crate::{suggest, wire};
 
 /// Characters of a run's message in the list.
 const TITLE: usize = 44;
+/// Runs of a list where nobody says how many.
+const RUNS: u32 = 20;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -28,11 +30,17 @@ pub(super) struct Args {
     #[arg(long)]
     status: Option<String>,
     /// How many
-    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=500))]
+    #[arg(long, default_value_t = RUNS, value_parser = clap::value_parser!(u32).range(1..=500))]
     limit: u32,
     /// Also those that an edit replaced
     #[arg(long)]
     all: bool,
+}
+
+impl Default for Args {
+    fn default() -> Self {
+        Self { agent: None, status: None, limit: RUNS, all: false }
+    }
 }
 
 pub(super) async fn execute(context: &Context, place: &Place, args: Args) -> Result<Exit, Failure> {
@@ -72,7 +80,7 @@ async fn here(instance: &Instance, args: &Args, status: Option<String>) -> Resul
 fn lines(document: &Value, style: Style) -> Vec<String> {
     let rows = document["data"].as_array().map(Vec::as_slice).unwrap_or_default();
     if rows.is_empty() {
-        return vec!["No runs yet.  adjutant run guide \"tidy the welcome notes\"".to_owned()];
+        return vec![ours("No runs yet.  adjutant run guide \"tidy the welcome notes\"")];
     }
     let row = |row: &Value| {
         let word = |field: &str| row[field].as_str().unwrap_or_default();

@@ -16,7 +16,7 @@ use crate::failure::{Exit, Failure};
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -45,9 +45,10 @@ enum Command {
 
 pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failure> {
     // Cancelling only ends a run, so a broken agent file does not stand in its way.
-    let drives = matches!(args.command, Command::Watch(_) | Command::Resume(_) | Command::Fork(_));
+    let command = args.command.unwrap_or(Command::Ls(ls::Args::default()));
+    let drives = matches!(command, Command::Watch(_) | Command::Resume(_) | Command::Fork(_));
     let place = Place::find(context, "runs", if drives { Work::Drives } else { Work::Looks }).await?;
-    let exit = match args.command {
+    let exit = match command {
         Command::Ls(args) => ls::execute(context, &place, args).await,
         Command::Show(args) => show::execute(context, &place, args).await,
         Command::Watch(args) => follow::watch(context, &place, args).await,

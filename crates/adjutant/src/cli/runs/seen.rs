@@ -1,5 +1,6 @@
 //! `runs show --seen N`: what the model saw in one of its calls, and how large each part is.
 
+use adjutant_engine::Frames;
 use serde_json::Value;
 
 use crate::cli::find;
@@ -8,16 +9,20 @@ use crate::cli::terminal::{Style, clean};
 use crate::failure::Failure;
 
 /// The request as a document.
-pub(super) async fn document(place: &Place, run: &str, n: usize) -> Result<Value, Failure> {
+pub(super) async fn document(place: &Place, run: &str, n: usize, frames: Frames) -> Result<Value, Failure> {
     match place {
         Place::Here(instance) => {
             let run = find::run(instance, run).await?;
-            let seen = instance.engine.seen(instance.home.workspace, run, n).await?;
+            let seen = instance.engine.seen(instance.home.workspace, run, n, frames).await?;
             Ok(serde_json::to_value(&seen).unwrap_or_default())
         }
         Place::There(remote) => {
             let run = remote.run_id(run).await?;
-            remote.get(&["runs", &run, "model-calls", &n.to_string()], &[]).await
+            let wanted: &[_] = match frames {
+                Frames::Shown => &[("frames", "true")],
+                Frames::LeftOut => &[],
+            };
+            remote.get(&["runs", &run, "model-calls", &n.to_string()], wanted).await
         }
     }
 }
@@ -50,6 +55,10 @@ pub(super) fn lines(seen: &Value, style: Style) -> Vec<String> {
             let head = format!("{} · {}{tool} · {} bytes", text(&message["role"]), text(&part["kind"]), part["bytes"]);
             lines.extend([style.bold(&head), text(&part["text"])]);
         }
+    }
+    if let Some(frames) = seen["frames"].as_str() {
+        lines.push(style.bold("over the wire"));
+        lines.extend(frames.lines().map(clean));
     }
     lines
 }

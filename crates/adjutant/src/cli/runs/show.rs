@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use adjutant_core::money::MicroUsd;
+use adjutant_engine::Frames;
 use serde_json::{Value, json};
 
 use super::seen;
@@ -11,7 +12,7 @@ use crate::cli::find;
 use crate::cli::place::Place;
 use crate::cli::remote::Remote;
 use crate::cli::terminal::{Style, clean, cut, one_line};
-use crate::cli::words::{count, short, span, target};
+use crate::cli::words::{count, ours, short, span, target};
 use crate::failure::{Exit, Failure};
 use crate::instance::Instance;
 use crate::wire::{self, Texts};
@@ -29,11 +30,15 @@ pub(super) struct Args {
     /// What the model saw in its call of this number, from 1
     #[arg(long, value_name = "N", conflicts_with = "events")]
     seen: Option<usize>,
+    /// Show what went over the wire in that call, too, if the run was started with --debug
+    #[arg(long, requires = "seen")]
+    frames: bool,
 }
 
 pub(super) async fn execute(context: &Context, place: &Place, args: Args) -> Result<Exit, Failure> {
     if let Some(n) = args.seen {
-        let document = seen::document(place, &args.run, n).await?;
+        let frames = if args.frames { Frames::Shown } else { Frames::LeftOut };
+        let document = seen::document(place, &args.run, n, frames).await?;
         context.print(&document, || seen::lines(&document, context.terminal.out));
         return Ok(Exit::Done);
     }
@@ -128,7 +133,7 @@ fn story(report: &Value, agent: &str, style: Style) -> Vec<String> {
         lines.push(style.bad(&format!("✖ {}: {}", part("code"), one_line(&part("message")))));
     }
     let waiting = |id: &Value| {
-        style.warn(&format!("⏸ waits for you: adjutant inbox show {}", short(&id.as_str().unwrap_or_default())))
+        style.warn(&ours(&format!("⏸ waits for you: adjutant inbox show {}", short(&id.as_str().unwrap_or_default()))))
     };
     lines.extend(list("pending_approvals").iter().map(waiting));
     lines.extend(list("files_modified").iter().filter_map(Value::as_str).map(|path| format!("± {}", clean(path))));

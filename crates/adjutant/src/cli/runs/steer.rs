@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::cli::Context;
 use crate::cli::find;
 use crate::cli::place::Place;
-use crate::cli::words::short;
+use crate::cli::words::{ours, short};
 use crate::failure::{Exit, Failure};
 
 #[derive(Debug, clap::Args)]
@@ -77,9 +77,9 @@ fn told(context: &Context, state: &State, next: &str) {
     tell(context, &run, state.status().word(), next);
 }
 
-fn tell(context: &Context, run: &str, status: &str, next: &str) {
+pub(super) fn tell(context: &Context, run: &str, status: &str, next: &str) {
     context.print(&json!({"id": run, "status": status}), || {
         let run = short(&run);
-        vec![format!("{run} is {status}  (adjutant {next} {run})")]
+        vec![ours(&format!("{run} is {status}  (adjutant {next} {run})"))]
     });
 }

@@ -8,7 +8,7 @@ use crate::cli::Context;
 use crate::cli::find;
 use crate::cli::place::Place;
 use crate::cli::terminal::{Style, clean, one_line};
-use crate::cli::words::{count, short};
+use crate::cli::words::{count, ours, short};
 use crate::failure::{Exit, Failure};
 
 #[derive(Debug, clap::Args)]
@@ -76,13 +76,16 @@ fn line(file: &UndoneFile, style: Style) -> String {
 
 fn summary(report: &UndoReport, style: Style) -> String {
     let run = short(&report.run_id);
+    if report.files.is_empty() {
+        return format!("{run} changed no files.");
+    }
     if report.is_empty() {
         return format!("Nothing is left to undo in {run}.");
     }
     let number = |wanted| report.files.iter().filter(|file| file.outcome == wanted).count();
     if report.dry_run {
         let planned = count(number(UndoOutcome::Planned), "file would change", "files would change");
-        return format!("{planned}, nothing was done  (adjutant runs undo {run})");
+        return format!("{planned}, nothing was done  ({})", ours(&format!("adjutant runs undo {run}")));
     }
     let restored = count(number(UndoOutcome::Restored), "file is as it was before", "files are as they were before");
     if report.is_partial() {

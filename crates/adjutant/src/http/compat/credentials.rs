@@ -34,8 +34,8 @@ pub(super) fn router() -> OpenApiRouter<Server> {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct NewCredential {
-    /// What it is called, such as `api_key`. `anthropic_api_key` is for that provider; any other name is for the provider of the
-    /// agent's model.
+    /// What it is called: `api_key` is for the provider of the agent's model, `anthropic_api_key` for that provider. Other things
+    /// than keys, such as `api_base`, are not kept here.
     key_name: String,
     /// The key. It is sealed at once and never shown again.
     value: String,
@@ -73,8 +73,15 @@ async fn kept(server: &Server, access: Access, agent: &AgentRow) -> Result<Vec<P
 
 /// The provider that a credential is for: the one in its name, else that of the agent's model.
 fn provider(name: &str, agent: &AgentRow) -> Result<String, Problem> {
-    if let Some(named) = name.to_ascii_lowercase().strip_suffix("_api_key") {
+    let name = name.to_ascii_lowercase();
+    if let Some(named) = name.strip_suffix("_api_key") {
         return Ok(named.to_owned());
+    }
+    // Whatever is kept here is sent to the provider as its key: an address must not be.
+    if name != "api_key" {
+        return Err(Problem::invalid("Nothing was kept: only keys are, as `api_key` or `…_api_key`.")
+            .error("/key_name", "is no name of a key")
+            .hint("the address of a provider is `base_url` in the configuration"));
     }
     let config: Option<AgentConfig> = serde_json::from_str(&agent.spec).ok();
     let model = config.map(|config| config.model).unwrap_or_default();

@@ -17,7 +17,7 @@ use utoipa_axum::routes;
 use super::super::agents::find_agent;
 use super::super::approvals::{self, NewDecision, decided};
 use super::super::ask::{Body, MaybeBody, Path};
-use super::super::chats::find_chat;
+use super::super::chats::{checked, find_chat};
 use super::super::door::{Access, Signed};
 use super::super::problem::Problem;
 use super::super::server::Server;
@@ -50,7 +50,7 @@ pub(super) fn slashed() -> Router<Server> {
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 struct NewSession {
-    /// Not used yet.
+    /// There are no tasks yet: only `null` is taken.
     #[schema(value_type = Option<Object>)]
     task_id: Option<Value>,
     /// Its title.
@@ -138,8 +138,13 @@ async fn open_session(
 ) -> Result<(StatusCode, Json<Session>), Problem> {
     let (access, agent) = find_agent(&server, &signed, None, &name).await?;
     let access = signed.must(access, Role::Write, Right::Run)?;
-    let title = body.title.unwrap_or_else(|| "New session".to_owned());
-    let chat = server.engine.create_chat(access.workspace, access.user, agent.id, None, title).await?;
+    if body.task_id.is_some() {
+        return Err(Problem::invalid("There are no tasks that a session could belong to. Nothing was opened.")
+            .error("/task_id", "is not known here"));
+    }
+    let title = checked(body.title.as_deref().unwrap_or("New session"))?;
+    let chat =
+        server.engine.create_chat(access.workspace, access.user, agent.id, None, title, &BTreeMap::new()).await?;
     Ok((StatusCode::CREATED, Json(session(&server, access, &chat).await?)))
 }
 
@@ -236,7 +241,7 @@ async fn logs(
     let (access, chat) = find_chat(&server, &signed, &name).await?;
     let short = |text: &str| text.chars().take(200).collect::<String>();
     let mut rows = Vec::new();
-    for run in runs(&server, access, &chat).await? {
+    for Told { run, .. } in runs(&server, access, &chat).await? {
         for action in run.actions {
             let path = serde_json::from_str::<Value>(&action.arguments).ok();
             rows.push(ActionLog {
@@ -255,21 +260,29 @@ async fn logs(
     Ok(Json(rows))
 }
 
-/// The runs of a chat's branch, oldest first.
-async fn runs(server: &Server, access: Access, chat: &ChatRow) -> Result<Vec<RunReport>, Problem> {
-    let filter = RunFilter { chat: Some(chat.id), ..RunFilter::default() };
+/// A run of a chat, and whether an edit has put another in its place: what it did has happened all the same.
+struct Told {
+    run: RunReport,
+    superseded: bool,
+}
+
+/// The runs of a chat, oldest first.
+async fn runs(server: &Server, access: Access, chat: &ChatRow) -> Result<Vec<Told>, Problem> {
+    let filter = RunFilter { chat: Some(chat.id), superseded: true, ..RunFilter::default() };
     let rows = server.engine.store().runs(access.workspace, &filter, SHOWN).await?;
-    let mut reports = Vec::new();
+    let mut told = Vec::new();
     for row in rows.iter().rev() {
-        reports.push(server.engine.report(access.workspace, row.id).await?);
+        let run = server.engine.report(access.workspace, row.id).await?;
+        told.push(Told { run, superseded: row.superseded_by.is_some() });
     }
-    Ok(reports)
+    Ok(told)
 }
 
 /// A chat in the words of its clients.
 async fn session(server: &Server, access: Access, chat: &ChatRow) -> Result<Session, Problem> {
-    let reports = runs(server, access, chat).await?;
-    let last = reports.last();
+    let told = runs(server, access, chat).await?;
+    let said: Vec<&RunReport> = told.iter().filter(|told| !told.superseded).map(|told| &told.run).collect();
+    let last = said.last();
     let status = match last.map(|run| run.status) {
         None | Some(Status::Queued) => "pending",
         Some(Status::Running | Status::WaitingApproval | Status::Paused | Status::InDoubt | Status::Cancelling) => {
@@ -290,12 +303,13 @@ async fn session(server: &Server, access: Access, chat: &ChatRow) -> Result<Sess
         None => (Vec::new(), Vec::new()),
     };
     let actions: Vec<PendingAction> = waiting.iter().map(|item| PendingAction::of(item, &calls)).collect();
-    let messages = reports.iter().map(|run| SessionMessage {
+    let messages = said.iter().map(|run| SessionMessage {
         role: "assistant",
         content: run.result.clone(),
         pending_actions: if Some(run.id) == chat.tip { actions.clone() } else { Vec::new() },
     });
-    let files: BTreeSet<&String> = reports.iter().flat_map(|run| &run.files_modified).collect();
+    let done = || told.iter().map(|told| &told.run);
+    let files: BTreeSet<&String> = done().flat_map(|run| &run.files_modified).collect();
     Ok(Session {
         id: chat.id.to_string(),
         session_id: chat.id.to_string(),
@@ -307,8 +321,8 @@ async fn session(server: &Server, access: Access, chat: &ChatRow) -> Result<Sess
         messages: messages.collect(),
         pending_actions: actions,
         files_modified: files.into_iter().cloned().collect(),
-        tokens_used: reports.iter().map(|run| run.token_usage.input + run.token_usage.output).sum(),
-        api_calls_made: reports.iter().map(|run| run.model_calls.len()).sum(),
+        tokens_used: done().map(|run| run.token_usage.input + run.token_usage.output).sum(),
+        api_calls_made: done().map(|run| run.model_calls.len()).sum(),
         started_at: chat.created_at.into(),
         completed_at: last.and_then(|run| run.finished_at).map(Moment::from),
         error_message: last.and_then(|run| run.error.as_ref()).map(|error| error.message.clone()),

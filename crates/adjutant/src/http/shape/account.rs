@@ -1,5 +1,7 @@
 //! What a run's document says beside its answer.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -39,6 +41,17 @@ pub(super) struct RunEnforcement {
     /// Calls that were refused.
     denied: u64,
     labels: SeenLabels,
+    /// How what keeps it safe stood when it began: `encryption`, `durability`, `audit_chain`, `egress_filter`, `price_known`, `sandbox`.
+    safety: BTreeMap<String, SafetyStanding>,
+}
+
+/// How something stands that keeps runs safe.
+#[derive(Serialize, ToSchema)]
+pub(in crate::http) struct SafetyStanding {
+    /// `enforced`, `degraded` or `off`.
+    state: String,
+    /// Why it is not enforced.
+    reason: Option<String>,
 }
 
 /// What a run has seen.

@@ -18,6 +18,10 @@ pub(in crate::http) struct Agent {
     owner: String,
     /// The person it belongs to.
     owner_id: Option<String>,
+    /// The members (ids) who see it and run it beside its owner and the admins.
+    shared_with: Vec<String>,
+    /// The members (ids) who may decide what it asks, beside its owner, the admins and whoever started the run.
+    approvers: Vec<String>,
     /// Raised by each change.
     version: u64,
     created_at: Moment,
@@ -46,8 +50,9 @@ pub(in crate::http) struct Agent {
     temperature: Option<f64>,
     /// How its model is asked beyond that; not there where nothing is set.
     model_options: Option<AgentModelOptions>,
-    /// What a model has to be able to do to be chosen, or to stand in: `tools`, `images`, `structured`, `reasoning`; not there
-    /// where nothing is set.
+    /// What a model has to be able to do to be chosen, or to stand in (`tools`, `images`, `structured`, `reasoning`), and what has
+    /// to be enforced for a run to start (`encryption`, `durability`, `audit_chain`, `egress_filter`, `price_known`, `sandbox`); not
+    /// there where nothing is set.
     requires: Option<Vec<String>>,
     /// The stored key that its runs use for the provider it is for.
     provider_key_id: Option<String>,
@@ -202,6 +207,10 @@ pub(in crate::http) struct AgentBody {
     workspace_id: Option<String>,
     /// `user` (the default) or `workspace`. An admin gives an agent that is there to another member by their id.
     owner: Option<String>,
+    /// Members (ids or names) who see it and run it beside its owner and the admins; as before when it is left out.
+    shared_with: Option<Vec<String>>,
+    /// Members (ids or names) who may decide what it asks; as before when it is left out.
+    approvers: Option<Vec<String>>,
     name: Option<String>,
     slug: Option<String>,
     description: Option<String>,
@@ -214,7 +223,8 @@ pub(in crate::http) struct AgentBody {
     routing: Option<RoutingStrategy>,
     temperature: Option<f64>,
     model_options: Option<AgentModelOptions>,
-    /// What a model has to be able to do to be chosen, or to stand in: `tools`, `images`, `structured`, `reasoning`.
+    /// What a model has to be able to do to be chosen, or to stand in (`tools`, `images`, `structured`, `reasoning`), and what has
+    /// to be enforced for a run to start (`encryption`, `durability`, `audit_chain`, `egress_filter`, `price_known`, `sandbox`).
     requires: Option<Vec<String>>,
     /// The stored key that its runs use for the provider it is for: the workspace's, the agent's own, or the one of whoever
     /// starts a run.
@@ -284,7 +294,7 @@ enum HostChoice {
 #[derive(Serialize, ToSchema)]
 pub(in crate::http) struct ResyncedAgent {
     slug: String,
-    /// `made`, `changed` or `same`.
+    /// `made`, `changed`, `same`; `taken` where somebody's own agent has the short name, and is left alone.
     change: String,
     agent_id: Option<String>,
     /// The fields that differ from the template.

@@ -8,6 +8,7 @@ mod rule;
 mod run;
 mod words;
 
+pub(super) use self::account::SafetyStanding;
 pub(super) use self::agent::{Agent, AgentBody, ContentFilter, ResyncedAgent};
-pub(super) use self::rule::{NewStandingRule, StandingRule};
+pub(super) use self::rule::{NewStandingRule, StandingRule, StandingRuleChange};
 pub(super) use self::run::{ChainCheck, ChatExport, EventLine, ReplayAnswer, Resource, RunDocument, SeenCall};

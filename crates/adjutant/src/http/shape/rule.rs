@@ -22,6 +22,8 @@ pub(in crate::http) struct StandingRule {
     chat: Option<String>,
     /// The run it is about; every run without it.
     run: Option<String>,
+    /// The notebook it is about; every notebook without it.
+    notebook: Option<String>,
     /// The tool, or `*` for every tool.
     tool: String,
     when: Option<RuleMatch>,
@@ -81,6 +83,30 @@ pub(in crate::http) struct NewStandingRule {
     tool: String,
     when: Option<RuleMatch>,
     decision: Verdict,
+    /// When it ends; never without it.
+    expires_at: Option<Moment>,
+    /// Why.
+    note: Option<String>,
+    /// Calls that it must let through.
+    must_allow: Option<Vec<RuleExample>>,
+    /// Calls that it must not let through.
+    must_deny: Option<Vec<RuleExample>>,
+}
+
+/// What changes in a rule; what is not named stays, and `null` takes something away.
+#[derive(Serialize, ToSchema)]
+#[schema(example = json!({"decision": "ask", "expires_at": null}))]
+pub(in crate::http) struct StandingRuleChange {
+    /// The agent it is about, by id; every agent without it.
+    agent: Option<String>,
+    /// The chat it is about, by id; every chat without it.
+    chat: Option<String>,
+    /// The tool, or `*` for every tool.
+    #[schema(nullable = false)]
+    tool: Option<String>,
+    when: Option<RuleMatch>,
+    #[schema(nullable = false)]
+    decision: Option<Verdict>,
     /// When it ends; never without it.
     expires_at: Option<Moment>,
     /// Why.

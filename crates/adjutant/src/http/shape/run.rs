@@ -67,6 +67,8 @@ pub(in crate::http) struct RunDocument {
     retry_info: RetryInfo,
     /// The seed that its model was given.
     seed: Option<u64>,
+    /// `auto`, `none`, `required` or the name of a tool: whether its first answer had to use one, where that was said.
+    tool_choice: Option<String>,
     /// Whether the same request would be answered the same.
     deterministic: bool,
     /// The files that came with its message, by path.
@@ -230,6 +232,9 @@ pub(in crate::http) struct ChatExport {
     last_run_id: Option<String>,
     forked_from: Option<String>,
     alias: Option<String>,
+    model: Option<String>,
+    /// Free fields of whoever made it.
+    metadata: BTreeMap<String, String>,
     created_at: Moment,
     /// Runs as documents, each with its `user_message`, oldest first.
     #[schema(value_type = Vec<Object>)]
@@ -259,6 +264,9 @@ pub(in crate::http) struct SeenCall {
     /// The tools it was shown, by name.
     tools: Vec<String>,
     messages: Vec<SeenMessage>,
+    /// What went over the wire (`>`) and what came (`<`), a line each: where the run was started with `debug`, and `frames` asks for it. Without keys and other secrets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frames: Option<String>,
 }
 
 /// How large the parts of a request are.

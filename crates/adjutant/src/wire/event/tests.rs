@@ -59,12 +59,16 @@ fn start() -> RunStarted {
         options: ModelOptions::default(),
         key: None,
         output_schema: None,
+        instructions: None,
         system_prompt: Content::from("You are Guide."),
         tools: Content::from("[]"),
         labels: Labels::NONE,
         limits: RunLimits { turns: 50, tool_calls: 200, output_tokens: 4000, context_bytes: 1 },
         autonomy: None,
         effects: Effects::Live,
+        quoted: false,
+        debug: false,
+        safety: Default::default(),
         time_zone: "UTC".to_owned(),
         metadata: BTreeMap::new(),
         traceparent: None,
@@ -131,6 +135,7 @@ fn failed(retry_at: Option<Time>) -> Event {
         next: None,
         partial: false,
         cost: None,
+        frames: None,
     }
     .into()
 }
@@ -173,6 +178,7 @@ fn beginning() -> Vec<Event> {
         ms: 3,
         first_ms: None,
         unfit: None,
+        frames: None,
     };
     vec![
         start().into(),
@@ -189,7 +195,14 @@ fn beginning() -> Vec<Event> {
             price_version: None,
         }
         .into(),
-        Thought { turn: 1, form: ThoughtForm::Text, text: Content::from("Let me look."), signature: None }.into(),
+        Thought {
+            turn: 1,
+            form: ThoughtForm::Text,
+            text: Content::from("Let me look."),
+            signature: None,
+            after_calls: 0,
+        }
+        .into(),
         Said { turn: 2, text: Content::from("Done.") }.into(),
         answered.into(),
         failed(Some(AT)),

@@ -54,6 +54,41 @@ fn eight_templates_can_be_taken_over_and_speak_up_by_keyword() {
 }
 
 #[test]
+fn a_message_goes_to_the_agent_of_another_person_only_by_its_name() {
+    let server = Server::start(House::new());
+    let (bob, adam) = (server.person("bob", "home", "write"), server.person("adam", "home", "admin"));
+    bob.post("/api/v1/agents", json!({"name": "Trap", "keywords": ["quarterly"]})).expect(201);
+    let chosen = |client: &Client, input: &str| {
+        let run = client.post("/api/v1/runs", json!({"input": input})).expect(202);
+        text(&server.owner().get(&format!("/api/v1/agents/{}", text(&run["agent_id"]))).expect(200)["slug"])
+    };
+    for input in ["the quarterly numbers", "ask @trap about it"] {
+        assert_eq!(chosen(&bob, input), "trap", "{input}");
+        assert_eq!(chosen(&adam, input), "guide", "{input}");
+        assert_eq!(chosen(&server.owner(), input), "guide", "{input}");
+    }
+    adam.post("/api/v1/runs", json!({"agent_id": "trap", "input": "hello"})).expect(202);
+    // Sharing it makes it known, and takes no messages by itself.
+    bob.with("if-match", "*").patch("/api/v1/agents/trap", json!({"shared_with": ["adam"]})).expect(200);
+    assert_eq!(chosen(&adam, "the quarterly numbers"), "guide");
+    assert_eq!(chosen(&adam, "ask @trap about it"), "trap");
+}
+
+#[test]
+fn a_resync_leaves_the_agents_of_people_alone() {
+    let server = Server::start(House::new());
+    let bob = server.person("bob", "home", "write");
+    let own = bob.post("/api/v1/agents", json!({"name": "Coder", "system_prompt": "Mine."})).expect(201);
+    for path in ["/api/v1/agents/resync?dry_run=true", "/api/v1/agents/resync"] {
+        let done = server.owner().post(path, json!({})).expect(200);
+        let coder = done["data"].as_array().unwrap().iter().find(|row| row["slug"] == "coder").unwrap().clone();
+        assert_eq!((&coder["change"], &coder["agent_id"]), (&json!("taken"), &Value::Null), "{coder}");
+    }
+    assert_eq!(bob.get("/api/v1/agents/coder").expect(200)["version"], own["version"]);
+    server.owner().get("/api/v1/agents/writer").expect(200);
+}
+
+#[test]
 fn an_agent_is_taken_along_as_a_file_and_brought_back() {
     let server = Server::start(House::new());
     let owner = server.owner();
@@ -363,4 +398,48 @@ fn a_template_does_not_give_an_agent_back_what_it_may_no_longer_spend() {
     let reset = format!("/api/v1/agents/{}/reset", text(&made["id"]));
     writer.post(&reset, json!({})).refuses(403, "forbidden");
     assert_eq!(owner.post(&reset, json!({})).expect(200)["budget"]["month_usd"], json!(20.0));
+}
+
+#[test]
+fn a_run_says_how_what_keeps_it_safe_stood_and_is_refused_where_its_agent_requires_more() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    let about = owner.get("/api/v1/about").expect(200);
+    assert_eq!(about["safety"]["encryption"]["state"], "enforced", "{about}");
+    assert_eq!(about["safety"]["sandbox"]["state"], "off");
+    let needs = ["encryption", "durability", "audit_chain", "egress_filter", "price_known"];
+    owner.post("/api/v1/agents", json!({"name": "Careful", "requires": needs})).expect(201);
+    let run = |body: Value| owner.post("/api/v1/runs?wait=60", body);
+    let fine = run(json!({"agent_id": "careful", "input": "hello", "model": "demo/guide"})).expect(200);
+    let safety = &fine["enforcement"]["safety"];
+    assert!(needs.iter().all(|name| safety[name]["state"] == "enforced"), "{safety}");
+    assert_eq!(safety["sandbox"]["state"], "off");
+    owner.post("/api/v1/agents", json!({"name": "Jailed", "requires": ["sandbox"]})).expect(201);
+    let refused = run(json!({"agent_id": "jailed", "input": "hello"})).refuses(422, "validation_failed");
+    assert!(text(&refused["detail"]).contains("requires `sandbox`"), "{refused}");
+    assert_eq!(owner.get("/api/v1/runs?agent=jailed").expect(200)["data"], json!([]));
+    let unknown = owner.post("/api/v1/agents", json!({"name": "A", "requires": ["luck"]}));
+    assert!(unknown.refuses(422, "validation_failed").to_string().contains("luck"));
+}
+
+#[test]
+fn a_shared_chat_shares_what_was_said_and_lends_nobody_its_agent() {
+    let server = Server::start(House::new());
+    let (ada, kim) = (server.person("ada", "home", "write"), server.person("kim", "home", "write"));
+    ada.post("/api/v1/agents", json!({"name": "Mine"})).expect(201);
+    let run = ada.post("/api/v1/runs?wait=60", json!({"agent_id": "mine", "input": "hello"})).expect(200);
+    ada.patch(&format!("/api/v1/chats/{}", text(&run["chat_id"])), json!({"is_shared": true})).expect(200);
+    let path = format!("/api/v1/runs/{}", text(&run["id"]));
+    assert_eq!(kim.get(&path).expect(200)["id"], run["id"]);
+    kim.post(&format!("{path}/fork"), json!({})).refuses(404, "not_found");
+    assert_eq!(kim.get("/api/v1/chats").expect(200)["data"].as_array().unwrap().len(), 1, "and makes no chat of it");
+    assert_eq!(ada.post(&format!("{path}/fork?wait=60"), json!({})).expect(200)["status"], "COMPLETED");
+
+    // Whoever gave the agent away may not go on with it either.
+    let kims = text(&kim.get("/api/v1/me").expect(200)["user_id"]);
+    let owner = server.owner();
+    let tag = owner.get("/api/v1/agents/mine").headers["etag"].clone();
+    let given = owner.with("if-match", &tag).patch("/api/v1/agents/mine", json!({"owner": kims}));
+    assert_eq!(given.status, 200, "{given:?}");
+    ada.post(&format!("{path}/edit"), json!({"new_user_message": "again"})).refuses(404, "not_found");
 }

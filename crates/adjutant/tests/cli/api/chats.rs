@@ -136,6 +136,28 @@ fn what_waits_in_a_chat_that_is_shared_no_more_is_not_started() {
 }
 
 #[test]
+fn a_guest_sets_aside_nothing_that_others_said_and_nothing_in_a_chat_that_is_closed_to_them() {
+    let house = House::new();
+    house.script("- text: yes\n");
+    let server = Server::start(house);
+    let (owner, lee) = (server.owner(), server.person("lee", "home", "write"));
+    let chat = text(&owner.post("/api/v1/chats", json!({"agent_id": "guide"})).expect(201)["id"]);
+    let path = format!("/api/v1/chats/{chat}");
+    let say = |who: &Client, words: &str| {
+        text(&who.post(&format!("{path}/runs?wait=60"), json!({"user_message": words})).expect(200)["id"])
+    };
+    owner.patch(&path, json!({"is_shared": true})).expect(200);
+    let theirs = format!("/api/v1/runs/{}/edit?wait=60", say(&lee, "mine"));
+    let edited = lee.post(&theirs, json!({"new_user_message": "mine, again"})).expect(200);
+    let theirs = format!("/api/v1/runs/{}/edit?wait=60", text(&edited["id"]));
+    say(&owner, "and mine");
+    lee.post(&theirs, json!({"new_user_message": "only mine"})).refuses(403, "forbidden");
+    owner.patch(&path, json!({"is_shared": false})).expect(200);
+    lee.post(&theirs, json!({"new_user_message": "only mine"})).refuses(404, "not_found");
+    assert_eq!(owner.get(&format!("{path}?include=runs")).expect(200)["runs"].as_array().unwrap().len(), 2);
+}
+
+#[test]
 fn a_run_may_be_kept_shorter_than_its_agent_and_never_longer() {
     let server = Server::start(House::new());
     let owner = server.owner();
@@ -208,4 +230,53 @@ fn an_exported_chat_is_taken_in_again_and_goes_on() {
         .post("/api/v1/chats/import?agent_id=guide", json!({"title": "t", "runs": "none"}))
         .refuses(422, "validation_failed");
     assert_eq!(owner.get("/api/v1/chats").expect(200)["data"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_chat_has_free_fields_and_comes_with_its_runs_and_their_events() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    let fields = json!({"ticket": "A-7"});
+    let chat = owner.post("/api/v1/chats", json!({"agent_id": "guide", "metadata": fields})).expect(201);
+    assert_eq!(chat["metadata"], fields);
+    let path = format!("/api/v1/chats/{}", text(&chat["id"]));
+    let run = owner.post(&format!("{path}/runs?wait=60"), json!({"user_message": "hello"})).expect(200);
+    let whole = owner.get(&format!("{path}?include=runs,events")).expect(200);
+    let events = owner.get(&format!("/api/v1/runs/{}/events?limit=200", text(&run["id"]))).expect(200);
+    assert_eq!((&whole["runs"][0]["id"], &whole["runs"][0]["events"]), (&run["id"], &events["data"]));
+    assert!(owner.get(&format!("{path}?include=runs")).expect(200)["runs"][0].get("events").is_none());
+    owner.get(&format!("{path}?include=secrets")).refuses(422, "validation_failed");
+
+    owner.patch(&path, json!({"title": "Other"})).expect(200);
+    assert_eq!(owner.get(&path).expect(200)["metadata"], fields, "what is not named stays");
+    assert_eq!(owner.patch(&path, json!({"metadata": {}})).expect(200)["metadata"], json!({}));
+    let many: serde_json::Map<_, _> = (0..17).map(|n| (format!("k{n}"), json!("v"))).collect();
+    for bad in [json!(many), json!({"k": "v".repeat(513)}), json!({"": "v"}), json!({"k": 1})] {
+        owner.patch(&path, json!({"metadata": bad})).refuses(422, "validation_failed");
+        owner.post("/api/v1/chats", json!({"agent_id": "guide", "metadata": bad})).refuses(422, "validation_failed");
+        owner.post("/api/v1/agents", json!({"name": "A", "metadata": bad})).refuses(422, "validation_failed");
+        owner.post("/api/v1/runs", json!({"input": "x", "metadata": bad})).refuses(422, "validation_failed");
+    }
+    // That the server notes why it chose an agent is not counted.
+    let full: serde_json::Map<_, _> = (0..16).map(|n| (format!("k{n}"), json!("v"))).collect();
+    let run = owner.post("/api/v1/runs?wait=60", json!({"input": "hello", "metadata": full})).expect(200);
+    assert_eq!((&run["metadata"]["k0"], &run["metadata"]["chosen_by"]), (&json!("v"), &json!("default")));
+}
+
+#[test]
+fn a_run_says_with_which_seed_and_choice_of_a_tool_it_was_asked() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    let start = |choice: &str| {
+        let body = json!({"agent_id": "guide", "input": "hello", "seed": 7, "tool_choice": choice});
+        owner.post("/api/v1/runs?wait=60", body)
+    };
+    let run = start("none").expect(200);
+    assert_eq!((&run["seed"], &run["tool_choice"]), (&json!(7), &json!("none")));
+    assert!(text(&start("no_such_tool").refuses(422, "validation_failed")["detail"]).contains("no_such_tool"));
+    let fork = format!("/api/v1/runs/{}/fork?wait=60", text(&run["id"]));
+    let forked = owner.post(&fork, json!({"system_prompt": "Answer in French."})).expect(200);
+    assert_eq!(forked["seed"], 7);
+    assert_ne!(forked["provenance"]["prompt_hash"], run["provenance"]["prompt_hash"]);
+    owner.post(&fork, json!({"system_prompt": ""})).refuses(422, "validation_failed");
 }

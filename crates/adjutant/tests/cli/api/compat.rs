@@ -68,6 +68,24 @@ fn an_interaction_streams_the_standard_flow_and_is_found_in_its_chat() {
 }
 
 #[test]
+fn everybody_has_the_names_of_their_chats_to_themselves() {
+    let server = server();
+    let (bob, adam) = (server.person("bob", "home", "write"), server.person("adam", "home", "admin"));
+    let chat_of = |client: &Client, message: &str| text(&say(client, message).next().unwrap().data["chat_id"]);
+    let squat = chat_of(&bob, "hello");
+    let own = chat_of(&adam, "what nobody shall hear");
+    assert_ne!(own, squat, "an admin sees all chats, and speaks in their own");
+    bob.patch(&format!("/api/v1/chats/{squat}"), json!({"is_shared": true})).expect(200);
+    let owner = server.owner();
+    assert!(![&own, &squat].contains(&&chat_of(&owner, "hello")), "a shared one takes no names of others, either");
+    let heard = bob.get("/chats/test_chat").expect(200);
+    assert_eq!(heard["interactions"].as_array().unwrap().len(), 1, "{heard}");
+    assert_eq!(chat_of(&adam, "again"), own);
+    let shown = adam.get(&format!("/api/v1/chats/{own}")).expect(200);
+    assert_eq!((&shown["alias"], &shown["title"]), (&json!("test_chat"), &json!("test_chat")));
+}
+
+#[test]
 fn an_interaction_waits_for_its_approval_which_is_taken_once() {
     let server = server();
     let owner = server.owner();
@@ -226,6 +244,11 @@ fn a_credential_of_an_agent_goes_in_and_never_comes_out() {
         .person("kim", "home", "write")
         .post(path, json!({"key_name": "x", "value": secret}))
         .refuses(403, "forbidden");
+    // What is no key is not sent as one.
+    for name in ["api_base", "base_url", "x"] {
+        let body = json!({"key_name": name, "value": "https://models.example.com/v1"});
+        owner.post(path, body).refuses(422, "validation_failed");
+    }
     assert_eq!(owner.delete(&format!("{path}/openai_api_key")).status, 204);
     owner.delete(&format!("{path}/openai_api_key")).refuses(404, "not_found");
 }
@@ -244,7 +267,7 @@ fn a_session_is_opened_spoken_to_confirmed_logged_and_cancelled() {
     let listed = owner.get("/api/v1/agents/?workspace_id=1").expect(200);
     assert!(listed["data"].as_array().unwrap().iter().any(|row| row["id"] == agent["id"]), "{listed}");
     let sessions = format!("/api/v1/agents/{}/sessions", text(&agent["id"]));
-    let session = owner.post(&sessions, json!({})).expect(201);
+    let session = owner.post(&sessions, json!({"task_id": null, "title": "Mine"})).expect(201);
     assert_eq!((&session["status"], &session["agent_id"]), (&json!("pending"), &agent["id"]));
     let path = format!("/api/v1/sessions/{}", text(&session["id"]));
     let asks = owner.post(&format!("{path}/message/"), json!({"content": "write"})).expect(200);
@@ -260,6 +283,16 @@ fn a_session_is_opened_spoken_to_confirmed_logged_and_cancelled() {
     assert_eq!(owner.get(&format!("{path}/")).expect(200)["status"], "completed");
     let logs = owner.get(&format!("{path}/logs/")).expect(200);
     assert_eq!((&logs[0]["action_type"], &logs[0]["was_allowed"]), (&json!("create_file"), &json!(true)));
+    // What was done has happened, also when its message is edited; what was said is what counts since.
+    let edit = json!({"new_user_message": "hello"});
+    owner.post(&format!("/api/v1/runs/{run}/edit?wait=60"), edit).expect(200);
+    let edited = owner.get(&path).expect(200);
+    assert_eq!((&edited["files_modified"], edited["messages"].as_array().unwrap().len()), (&json!(["/new.md"]), 1));
+    assert!(edited["tokens_used"].as_u64() > done["tokens_used"].as_u64(), "{edited} {done}");
+    assert_eq!(owner.get(&format!("{path}/logs")).expect(200)[0], logs[0]);
+    for wrong in [json!({"task_id": 7}), json!({"title": "x".repeat(201)}), json!({"title": " "})] {
+        owner.post(&sessions, wrong).refuses(422, "validation_failed");
+    }
     assert_eq!(logs[0]["target_path"], "/new.md");
     assert_eq!(owner.post(&format!("{path}/cancel"), json!({})).expect(200)["status"], "completed");
     assert_eq!(owner.post(&format!("{path}/cancel/"), json!({})).expect(200)["status"], "completed");

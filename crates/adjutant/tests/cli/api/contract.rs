@@ -82,8 +82,17 @@ pub(crate) fn hold(method: &str, path: &str, reply: &Reply) {
     let Some(key) = [status, range].into_iter().find(|key| operation["responses"].get(key).is_some()) else {
         panic!("{method} {pattern} is not described to answer {}: {reply:?}", reply.status);
     };
+    // What many answer alike is described once.
+    let described = &operation["responses"][&key];
+    let named = described["$ref"].as_str().and_then(|path| path.rsplit('/').next());
+    let described = named.map_or(described, |name| &CONTRACT["components"]["responses"][name]);
+    for name in ["ETag", "Location", "Retry-After"] {
+        let told = described["headers"].get(name).is_some();
+        let sent = reply.headers.contains_key(&name.to_ascii_lowercase());
+        assert!(told || !sent, "{method} {pattern} is not described to send {name} with {key}");
+    }
     let kind = reply.headers.get("content-type").map_or("", |kind| kind.split(';').next().unwrap_or_default());
-    let content = operation["responses"][&key].get("content");
+    let content = described.get("content");
     if reply.text.is_empty() || reply.status == 204 {
         return;
     }

@@ -285,7 +285,7 @@ fn a_server_leaves_no_core_dump() {
     let server = Server::start(House::new());
     let limits = std::fs::read_to_string(format!("/proc/{}/limits", server.pid())).unwrap();
     let line = limits.lines().find(|line| line.starts_with("Max core file size")).unwrap();
-    assert_eq!(line.split_whitespace().skip(4).take(2).collect::<Vec<_>>(), ["0", "0"], "{line}");
+    assert_eq!(line.split_whitespace().skip(4).take(2).collect::<Vec<_>>(), ["1", "1"], "{line}");
 }
 
 #[test]
@@ -305,4 +305,77 @@ fn a_token_that_was_good_is_refused_from_its_end_on() {
     };
     refused.refuses(401, "unauthenticated");
     assert!(good > 0, "it was never good");
+}
+
+#[test]
+fn what_strangers_type_is_not_kept_and_its_count_ends_with_the_address() {
+    let env = [("ADJUTANT_BOOTSTRAP_TOKEN", OWNER), ("ADJUTANT_TRUSTED_PROXIES", "127.0.0.1")];
+    let server = Server::start_with(House::new(), &env);
+    let invite = server.owner().post("/api/v1/workspaces/home/invites", json!({"role": "read"})).expect(201);
+    let login = |from: &str, name: &str| {
+        let body = json!({"name": name, "password": "a long password"});
+        server.nobody().with("x-forwarded-for", from).post("/api/v1/session", body)
+    };
+    login("2001:db8::1", "my-password-in-the-wrong-field").refuses(401, "unauthenticated");
+    for n in 2..=100 {
+        // Of IPv6 a house has as many addresses as it likes, and a name that nobody can have is as good as any.
+        login(&format!("2001:db8::{n:x}"), &format!("{n}{}", "a".repeat(200))).refuses(401, "unauthenticated");
+    }
+    let kept = || -> Vec<String> {
+        if server.house.database().is_some() {
+            return server.house.sql("SELECT key FROM attempts").lines().map(str::to_owned).collect();
+        }
+        let database = rusqlite::Connection::open(server.house.data().join("adjutant.db")).unwrap();
+        let mut rows = database.prepare("SELECT key FROM attempts").unwrap();
+        rows.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    };
+    let before = kept();
+    assert_eq!(before.len(), 3, "the address, the name from there, the name: {before:?}");
+    assert!(before.iter().all(|key| !key.contains("password") && key.len() == 64), "{before:?}");
+    login("2001:db8::ffff", "another").refuses(429, "rate_limited");
+    assert_eq!(kept().len(), before.len());
+    login("2001:db8:0:1::1", "another").refuses(401, "unauthenticated");
+    // Whoever has a link in the same house comes in.
+    let newcomer = json!({"token": invite["token"], "name": "kim", "password": "a long password"});
+    let house = server.nobody().with("x-forwarded-for", "2001:db8::7");
+    house.post("/api/v1/invites/accept", newcomer).expect(200);
+}
+
+#[test]
+fn a_token_that_may_not_decide_lets_no_agent_ask_less() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    let token = |scopes: Value| {
+        let made = owner.post("/api/v1/tokens", json!({"name": "t", "scopes": scopes})).expect(201);
+        server.nobody().with("authorization", &format!("Bearer {}", made["token"].as_str().unwrap()))
+    };
+    let (plain, decider) = (token(json!(["admin"])), token(json!(["admin", "approvals:decide"])));
+    let body = json!({"name": "Mine", "requires_approval": ["write_file"], "flow": "deny"});
+    plain.post("/api/v1/agents", body).expect(201);
+    let change = |who: &Client, patch: &Value| who.with("if-match", "*").patch("/api/v1/agents/mine", patch.clone());
+    let less = [json!({"autonomy": "full"}), json!({"requires_approval": []}), json!({"flow": "ask"})];
+    for patch in &less {
+        change(&plain, patch).refuses(403, "forbidden");
+    }
+    plain.post("/api/v1/agents", json!({"name": "Free", "autonomy": "medium"})).refuses(403, "forbidden");
+    // To ask more takes nothing, and the way back takes the right, by whatever door.
+    change(&plain, &json!({"autonomy": "none", "requires_approval": ["write_file", "create_file"]})).expect(200);
+    let guide = json!({"autonomy": "none"});
+    plain.with("if-match", "*").patch("/api/v1/agents/guide", guide).expect(200);
+    plain.post("/api/v1/agents/guide/reset", json!({})).refuses(403, "forbidden");
+    plain.post("/api/v1/agents/resync", json!({})).refuses(403, "forbidden");
+    for patch in &less {
+        change(&decider, patch).expect(200);
+    }
+    decider.post("/api/v1/agents/guide/reset", json!({})).expect(200);
+    plain.post("/api/v1/agents/resync", json!({})).expect(200);
+
+    let (old, end) = (json!({"folders": ["/old"]}), "2126-01-01T00:00:00Z");
+    let rule = |what: &str| json!({"tool": "delete_file", "decision": what, "when": old, "expires_at": end});
+    plain.post("/api/v1/rules", rule("allow")).refuses(403, "forbidden");
+    let path = |made: Value| format!("/api/v1/rules/{}", made["id"].as_str().unwrap());
+    let (no, yes) = (plain.post("/api/v1/rules", rule("deny")), decider.post("/api/v1/rules", rule("allow")));
+    let (no, yes) = (path(no.expect(201)), path(yes.expect(201)));
+    plain.delete(&no).refuses(403, "forbidden");
+    assert_eq!((plain.delete(&yes).status, decider.delete(&no).status), (204, 204));
 }

@@ -94,6 +94,19 @@ fn texts_become_vectors_and_count_like_any_model_call() {
 }
 
 #[test]
+fn vectors_whose_tokens_nobody_counted_count_as_all_that_was_put_aside_for_them() {
+    let (provider, house) = Provider::start();
+    let server = Server::start(house);
+    let owner = server.owner();
+    provider.next(200, r#"{"data":[{"index":0,"embedding":[0.5]}],"model":"text-embedding-3-small"}"#);
+    // At two cents for a million tokens and a token for each byte.
+    let made = owner.post("/api/v1/embeddings", json!({"model": MODEL, "input": "x".repeat(2000)})).expect(200);
+    assert_eq!((&made["tokens"], &made["estimated"], &made["cost_microusd"]), (&json!(500), &json!(true), &json!(41)));
+    let budgets = owner.get("/api/v1/workspaces/home/budget").expect(200);
+    assert_eq!(budgets["day"]["spent_microusd"], 41, "{budgets:#}");
+}
+
+#[test]
 fn without_money_or_with_the_switch_off_no_provider_is_asked() {
     let (provider, house) = Provider::start();
     let server = Server::start(house);

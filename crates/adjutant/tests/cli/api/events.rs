@@ -68,6 +68,17 @@ fn a_page_hears_nothing_of_what_is_not_for_it() {
     let others = before.iter().filter(|event| event.data.to_string().contains(&text(&run["id"]))).count();
     assert_eq!(others, 0, "{before:?}");
 
+    // Whoever could see a chat hears that it is gone for them, and not what it is called since.
+    let path = format!("/api/v1/chats/{}", text(&shared["id"]));
+    let mut own = owner.follow("GET", "/api/v1/events?topics=chats", None);
+    assert_eq!(own.next().unwrap().name, "reread");
+    owner.patch(&path, json!({"is_shared": false, "title": "About Kim"})).expect(200);
+    let (told, before) = until(&mut kim, |event| event.data["deleted"] == true);
+    assert_eq!(told["id"], shared["id"]);
+    assert!(!format!("{before:?}{told}").contains("About Kim"), "{before:?} {told}");
+    let (told, before) = until(&mut own, |event| event.name == "chat");
+    assert_eq!((&told["title"], before.len()), (&json!("About Kim"), 0), "{before:?}");
+
     let narrowed = server.owner().follow("GET", "/api/v1/events?topics=approvals&workspace_id=nowhere", None);
     assert_eq!(narrowed.head.status, 404);
     assert_eq!(owner.follow("GET", "/api/v1/events?topics=weather", None).head.status, 422);

@@ -7,15 +7,15 @@ use crate::house::{House, text};
 
 const FILES: &str = "/api/v1/notebooks/welcome/files";
 
-fn tag(reply: &Reply) -> String {
+pub(super) fn tag(reply: &Reply) -> String {
     reply.headers["etag"].clone()
 }
 
-fn save(client: &Client, path: &str, match_: (&str, &str), content: &str) -> Reply {
+pub(super) fn save(client: &Client, path: &str, match_: (&str, &str), content: &str) -> Reply {
     client.with(match_.0, match_.1).call("PUT", &format!("{FILES}{path}"), Some(content.as_bytes()))
 }
 
-fn history(client: &Client, path: &str) -> Vec<Value> {
+pub(super) fn history(client: &Client, path: &str) -> Vec<Value> {
     let page = client.get(&format!("/api/v1/notebooks/welcome/history{path}")).expect(200);
     page["data"].as_array().unwrap().clone()
 }

@@ -160,3 +160,17 @@ fn a_path_that_names_nothing_is_a_problem_like_every_other() {
         owner.get(path).refuses(404, "not_found");
     }
 }
+
+#[test]
+fn log_lines_for_programs_are_documents_with_the_trace_of_their_request() {
+    let env = [("ADJUTANT_BOOTSTRAP_TOKEN", OWNER), ("ADJUTANT_LOG_FORMAT", "json")];
+    let mut server = Server::start_with(House::new(), &env);
+    let reply = server.owner().get("/api/v1/me");
+    let line: serde_json::Value = serde_json::from_str(&server.hear("\"/api/v1/me\"")).unwrap();
+    assert_eq!((&line["message"], &line["level"]), (&"request".into(), &"INFO".into()), "{line}");
+    assert_eq!((&line["trace_id"], &line["status"]), (&reply.headers["x-request-id"].clone().into(), &200.into()));
+    let wrong = House::new();
+    wrong.configure("log_format = \"xml\"\n");
+    let refused = wrong.adjutant(&["runs", "ls"]);
+    assert!(refused.code == Some(2) && refused.err.contains("log_format"), "{refused}");
+}

@@ -5,6 +5,7 @@ use std::io::Read;
 use serde_json::{Value, json};
 
 use super::client::{Client, Server};
+use super::flow::scripted;
 use crate::house::{House, text};
 
 #[test]
@@ -192,9 +193,8 @@ fn rude() -> std::net::SocketAddr {
     address
 }
 
-#[test]
-fn a_call_in_doubt_shows_what_was_sent_what_is_known_of_it_and_takes_its_result() {
-    let url = format!("http://{}/orders", rude());
+/// A server whose model orders at an address that takes the order and hangs up, and the agent that does so.
+fn buying(url: &str) -> (Server, Value) {
     let script = format!(
         "- when: {{ turn: 1 }}\n  calls: [{{ name: http_request, arguments: {{ method: POST, url: '{url}', body: 'two cakes, password=hunter2hunter2' }} }}]\n\
          - text: \"I was told: ${{last_result}}\"\n"
@@ -203,8 +203,6 @@ fn a_call_in_doubt_shows_what_was_sent_what_is_known_of_it_and_takes_its_result(
     std::fs::write(house.path().join("script.yaml"), script).unwrap();
     let provider = "[providers.test]\nkind = \"scripted\"\nscript = \"../../script.yaml\"\n";
     house.configure(&format!("default_model = \"test/script\"\nallow_private = \"127.0.0.0/8\"\n{provider}"));
-    let server = Server::start(house);
-    let owner = server.owner();
     let address = url.trim_start_matches("http://").trim_end_matches("/orders");
     let port: u16 = address.rsplit_once(':').unwrap().1.parse().unwrap();
     let agent = json!({
@@ -212,6 +210,42 @@ fn a_call_in_doubt_shows_what_was_sent_what_is_known_of_it_and_takes_its_result(
         "can_access_integrations": true,
         "allowed_hosts": {"hosts": ["127.0.0.1"], "schemes": ["http"], "ports": [port], "allow_private": ["127.0.0.0/8"]},
     });
+    (Server::start(house), agent)
+}
+
+#[test]
+fn a_call_in_doubt_is_settled_by_whoever_decides_for_the_agent() {
+    let (server, mut agent) = buying(&format!("http://{}/orders", rude()));
+    let [lee, kim, dan] = ["lee", "kim", "dan"].map(|name| server.person(name, "home", "write"));
+    agent["approvers"] = json!(["kim"]);
+    lee.post("/api/v1/agents", agent).expect(201);
+    let doubt = || {
+        let started = server.owner().post("/api/v1/runs?wait=60", json!({"agent_id": "buyer", "input": "order"}));
+        let run = started.expect(200);
+        assert_eq!(run["status"], "IN_DOUBT", "{run}");
+        let call = server.owner().get("/api/v1/approvals?status=pending").expect(200)["data"][0]["call_id"].clone();
+        (format!("/api/v1/runs/{}", text(&run["id"])), json!({"call_id": call, "outcome": "abandon"}))
+    };
+    for whose in [&lee, &kim] {
+        let (run, said) = doubt();
+        whose.get(&run).refuses(404, "not_found");
+        dan.post(&format!("{run}/in-doubt"), said.clone()).refuses(404, "not_found");
+        whose.post(&format!("{run}/in-doubt"), said).expect(200);
+        assert_eq!(server.owner().get(&format!("{run}?wait=60")).expect(200)["status"], "COMPLETED");
+    }
+    // Whoever only reads along cannot.
+    let (run, said) = doubt();
+    let chat = text(&server.owner().get(&run).expect(200)["chat_id"]);
+    server.owner().patch(&format!("/api/v1/chats/{chat}"), json!({"is_shared": true})).expect(200);
+    dan.get(&run).expect(200);
+    dan.post(&format!("{run}/in-doubt"), said).refuses(403, "forbidden");
+}
+
+#[test]
+fn a_call_in_doubt_shows_what_was_sent_what_is_known_of_it_and_takes_its_result() {
+    let url = format!("http://{}/orders", rude());
+    let (server, agent) = buying(&url);
+    let owner = server.owner();
     owner.post("/api/v1/agents", agent).expect(201);
     let run = owner.post("/api/v1/runs?wait=60", json!({"agent_id": "buyer", "input": "order"})).expect(200);
     assert_eq!(run["status"], "IN_DOUBT", "{run}");
@@ -238,4 +272,65 @@ fn a_call_in_doubt_shows_what_was_sent_what_is_known_of_it_and_takes_its_result(
     owner.post(&format!("{path}/decision"), happened).expect(200);
     let ended = owner.get(&format!("/api/v1/runs/{}?wait=60", text(&run["id"]))).expect(200);
     assert_eq!(ended["result"], "I was told: order 17", "{ended}");
+}
+
+#[test]
+fn a_guest_answers_for_their_run_and_not_for_the_chat_of_another() {
+    let script = "- when: { turn: 1 }\n  calls: [{ name: write_file, arguments: { path: /new.md, content: hello } }]\n\
+                  - text: Done.\n";
+    let server = Server::start(scripted(script));
+    let (ada, bob) = (server.person("ada", "home", "write"), server.person("bob", "home", "write"));
+    let chat = ada.post("/api/v1/chats", json!({"agent_id": "guide"})).expect(201);
+    let path = format!("/api/v1/chats/{}", text(&chat["id"]));
+    ada.patch(&path, json!({"is_shared": true})).expect(200);
+    let ask = |who: &Client| {
+        let run = who.post(&format!("{path}/runs?wait=60"), json!({"user_message": "write"})).expect(200);
+        (
+            format!("/api/v1/runs/{}", text(&run["id"])),
+            format!("/api/v1/approvals/{}", text(&run["pending_approvals"][0])),
+        )
+    };
+    let (run, asked) = ask(&bob);
+    let offered = |who: &Client, asked: &str| who.get(asked).expect(200)["allowed_scopes"].clone();
+    assert_eq!(offered(&bob, &asked), json!(["once", "run"]));
+    let decide = |who: &Client, asked: &str, scope: &str| {
+        who.post(&format!("{asked}/decision"), json!({"decision": "approve", "scope": scope}))
+    };
+    decide(&bob, &asked, "chat").refuses(403, "forbidden");
+    decide(&bob, &asked, "run").expect(200);
+    bob.get(&format!("{run}?wait=60")).expect(200);
+    let rules = |who: &Client| who.get("/api/v1/rules").expect(200)["data"].as_array().unwrap().clone();
+    // Whose chat it is may, and takes it back; a stranger does not hear of it once it is theirs alone.
+    let (_, asked) = ask(&ada);
+    assert_eq!(offered(&ada, &asked), json!(["once", "run", "chat"]));
+    decide(&ada, &asked, "chat").expect(200);
+    let given = rules(&ada).into_iter().find(|rule| rule["chat"] == chat["id"]).unwrap();
+    let rule = format!("/api/v1/rules/{}", text(&given["id"]));
+    bob.get(&rule).expect(200);
+    bob.delete(&rule).refuses(403, "forbidden");
+    ada.patch(&path, json!({"is_shared": false})).expect(200);
+    bob.get(&rule).refuses(404, "not_found");
+    assert!(rules(&bob).iter().all(|rule| rule["chat"].is_null()), "{:?}", rules(&bob));
+    assert_eq!(rules(&server.owner()).len(), 2);
+    assert_eq!(ada.delete(&rule).status, 204);
+    // One that somebody gave is theirs to take back.
+    let given = rules(&bob).pop().unwrap();
+    assert_eq!(bob.delete(&format!("/api/v1/rules/{}", text(&given["id"]))).status, 204);
+}
+
+#[test]
+fn rules_of_a_private_agent_are_for_whose_it_is() {
+    let server = Server::start(House::new());
+    let (ada, bob) = (server.person("ada", "home", "write"), server.person("bob", "home", "read"));
+    let agent = ada.post("/api/v1/agents", json!({"name": "Mine"})).expect(201);
+    let write = |body: Value| text(&server.owner().post("/api/v1/rules", body).expect(201)["id"]);
+    let about = write(json!({"tool": "*", "decision": "deny", "agent": agent["id"], "when": {"folders": ["/pay"]}}));
+    let all = write(json!({"tool": "delete_file", "decision": "deny"}));
+    let seen = |who: &Client| -> Vec<String> {
+        who.get("/api/v1/rules").expect(200)["data"].as_array().unwrap().iter().map(|rule| text(&rule["id"])).collect()
+    };
+    assert_eq!(seen(&bob), std::slice::from_ref(&all));
+    assert_eq!(seen(&ada), [about.clone(), all]);
+    bob.get(&format!("/api/v1/rules/{about}")).refuses(404, "not_found");
+    ada.delete(&format!("/api/v1/rules/{about}")).refuses(403, "forbidden");
 }

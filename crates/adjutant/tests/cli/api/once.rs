@@ -45,6 +45,22 @@ fn a_key_belongs_to_one_request_of_one_person() {
 }
 
 #[test]
+fn an_answer_is_not_given_again_to_whoever_may_less_since() {
+    let server = Server::start(House::new());
+    let kim = server.person("kim", "home", "write");
+    let me = kim.get("/api/v1/me").expect(200)["user_id"].as_str().unwrap().to_owned();
+    let body = json!({"agent_id": "guide", "input": "hello"});
+    let again = || kim.with("idempotency-key", "one").post("/api/v1/runs", body.clone());
+    let first = again().expect(202);
+    // More than before is as good.
+    server.owner().put(&format!("/api/v1/workspaces/home/members/{me}"), json!({"role": "admin"})).expect(200);
+    assert_eq!(again().expect(202)["id"], first["id"]);
+    server.owner().delete(&format!("/api/v1/workspaces/home/members/{me}")).expect(204);
+    again().refuses(403, "forbidden");
+    assert_eq!(runs(&server.owner()), 1);
+}
+
+#[test]
 fn a_key_belongs_to_one_workspace() {
     let server = Server::start(House::new());
     let owner = server.owner().with("idempotency-key", "one");

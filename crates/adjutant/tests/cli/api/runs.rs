@@ -319,6 +319,35 @@ fn a_request_that_waits_is_answered_when_the_server_stops() {
 }
 
 #[test]
+fn a_fork_of_a_run_that_only_plans_only_plans_too() {
+    let server = Server::start(scripted(SCRIPT));
+    let owner = server.owner();
+    let plan = json!({"agent_id": "guide", "input": "write", "autonomy": "plan"});
+    let planned = owner.post("/api/v1/runs?wait=60", plan).expect(200);
+    assert_eq!(planned["status"], "COMPLETED", "{planned:#}");
+    let fork = format!("/api/v1/runs/{}/fork?wait=60", text(&planned["id"]));
+    assert_eq!(
+        owner.post(&fork, json!({})).expect(200)["status"],
+        "COMPLETED",
+        "nothing is asked: nothing would be done"
+    );
+    assert_eq!(owner.post(&fork, json!({"effects": "live"})).expect(200)["status"], "WAITING_APPROVAL");
+}
+
+#[test]
+fn a_model_that_is_about_to_answer_is_asked_once_although_the_server_stops() {
+    let server = Server::start(scripted("- { delay_ms: 1500, text: Just in time. }\n"));
+    let owner = server.owner();
+    let run = owner.post("/api/v1/runs", json!({"agent_id": "guide", "input": "hello"})).expect(202);
+    let path = format!("/api/v1/runs/{}", text(&run["id"]));
+    while owner.get(&path).expect(200)["status"] == "QUEUED" {}
+    let (house, _) = server.stop();
+    let server = Server::start(house);
+    let run = server.owner().get(&format!("{path}?wait=60")).expect(200);
+    assert_eq!((&run["result"], &run["retry_info"]["attempts"]), (&json!("Just in time."), &json!(0)), "{run:#}");
+}
+
+#[test]
 fn whoever_may_no_longer_see_a_run_reads_no_more_of_it() {
     let server = Server::start(scripted(SCRIPT));
     let owner = server.owner();

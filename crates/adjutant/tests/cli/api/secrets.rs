@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use super::client::Server;
+use super::files::{history, save, tag};
 use crate::house::{Done, House, text};
 
 /// No shape that anybody knows: only the value itself gives it away.
@@ -62,6 +63,36 @@ fn a_key_that_is_held_is_taken_out_of_whatever_is_recorded_before_anybody_sees_i
     }
     assert_eq!(std::fs::read_to_string(server.house.note("secret.md")).unwrap(), note, "the note is a member's");
     assert_eq!(owner.get("/api/v1/audit/verify").expect(200)["problems"], json!([]));
+}
+
+/// Writes a note that holds a word somebody else has brought as a key.
+const CONTRACT: &str = r#"
+- when: { turn: 2 }
+  text: done
+- calls: [{ name: write_file, arguments: { path: /todo.md, content: "signed by miller-and-daughters" } }]
+"#;
+
+#[test]
+fn a_word_that_somebody_brings_as_their_key_stays_in_what_others_do_and_in_the_record_of_the_workspace() {
+    let house = House::new();
+    house.script(CONTRACT);
+    let server = Server::start(house);
+    let (owner, lee) = (server.owner(), server.person("lee", "home", "write"));
+    for (name, value) in
+        [("word", "miller-and-daughters"), ("tool", "write_file"), ("path", "/todo.md"), ("plan", "/secret-plan.md")]
+    {
+        let key = json!({"provider": "openai", "name": name, "value": value});
+        lee.post("/api/v1/provider-keys", key).expect(201);
+    }
+    let run = owner.post("/api/v1/runs?wait=60", json!({"agent_id": "guide", "input": "write it"})).expect(200);
+    assert_eq!(run["status"], "WAITING_APPROVAL", "{run:#}");
+    let approval = owner.get(&format!("/api/v1/approvals/{}", text(&run["pending_approvals"][0]))).expect(200);
+    assert_eq!(approval["arguments"], json!({"path": "/todo.md", "content": "signed by miller-and-daughters"}));
+
+    save(&lee, "/secret-plan.md", ("if-none-match", "*"), "lee's").expect(201);
+    let tag = tag(&lee.get("/api/v1/notebooks/welcome/files/secret-plan.md"));
+    save(&lee, "/secret-plan.md", ("if-match", &tag), "changed by lee").expect(200);
+    assert_eq!(history(&owner, "/secret-plan.md").len(), 2, "what a person did to a file is found by its path");
 }
 
 const PASSWORD: &str = "hunter2hunter2";

@@ -92,8 +92,7 @@ impl Things {
             ("post", "/agents/file") => json!({"text": "---\nname: Walker\n---\n"}),
             ("put" | "patch", "/agents/{agent}") => json!({"name": "Walker"}),
             ("patch", "/chats/{chat}") => json!({"title": "Walked"}),
-            ("post", "/workspaces") => json!({"name": "Walked"}),
-            ("patch", "/workspaces/{workspace}") => json!({"name": "Walked"}),
+            ("post", "/workspaces") | ("patch", "/workspaces/{workspace}") => json!({"name": "Walked"}),
             ("put", "/workspaces/{workspace}/members/{user}") => json!({"role": "read"}),
             ("post", "/workspaces/{workspace}/invites") => json!({"role": "admin"}),
             ("post", "/workspaces/{workspace}/notebooks") => json!({"slug": "walked"}),
@@ -102,6 +101,7 @@ impl Things {
             ("post", "/audit/backups") => json!({"file": "copy"}),
             ("post", "/embeddings") => json!({"workspace_id": "home", "model": "demo/guide", "input": "walked"}),
             ("post", "/rules") => json!({"tool": "read_file", "decision": "deny"}),
+            ("patch", "/rules/{rule}") => json!({"decision": "allow"}),
             (
                 "put",
                 "/workspaces/{workspace}/budget"
@@ -116,6 +116,7 @@ impl Things {
                 json!({"key_name": "openai_api_key", "value": "sk-fedcba9876543210"})
             }
             ("post", "/tokens") => json!({"name": "walked", "workspace_id": "home"}),
+            ("patch", "/me") => json!({"default_model": "default"}),
             ("put", "/me/password") => json!({"old_password": "not the password", "password": "a new long one"}),
             ("put", "/notebooks/{notebook}/files/{path}") => json!("walked"),
             ("post", "/chats/{chat}/interactions") => json!({"user_message": "hello"}),
@@ -204,7 +205,7 @@ fn nobody_gets_nowhere() {
 }
 
 /// Lists and searches over all that is theirs: they answer, with nothing of others.
-const THEIR_OWN: [(&str, &str); 32] = [
+const THEIR_OWN: [(&str, &str); 33] = [
     ("get", "/usage"),
     ("get", "/usage/reprice"),
     ("get", "/budgets"),
@@ -225,6 +226,7 @@ const THEIR_OWN: [(&str, &str); 32] = [
     ("get", "/rules"),
     ("post", "/rules"),
     ("get", "/me"),
+    ("patch", "/me"),
     ("put", "/me/password"),
     ("get", "/tokens"),
     ("get", "/workspaces"),
@@ -240,11 +242,12 @@ const THEIR_OWN: [(&str, &str); 32] = [
 ];
 
 /// What only the owner of the instance may do.
-const OWNERS: [(&str, &str); 11] = [
+const OWNERS: [(&str, &str); 12] = [
     ("get", "/users"),
     ("patch", "/users/{user}"),
     ("post", "/users/{user}/reset"),
     ("post", "/workspaces"),
+    ("delete", "/workspaces/{workspace}"),
     ("get", "/audit/verify"),
     ("post", "/audit/backups"),
     ("post", "/models/refresh"),
@@ -255,7 +258,7 @@ const OWNERS: [(&str, &str); 11] = [
 ];
 
 /// What only an admin of the workspace may do.
-const ADMINS: [(&str, &str); 38] = [
+const ADMINS: [(&str, &str); 40] = [
     ("patch", "/workspaces/{workspace}"),
     ("get", "/workspaces/{workspace}/size"),
     ("get", "/workspaces/{workspace}/archive"),
@@ -283,6 +286,7 @@ const ADMINS: [(&str, &str); 38] = [
     ("get", "/audit"),
     ("get", "/audit/export"),
     ("post", "/rules"),
+    ("patch", "/rules/{rule}"),
     ("delete", "/rules/{rule}"),
     ("put", "/workspaces/{workspace}/members/{user}"),
     ("delete", "/workspaces/{workspace}/members/{user}"),
@@ -290,6 +294,7 @@ const ADMINS: [(&str, &str); 38] = [
     ("post", "/workspaces/{workspace}/invites"),
     ("delete", "/workspaces/{workspace}/invites/{invite}"),
     ("post", "/workspaces/{workspace}/notebooks"),
+    ("delete", "/workspaces/{workspace}/notebooks/{notebook}"),
     ("post", "/workspaces/{workspace}/halt"),
     ("delete", "/workspaces/{workspace}/halt"),
     ("post", "/runs/{run}/cancel"),
@@ -413,7 +418,8 @@ fn somebody_who_may_read_changes_nothing() {
     let reader = server.person("kim", "home", "read");
     for (method, pattern) in operations(&server) {
         let name = name_of(&pattern);
-        let own = matches!(name, "/session" | "/me/password" | "/tokens" | "/tokens/{token}");
+        let own = matches!(name, "/session" | "/me/password" | "/tokens" | "/tokens/{token}")
+            || (method.as_str(), name) == ("patch", "/me");
         let asked = method == "post" && matches!(name, "/runs/{run}/replay" | "/estimate");
         if own || asked {
             continue;

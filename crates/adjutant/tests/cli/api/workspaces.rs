@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::client::{Client, Server};
-use crate::house::House;
+use crate::house::{House, text};
 
 /// The one-line entries of the audit that a search finds.
 fn found(client: &Client, words: &str) -> Vec<Value> {
@@ -74,7 +74,9 @@ fn somebody_is_told_in_words_who_they_are_and_what_there_is_for_them() {
         " Instructions begin: \"",
         "$50.00 of $50.00 this month",
         "(`guide`): read, write",
-        "Tools: ",
+        "Tools: allow: ",
+        "; ask: create_file, ",
+        "; deny: delete_file.",
         "- **Mine** (`mine`), yours: no files. Model `default`. No tools.",
     ] {
         assert!(owners.contains(line), "{line} is missing in {owners}");
@@ -127,4 +129,51 @@ fn a_workspace_has_a_default_model_of_its_own() {
     let set = server.house.document(&["ws", "set", "home", "--model", "default"]);
     assert_eq!(set["default_model"], "default");
     owner.patch(home, json!({"default_model": "two words"})).refuses(422, "validation_failed");
+}
+
+#[test]
+fn the_default_of_a_chat_goes_before_the_agents_model_and_a_persons_before_the_workspaces() {
+    let house = House::new();
+    house.script("- text: Good day.\n");
+    let server = Server::start(house);
+    let (owner, kim) = (server.owner(), server.person("kim", "home", "write"));
+    owner.patch("/api/v1/workspaces/home", json!({"default_model": "test/of-the-workspace"})).expect(200);
+    for (slug, model) in [("open", "default"), ("set", "test/of-the-agent")] {
+        let agent = json!({"name": slug, "slug": slug, "model": model, "owner": "workspace"});
+        owner.post("/api/v1/agents", agent).expect(201);
+    }
+    let asked = |run: &Value| text(&run["model_calls"][0]["model_asked"]);
+    let run = |agent: &str| {
+        let run = kim.post("/api/v1/runs?wait=60", json!({"agent_id": agent, "input": "hello"})).expect(200);
+        (asked(&run), text(&run["chat_id"]))
+    };
+    assert_eq!((run("open").0.as_str(), run("set").0.as_str()), ("test/of-the-workspace", "test/of-the-agent"));
+    assert_eq!(kim.get("/api/v1/me").expect(200)["default_model"], "default");
+    let mine = kim.patch("/api/v1/me", json!({"default_model": "test/of-kim"})).expect(200);
+    assert_eq!(mine["default_model"], "test/of-kim");
+    assert_eq!((run("open").0.as_str(), run("set").0.as_str()), ("test/of-kim", "test/of-the-agent"));
+    kim.patch("/api/v1/me", json!({"default_model": "two words"})).refuses(422, "validation_failed");
+    kim.patch("/api/v1/me", json!({"default_model": "gone/model"})).expect(200);
+    assert_eq!(run("open").0, "test/of-the-workspace", "one that cannot be asked here is passed over");
+
+    let (_, chat) = run("set");
+    let path = format!("/api/v1/chats/{chat}");
+    let say = |body: Value| asked(&kim.post(&format!("{path}/runs?wait=60"), body).expect(200));
+    assert_eq!(kim.patch(&path, json!({"model": "test/of-the-chat"})).expect(200)["model"], "test/of-the-chat");
+    assert_eq!(say(json!({"user_message": "hello"})), "test/of-the-chat", "before what its agent says");
+    assert_eq!(say(json!({"user_message": "hello", "model": "test/named"})), "test/named", "what is named counts");
+    kim.patch(&path, json!({"model": "two words"})).refuses(422, "validation_failed");
+    assert_eq!(kim.patch(&path, json!({"model": "default"})).expect(200)["model"], json!(null));
+    assert_eq!(say(json!({"user_message": "hello"})), "test/of-the-agent");
+    let record = owner.get("/api/v1/audit?q=kind:setting_changed").expect(200).to_string();
+    assert!(record.contains(&format!("the model of {chat} is test/of-the-chat")), "{record}");
+
+    let set = |house: &House, arguments: &[&str]| {
+        house.document(&[&["models", "default"], arguments].concat())["default_model"].clone()
+    };
+    assert_eq!(set(&server.house, &["test/mine"]), "test/mine");
+    let (house, _) = server.stop();
+    assert_eq!((set(&house, &[]), set(&house, &["default"])), (json!("test/mine"), json!("default")));
+    assert_eq!(set(&house, &["test/b", "--chat", &chat]), "test/b");
+    assert_eq!(set(&house, &["--chat", &chat]), "test/b");
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::house::{Done, is_root, signal};
+use crate::house::{Done, is_root};
 use crate::nodes::PATIENCE;
 
 /// How large its disk is, where it has one of its own: more than it ever needs.
@@ -65,20 +65,21 @@ impl Postgres {
         (done.code == Some(0)).then(|| done.out.trim_end().to_owned())
     }
 
-    /// Kills one of its processes: the server ends all others, and recovers from its log as after a power cut.
-    pub(crate) fn crash(&self) {
+    /// Kills one of its processes: the server ends all others, and recovers from its log as after a power cut. Says whether that
+    /// came about.
+    pub(crate) fn crash(&self) -> bool {
         let writer = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer'";
-        if let Some(pid) = self.sql(writer).and_then(|pid| pid.parse().ok()) {
-            send("KILL", &[pid]);
-        }
+        let pid = self.sql(writer).and_then(|pid| pid.parse().ok());
+        pid.is_some_and(|pid| send("KILL", &[pid]))
     }
 
-    /// Kills the server itself with SIGKILL, and starts it again once all that was left of it is gone.
-    pub(crate) fn kill(&self) {
+    /// Kills the server itself with SIGKILL, and starts it again once all that was left of it is gone. Says whether that came about.
+    pub(crate) fn kill(&self) -> bool {
         let pid = std::fs::read_to_string(self.data.join("postmaster.pid")).unwrap_or_default();
-        let Some(pid) = pid.lines().next().and_then(|line| line.parse().ok()) else { return };
-        signal("KILL", pid);
+        let pid = pid.lines().next().and_then(|line| line.parse().ok());
+        let killed = pid.is_some_and(|pid| send("KILL", &[pid]));
         self.revive();
+        killed
     }
 
     /// Waits until it serves again; one that ended is started.
@@ -102,11 +103,23 @@ impl Postgres {
         }
     }
 
-    /// Takes only reads, or writes again.
-    pub(crate) fn set_read_only(&self, on: bool) {
-        let word = if on { "on" } else { "off" };
-        self.sql(&format!("ALTER SYSTEM SET default_transaction_read_only = {word}"));
-        self.sql("SELECT pg_reload_conf()");
+    /// Takes only reads from now on. Says whether that came about.
+    pub(crate) fn refuse_writes(&self) -> bool {
+        self.set_read_only("on")
+    }
+
+    /// Takes writes again, however often that has to be said: something else may be done to it just now.
+    pub(crate) fn take_writes(&self) {
+        let begun = Instant::now();
+        while !self.set_read_only("off") {
+            assert!(begun.elapsed() < PATIENCE, "PostgreSQL does not take writes again");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    fn set_read_only(&self, word: &str) -> bool {
+        let set = self.sql(&format!("ALTER SYSTEM SET default_transaction_read_only = {word}"));
+        set.and_then(|_| self.sql("SELECT pg_reload_conf()")).is_some()
     }
 
     /// Whether its disk can be filled without filling anybody else's.
@@ -138,25 +151,31 @@ impl Postgres {
     }
 
     /// Stops whatever in it writes or commits, and lets it go on, again and again: to everybody else that is a disk which takes
-    /// its time. A real one cannot be slowed down without rights that few machines give a test.
-    pub(crate) fn stutter(&self, times: usize) {
+    /// its time. A real one cannot be slowed down without rights that few machines give a test. Says whether that came about.
+    pub(crate) fn stutter(&self, times: usize) -> bool {
         let writing = "SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type IN \
                        ('client backend', 'walwriter', 'checkpointer', 'background writer')";
+        let mut stopped = false;
         for _ in 0..times {
-            let Some(pids) = self.sql(writing) else { return };
+            let Some(pids) = self.sql(writing) else { return stopped };
             let pids: Vec<u32> = pids.lines().filter_map(|pid| pid.parse().ok()).collect();
-            send("STOP", &pids);
+            stopped |= send("STOP", &pids);
             std::thread::sleep(Duration::from_millis(200));
             send("CONT", &pids);
             std::thread::sleep(Duration::from_millis(50));
         }
+        stopped
     }
 }
 
-/// Sends a signal to processes, some of which may be gone by now.
-fn send(name: &str, pids: &[u32]) {
-    let pids = pids.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
-    let _ = Command::new("sh").arg("-c").arg(format!("kill -{name} {pids}")).stderr(Stdio::null()).status().unwrap();
+/// Sends a signal to processes, some of which may be gone by now. Says whether any of them got it.
+fn send(name: &str, pids: &[u32]) -> bool {
+    let got = |pid: &u32| {
+        let mut kill = Command::new("sh");
+        kill.arg("-c").arg(format!("kill -{name} {pid}")).stderr(Stdio::null());
+        kill.status().unwrap().success()
+    };
+    pids.iter().filter(|pid| got(pid)).count() > 0
 }
 
 impl Drop for Postgres {

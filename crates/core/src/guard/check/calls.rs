@@ -388,5 +388,5 @@ fn prepared(spec: &ToolSpec, arguments: &Value, context: &CallsContext) -> Prepa
 fn nobody() -> Caller {
     let now = Time::from_millis(0);
     let (agent, chat, run) = (AgentId::new(now, [0; 10]), ChatId::new(now, [0; 10]), RunId::new(now, [0; 10]));
-    Caller { agent, chat, run, now }
+    Caller { agent, chat, run, notebook: None, now }
 }

@@ -111,6 +111,7 @@ fn spec(name: &str, tool: &WorldTool) -> ToolSpec {
         labels: tool.added_labels(),
         paths: tool.paths.iter().map(|(name, action)| (Arc::from(name.as_str()), *action)).collect(),
         checks: Arc::new(Checks {
+            sources: Vec::new(),
             urls: names(&tool.urls),
             emails: names(&tool.emails),
             single_line: names(&tool.single_line),

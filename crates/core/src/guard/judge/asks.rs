@@ -89,7 +89,7 @@ pub(super) fn by_autonomy(question: &Question<'_>, spec: &ToolSpec) -> Verdict {
 }
 
 /// Whether an effect is free at an autonomy (check 10).
-fn is_free(autonomy: Autonomy, effect: Effect, undoable: bool) -> bool {
+pub(super) fn is_free(autonomy: Autonomy, effect: Effect, undoable: bool) -> bool {
     match autonomy {
         Autonomy::None => false,
         Autonomy::Low => effect == Effect::Read,

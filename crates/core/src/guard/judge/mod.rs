@@ -4,6 +4,7 @@ mod asks;
 mod checks;
 mod limit;
 mod paths;
+mod usual;
 mod verdict;
 
 use serde::Serialize;
@@ -12,7 +13,8 @@ use serde_json::Value;
 use asks::{asks, by_autonomy, flow, without_entry, without_rule};
 pub use checks::Outside;
 pub use limit::{Place, over_limit};
-pub use paths::touches;
+pub use paths::{sources, touches};
+pub use usual::usually;
 pub use verdict::{Decision, Verdict};
 
 use crate::canonical;
@@ -22,7 +24,7 @@ use crate::guard::policy::{AgentConfig, Autonomy};
 use crate::guard::rule::{Asked, Rule, Rules};
 use crate::guard::scope::{Action, Scope};
 use crate::guard::{meta, plane};
-use crate::id::{AgentId, ChatId, RunId};
+use crate::id::{AgentId, ChatId, NotebookId, RunId};
 use crate::label::Labels;
 use crate::run::event::{Effects, Risk};
 use crate::time::Time;
@@ -118,6 +120,8 @@ pub struct Caller {
     pub chat: ChatId,
     /// The run.
     pub run: RunId,
+    /// Its notebook.
+    pub notebook: Option<NotebookId>,
     /// The moment.
     pub now: Time,
 }
@@ -153,11 +157,7 @@ pub fn judge(question: &Question<'_>) -> Verdict {
         let reason = format!("Entry {entry} of the content filter forbids it.");
         return Verdict::deny("content_filter", reason, Some(without_entry(entry)));
     }
-    let touched = paths::seen(question, spec, arguments);
-    let Caller { agent: id, chat, run, now } = question.caller;
-    let asked =
-        Asked { agent: id, chat: Some(chat), run: Some(run), tool: spec.name(), arguments, touches: &touched, now };
-    let rule = question.rules.strongest(&asked);
+    let rule = strongest_rule(question, spec, arguments);
     if let Some(rule) = rule.filter(|rule| rule.decision == Decision::Deny) {
         let reason = format!("A standing rule forbids it: {}.", rule.in_words());
         return Verdict::deny(&named(rule), reason, Some(without_rule(rule)));
@@ -186,6 +186,18 @@ pub fn judge(question: &Question<'_>) -> Verdict {
         },
         free => free,
     }
+}
+
+/// The standing rule that counts for a call.
+fn strongest_rule<'a>(question: &Question<'a>, spec: &ToolSpec, arguments: &Value) -> Option<&'a Rule> {
+    question.rules.strongest(&Asked {
+        caller: question.caller,
+        tool: spec.name(),
+        arguments,
+        schema: &spec.definition.schema,
+        touches: &paths::seen(question, spec, arguments),
+        sources: &sources(spec, arguments),
+    })
 }
 
 /// What is more than whoever started the run may do themselves.

@@ -1,5 +1,7 @@
 //! The paths of a call: judged one by one against the scope, and told to whoever runs calls side by side.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::{Question, Verdict, shown};
@@ -95,6 +97,16 @@ pub fn touches(spec: &ToolSpec, arguments: &Value) -> Vec<Touch> {
         touches.extend(paths.map(|path| Touch { path: path.as_str().to_owned(), changes }));
     }
     touches
+}
+
+/// The files whose text a call takes in, where no path argument names them (`Checks::sources`).
+#[must_use]
+pub fn sources(spec: &ToolSpec, arguments: &Value) -> Vec<NotePath> {
+    let file = |(name, folder): &(Arc<str>, Arc<str>)| {
+        let name = arguments.get(&**name)?.as_str()?;
+        NotePath::parse(folder).ok()?.child(name).ok()
+    };
+    spec.checks.sources.iter().filter_map(file).collect()
 }
 
 /// The paths a rule is asked about: those of the arguments, and whatever else the tool found that it would touch.

@@ -10,12 +10,13 @@ use crate::budget::BudgetSpec;
 use crate::guard::filter::{self, FilterEntry};
 use crate::guard::host::{HostSpec, hosts_or_policy};
 use crate::guard::scope::ScopeSpec;
-use crate::guard::words::{is_slug, parse_seconds, slug_of};
+use crate::guard::words::{is_metadata, is_slug, parse_seconds, slug_of};
 use crate::id::KeyId;
 use crate::limits;
-use crate::options::{Abilities, ModelOptions};
+use crate::options::ModelOptions;
 use crate::routing::{ModelChoice, Strategy, Wanted};
 use crate::run::output;
+use crate::safety::Requirements;
 use crate::tool::{Category, Level};
 
 /// An agent as a person writes it. Only the name is required; an unknown key is an error.
@@ -44,8 +45,8 @@ pub struct AgentSpec {
     pub temperature: Option<f64>,
     /// How its model is asked beyond that.
     pub model_options: Option<ModelOptions>,
-    /// What a model has to be able to do to be chosen, or to stand in.
-    pub requires: Option<Abilities>,
+    /// What a model has to be able to do to be chosen, or to stand in; and what has to be enforced for a run to start.
+    pub requires: Option<Requirements>,
     /// The stored key that its runs use for the provider it is for.
     pub provider_key_id: Option<KeyId>,
     /// The JSON Schema that its answers have to fit; none when omitted.
@@ -107,6 +108,10 @@ pub struct AgentSpec {
     pub is_active: Option<bool>,
     /// Free fields, never shown to a model.
     pub metadata: Option<BTreeMap<String, String>>,
+    /// Members, by id or name, who see it and run it beside its owner; as before when omitted. No part of what is judged by.
+    pub shared_with: Option<BTreeSet<String>>,
+    /// Members, by id or name, who may decide what it asks; as before when omitted. No part of what is judged by.
+    pub approvers: Option<BTreeSet<String>>,
 }
 
 /// A bundle of flags, level and categories. It is a way to write them, and is not kept.
@@ -255,8 +260,8 @@ struct Limits {
     requests: u32,
     /// The lowest of the rates that the agent gives to tools.
     lowest_rate: Option<u32>,
-    /// How many free fields it has.
-    fields: usize,
+    /// Whether its free fields are few and short.
+    fields: bool,
     /// Whether its keywords are few and short.
     words: bool,
     /// How long an approval waits, in seconds.
@@ -271,7 +276,7 @@ impl Limits {
             tokens: spec.max_tokens_per_request.unwrap_or(limits::OUTPUT_TOKENS),
             requests: spec.max_requests_per_hour.unwrap_or(limits::REQUESTS_PER_HOUR),
             lowest_rate: spec.tool_limits.iter().flat_map(BTreeMap::values).min().copied(),
-            fields: spec.metadata.as_ref().map_or(0, BTreeMap::len),
+            fields: spec.metadata.as_ref().is_none_or(is_metadata),
             words: spec.keywords.as_ref().is_none_or(|words| {
                 let short = |word: &String| (1..=40).contains(&word.trim().chars().count());
                 words.len() <= 32 && words.iter().all(short)
@@ -288,7 +293,7 @@ impl Limits {
         problems.check(self.tokens > 0, "max_tokens_per_request", "use 1 or more");
         problems.check(self.requests > 0, "max_requests_per_hour", "use 1 or more");
         problems.check(self.lowest_rate != Some(0), "tool_limits", "use 1 or more calls a minute");
-        problems.check(self.fields <= 16, "metadata", "use at most 16 keys");
+        problems.check(self.fields, "metadata", "use at most 16 keys of 1 to 64 bytes, values of up to 512");
         problems.check(self.words, "keywords", "use at most 32 of 1 to 40 characters");
     }
 }

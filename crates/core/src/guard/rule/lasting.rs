@@ -23,8 +23,9 @@ pub struct Yes {
 }
 
 impl Rule {
-    /// The rule that a yes writes: this agent, this tool, the place that was offered. None for a yes to this call alone, and
-    /// where nothing was offered. The rule has the number of its approval, so that one approval writes one rule.
+    /// The rule that a yes writes: this agent, this tool, the place that was offered, in the notebook of the run. None for a
+    /// yes to this call alone, and where nothing was offered. The rule has the number of its approval, so that one approval
+    /// writes one rule.
     #[must_use]
     pub fn from_yes(start: &RunStarted, asked: &ApprovalAsked, yes: Yes) -> Option<Self> {
         let (run, chat) = match yes.scope {
@@ -40,6 +41,7 @@ impl Rule {
             agent: Some(start.agent),
             chat,
             run,
+            notebook: start.notebook,
             tool: asked.tool.clone(),
             when: asked.place.clone()?,
             decision: Decision::Allow,

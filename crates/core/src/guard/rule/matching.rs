@@ -22,8 +22,8 @@ const METHOD: &str = "method";
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Match {
-    /// The paths it touches (every one, where the rule allows; any, where it asks or denies) lie in one of these folder
-    /// patterns, at any depth.
+    /// The paths it touches (every one, where the rule allows; any, also one it only takes text from, where it asks or
+    /// denies) lie in one of these folder patterns, at any depth.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub folders: Vec<String>,
     /// The same for plain paths of folders: what it touches is one of them, or lies directly in one and is not hidden.
@@ -32,7 +32,8 @@ pub struct Match {
     /// The web addresses among its arguments (every one or any, as with paths) are of these hosts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
-    /// Arguments by name, each a text in which `*` stands for any run of characters.
+    /// Arguments by name, each a text in which `*` stands for any run of characters. A path is compared in its normal form,
+    /// a list element by element (every one or any, as with paths).
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub arguments: BTreeMap<String, String>,
     /// Its arguments are exactly these, by their canonical hash.
@@ -49,21 +50,27 @@ pub(super) enum Reach {
     Part,
 }
 
-/// The paths a call touches, read once and then held against many rules. What is no path stays out of every folder.
-pub(super) struct Paths<'a>(Vec<(&'a str, Option<NotePath>)>);
+/// The paths of a call, read once and then held against many rules. What is no path stays out of every folder.
+pub(super) struct Paths<'a> {
+    touched: Vec<(&'a str, Option<NotePath>)>,
+    sources: &'a [NotePath],
+}
 
 impl<'a> Paths<'a> {
-    pub(super) fn of(touches: &'a [Touch]) -> Self {
-        Self(touches.iter().map(|touch| (touch.path.as_str(), NotePath::parse(&touch.path).ok())).collect())
+    pub(super) fn of(touches: &'a [Touch], sources: &'a [NotePath]) -> Self {
+        let touched = touches.iter().map(|touch| (touch.path.as_str(), NotePath::parse(&touch.path).ok())).collect();
+        Self { touched, sources }
     }
 }
 
 /// A call as the rules see it: what several of them would work out is worked out once.
 pub(super) struct Seen<'a> {
     arguments: &'a Value,
+    schema: &'a Value,
     hash: OnceCell<Hash>,
     hosts: OnceCell<Vec<String>>,
-    places: Vec<Place<'a>>,
+    touched: Vec<Place<'a>>,
+    sources: Vec<Place<'a>>,
 }
 
 struct Place<'a> {
@@ -72,14 +79,26 @@ struct Place<'a> {
     folder: Option<&'a str>,
 }
 
+impl<'a> Place<'a> {
+    fn new(path: &'a str, parsed: Option<&'a NotePath>) -> Self {
+        Self { path, cut: parsed.map(Cut::new), folder: plain_folder(path) }
+    }
+}
+
 impl<'a> Seen<'a> {
-    pub(super) fn new(arguments: &'a Value, paths: &'a Paths<'_>) -> Self {
-        let place = |(path, parsed): &'a (&str, Option<NotePath>)| Place {
-            path,
-            cut: parsed.as_ref().map(Cut::new),
-            folder: plain_folder(path),
-        };
-        Self { arguments, hash: OnceCell::new(), hosts: OnceCell::new(), places: paths.0.iter().map(place).collect() }
+    pub(super) fn new(arguments: &'a Value, schema: &'a Value, paths: &'a Paths<'_>) -> Self {
+        let touched = paths.touched.iter().map(|(path, parsed)| Place::new(path, parsed.as_ref()));
+        let sources = paths.sources.iter().map(|path| Place::new(path.as_str(), Some(path)));
+        Self::with(arguments, schema, touched.collect(), sources.collect())
+    }
+
+    /// A call that touches one path.
+    pub(super) fn one(arguments: &'a Value, path: &'a NotePath) -> Self {
+        Self::with(arguments, &Value::Null, vec![Place::new(path.as_str(), Some(path))], Vec::new())
+    }
+
+    const fn with(arguments: &'a Value, schema: &'a Value, touched: Vec<Place<'a>>, sources: Vec<Place<'a>>) -> Self {
+        Self { arguments, schema, hash: OnceCell::new(), hosts: OnceCell::new(), touched, sources }
     }
 
     fn hash(&self) -> Hash {
@@ -89,6 +108,44 @@ impl<'a> Seen<'a> {
     fn hosts(&self) -> &[String] {
         let values = || self.arguments.as_object().into_iter().flat_map(|object| object.values());
         self.hosts.get_or_init(|| values().flat_map(hosts_in).collect())
+    }
+
+    /// An argument, or what counts where the model gave none.
+    fn argument(&self, name: &str) -> Option<&Value> {
+        let default = || self.schema.get("properties")?.get(name)?.get("default");
+        self.arguments.get(name).filter(|value| !value.is_null()).or_else(default)
+    }
+
+    fn is_named(&self, name: &str, pattern: &str, reach: Reach) -> bool {
+        let one = |value: &Value| self.is_one(value, pattern, reach);
+        match (self.argument(name), reach) {
+            (Some(Value::Array(items)), Reach::Whole) => !items.is_empty() && items.iter().all(one),
+            (Some(list @ Value::Array(items)), Reach::Part) => {
+                items.iter().any(one) || is_like(pattern, &canonical::text(list))
+            }
+            (Some(value), _) => one(value),
+            (None, _) => false,
+        }
+    }
+
+    /// Whether one value is like a pattern. A path and a web address have many spellings, and a rule is about what they lead
+    /// to: an allow by a pattern looks at the normal form alone, anything else at what was written as well.
+    fn is_one(&self, value: &Value, pattern: &str, reach: Reach) -> bool {
+        let Some(text) = value.as_str() else { return is_like(pattern, &canonical::text(value)) };
+        let normal = self.normal(text);
+        let written = normal.is_none() || reach == Reach::Part || !pattern.contains('*');
+        // A pattern may leave out the first slash, as a path may.
+        let is_normal = |normal: &str| {
+            is_like(pattern, normal) || normal.strip_prefix('/').is_some_and(|rest| is_like(pattern, rest))
+        };
+        (written && is_like(pattern, text)) || normal.is_some_and(|normal| is_normal(&normal))
+    }
+
+    /// The normal form of a path that the call touches, or of a web address.
+    fn normal(&self, text: &str) -> Option<String> {
+        let touched = |path: &NotePath| self.touched.iter().any(|place| place.path == path.as_str());
+        let path = NotePath::parse(text).ok().filter(touched).map(|path| path.as_str().to_owned());
+        path.or_else(|| Url::parse(text).ok().map(|url| url.as_str().to_owned()))
     }
 }
 
@@ -119,6 +176,11 @@ impl Match {
         }
     }
 
+    /// Whether it looks at what a call is called with, beside its paths.
+    pub(super) fn looks_at_arguments(&self) -> bool {
+        !self.arguments.is_empty() || self.exactly.is_some() || !self.hosts.is_empty()
+    }
+
     /// Whether nothing is asked of the call.
     #[must_use]
     pub fn is_anything(&self) -> bool {
@@ -133,11 +195,16 @@ impl Match {
     pub(super) fn holds(&self, patterns: &[Pattern], call: &Seen<'_>, reach: Reach) -> bool {
         // A rule about folders says nothing about a call that touches none.
         let placed = |inside: &dyn Fn(&Place<'_>) -> bool| match reach {
-            Reach::Whole => !call.places.is_empty() && call.places.iter().all(inside),
-            Reach::Part => call.places.iter().any(inside),
+            Reach::Whole => !call.touched.is_empty() && call.touched.iter().all(inside),
+            Reach::Part => call.touched.iter().chain(&call.sources).any(inside),
+        };
+        // A hidden name has to be named to be allowed (P12), and is not safe from a no because it is hidden.
+        let covers = |pattern: &Pattern, cut: &Cut<'_>| match reach {
+            Reach::Whole => pattern.grants_cut(cut),
+            Reach::Part => pattern.leads_to_cut(cut),
         };
         let below = |place: &Place<'_>| {
-            place.cut.as_ref().is_some_and(|cut| patterns.iter().any(|pattern| pattern.grants_cut(cut)))
+            place.cut.as_ref().is_some_and(|cut| patterns.iter().any(|pattern| covers(pattern, cut)))
         };
         let beside = |place: &Place<'_>| {
             self.directly_in.iter().any(|known| known == place.path || Some(known.as_str()) == place.folder)
@@ -146,17 +213,10 @@ impl Match {
             (Reach::Whole, hosts) => !hosts.is_empty() && hosts.iter().all(|host| self.hosts.contains(host)),
             (Reach::Part, hosts) => hosts.iter().any(|host| self.hosts.contains(host)),
         };
-        let named = |(name, pattern): (&String, &String)| {
-            let is_like = |value: &Value| match value.as_str() {
-                Some(text) => is_like(pattern, text),
-                None => is_like(pattern, &canonical::text(value)),
-            };
-            call.arguments.get(name).is_some_and(is_like)
-        };
         (self.folders.is_empty() || placed(&below))
             && (self.directly_in.is_empty() || placed(&beside))
             && (self.hosts.is_empty() || hosted())
-            && self.arguments.iter().all(named)
+            && self.arguments.iter().all(|(name, pattern)| call.is_named(name, pattern, reach))
             && self.exactly.is_none_or(|exact| exact == call.hash())
     }
 
@@ -216,7 +276,7 @@ mod tests {
     use super::*;
 
     fn holds(rule: &Match, arguments: &Value, touches: &[Touch], reach: Reach) -> bool {
-        rule.holds(&rule.patterns(), &Seen::new(arguments, &Paths::of(touches)), reach)
+        rule.holds(&rule.patterns(), &Seen::new(arguments, &Value::Null, &Paths::of(touches, &[])), reach)
     }
 
     fn touch(path: &str) -> Touch {
@@ -244,6 +304,64 @@ mod tests {
             holds(&number, &json!({"n": 12}), &[], Reach::Whole)
                 && !holds(&number, &json!({"n": 21}), &[], Reach::Whole)
         );
+    }
+
+    #[test]
+    fn a_path_is_compared_in_its_normal_form_however_it_is_written() {
+        let rule = Match { arguments: [("path".to_owned(), "/private/*".to_owned())].into(), ..Match::default() };
+        let bare = Match { arguments: [("path".to_owned(), "private/*".to_owned())].into(), ..Match::default() };
+        for text in ["/private/pay.md", "private/pay.md", "//private//pay.md", "/./private/./pay.md"] {
+            for (rule, reach) in [(&rule, Reach::Part), (&rule, Reach::Whole), (&bare, Reach::Part)] {
+                assert!(holds(rule, &json!({"path": text}), &[touch("/private/pay.md")], reach), "{text} {reach:?}");
+            }
+        }
+        let other = json!({"path": "/notes/private/pay.md"});
+        assert!(!holds(&rule, &other, &[touch("/notes/private/pay.md")], Reach::Part));
+        let text = Match { arguments: [("content".to_owned(), "a//*".to_owned())].into(), ..Match::default() };
+        let written = json!({"path": "/x", "content": "a//b"});
+        assert!(holds(&text, &written, &[touch("/x")], Reach::Whole), "what is no path stays as it is");
+    }
+
+    #[test]
+    fn a_web_address_is_compared_in_its_normal_form() {
+        let rule =
+            Match { arguments: [("url".to_owned(), "https://a.example/in/*".to_owned())].into(), ..Match::default() };
+        let url = |text: &str, reach| holds(&rule, &json!({"url": text}), &[], reach);
+        assert!(url("HTTPS://A.EXAMPLE/in/x", Reach::Part) && url("HTTPS://A.EXAMPLE/in/x", Reach::Whole));
+        assert!(!url("https://a.example/in/../out", Reach::Whole), "it leads elsewhere");
+        assert!(url("https://a.example/in/../out", Reach::Part), "it is written as what is forbidden");
+    }
+
+    #[test]
+    fn of_a_list_every_element_is_allowed_and_any_is_forbidden() {
+        let rule = Match { arguments: [("to".to_owned(), "*@a.example".to_owned())].into(), ..Match::default() };
+        let both = json!({"to": ["x@a.example", "y@b.example"]});
+        assert!(holds(&rule, &both, &[], Reach::Part) && !holds(&rule, &both, &[], Reach::Whole));
+        assert!(holds(&rule, &json!({"to": ["x@a.example", "y@a.example"]}), &[], Reach::Whole));
+        assert!(!holds(&rule, &json!({"to": []}), &[], Reach::Whole));
+    }
+
+    #[test]
+    fn what_counts_where_an_argument_is_left_out_is_compared() {
+        let rule = Match { arguments: [("path".to_owned(), "/".to_owned())].into(), ..Match::default() };
+        let schema = json!({"properties": {"path": {"default": "/"}}});
+        let root = [touch("/")];
+        for arguments in [json!({}), json!({"path": null}), json!({"path": "/"})] {
+            let paths = Paths::of(&root, &[]);
+            assert!(rule.holds(&[], &Seen::new(&arguments, &schema, &paths), Reach::Part), "{arguments}");
+        }
+    }
+
+    #[test]
+    fn a_no_reaches_hidden_names_and_files_that_only_text_is_taken_from() {
+        let rule = Match { folders: vec!["/secret".to_owned()], ..Match::default() };
+        let hidden = [touch("/secret/.env")];
+        assert!(holds(&rule, &json!({}), &hidden, Reach::Part) && !holds(&rule, &json!({}), &hidden, Reach::Whole));
+        let (out, sources) = ([touch("/out.md")], [NotePath::parse("/secret/t.md").unwrap()]);
+        let paths = Paths::of(&out, &sources);
+        assert!(rule.holds(&rule.patterns(), &Seen::new(&json!({}), &Value::Null, &paths), Reach::Part));
+        let place = Match { folders: vec!["/out.md".to_owned()], ..Match::default() };
+        assert!(place.holds(&place.patterns(), &Seen::new(&json!({}), &Value::Null, &paths), Reach::Whole));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Standing rules: what a person said once and for longer. A rule names a tool and what it is called with, says allow, ask or
 //! deny, belongs to somebody, and ends. An allow can only answer what autonomy asks; it never lifts anything else.
 
+mod held;
 mod lasting;
 mod matching;
 
@@ -9,6 +10,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use held::Held;
 pub use lasting::Yes;
 pub use matching::Match;
 use matching::{Paths, Reach, Seen};
@@ -17,7 +19,7 @@ use crate::guard::host::Url;
 use crate::guard::judge::{Caller, Decision};
 use crate::guard::path::NotePath;
 use crate::guard::pattern::Pattern;
-use crate::id::{AgentId, ApprovalId, ChatId, RuleId, RunId, UserId};
+use crate::id::{AgentId, ApprovalId, ChatId, NotebookId, RuleId, RunId, UserId};
 use crate::limits::{RULE_EXAMPLES, RULE_NOTE_BYTES};
 use crate::time::Time;
 use crate::tool::Touch;
@@ -42,6 +44,9 @@ pub struct Rule {
     /// The run it is about; every run when none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
+    /// The notebook it is about; every notebook when none. What a lasting yes was given in, it is given for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notebook: Option<NotebookId>,
     /// The tool, or `*` for every tool.
     pub tool: String,
     /// What it is called with; anything when empty.
@@ -93,20 +98,18 @@ pub struct Example {
 /// What a rule is asked about.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
-    /// The agent.
-    pub agent: AgentId,
-    /// The chat.
-    pub chat: Option<ChatId>,
-    /// The run.
-    pub run: Option<RunId>,
+    /// Who calls, where and when.
+    pub caller: Caller,
     /// The tool.
     pub tool: &'a str,
     /// Its arguments.
     pub arguments: &'a Value,
+    /// The schema of its arguments, for what counts where one is left out.
+    pub schema: &'a Value,
     /// The paths it touches.
     pub touches: &'a [Touch],
-    /// The moment.
-    pub now: Time,
+    /// The files it takes text from, beside those it touches.
+    pub sources: &'a [NotePath],
 }
 
 impl Rule {
@@ -118,16 +121,16 @@ impl Rule {
 
     /// Whether the rule speaks about a call.
     fn covers(&self, patterns: &[Pattern], asked: &Asked<'_>, call: &Seen<'_>) -> bool {
-        self.is_live(asked.now)
-            && self.is_about(asked.agent, asked.chat, asked.run, asked.tool)
-            && self.when.holds(patterns, call, self.reach())
+        self.is_about(&asked.caller, asked.tool) && self.when.holds(patterns, call, self.reach())
     }
 
-    /// Whether it is about calls of this tool, by this agent, in this chat and run.
-    fn is_about(&self, agent: AgentId, chat: Option<ChatId>, run: Option<RunId>, tool: &str) -> bool {
-        self.agent.is_none_or(|own| own == agent)
-            && self.chat.is_none_or(|own| Some(own) == chat)
-            && self.run.is_none_or(|own| Some(own) == run)
+    /// Whether it counts for calls of this tool, by this caller.
+    fn is_about(&self, caller: &Caller, tool: &str) -> bool {
+        self.is_live(caller.now)
+            && self.agent.is_none_or(|own| own == caller.agent)
+            && self.chat.is_none_or(|own| own == caller.chat)
+            && self.run.is_none_or(|own| own == caller.run)
+            && self.notebook.is_none_or(|own| Some(own) == caller.notebook)
             && (self.tool == "*" || self.tool == tool)
     }
 
@@ -191,7 +194,7 @@ impl Rule {
         let covers = (self.tool == "*" || self.tool == example.tool)
             && self.when.holds(
                 &self.when.patterns(),
-                &Seen::new(&example.arguments, &Paths::of(&touches)),
+                &Seen::new(&example.arguments, &Value::Null, &Paths::of(&touches, &[])),
                 self.reach(),
             );
         match self.decision {
@@ -210,7 +213,8 @@ impl Rule {
             (None, Some(_)) => " in this chat",
             (None, None) => "",
         };
-        format!("{} {tool}{}{thread}{end}", self.decision.word(), self.when.in_words())
+        let notebook = if self.notebook.is_some() { " in this notebook" } else { "" };
+        format!("{} {tool}{}{notebook}{thread}{end}", self.decision.word(), self.when.in_words())
     }
 }
 
@@ -244,11 +248,7 @@ impl Rules {
     /// server's redirect does not lead there.
     #[must_use]
     pub fn hosts_held(&self, caller: &Caller, tool: &str) -> BTreeSet<String> {
-        let speaks = |rule: &&Rule| {
-            rule.decision != Decision::Allow
-                && rule.is_about(caller.agent, Some(caller.chat), Some(caller.run), tool)
-                && rule.is_live(caller.now)
-        };
+        let speaks = |rule: &&Rule| rule.decision != Decision::Allow && rule.is_about(caller, tool);
         let rules = self.0.iter().map(|(rule, _)| rule).filter(speaks);
         rules.flat_map(|rule| rule.when.hosts.iter().cloned()).collect()
     }
@@ -256,8 +256,8 @@ impl Rules {
     /// The strongest thing that rules say about a call, with the rule that says it: deny, then ask, then allow.
     #[must_use]
     pub fn strongest(&self, asked: &Asked<'_>) -> Option<&Rule> {
-        let paths = Paths::of(asked.touches);
-        let call = Seen::new(asked.arguments, &paths);
+        let paths = Paths::of(asked.touches, asked.sources);
+        let call = Seen::new(asked.arguments, asked.schema, &paths);
         let covering = self.0.iter().filter(|(rule, patterns)| rule.covers(patterns, asked, &call));
         covering.map(|(rule, _)| rule).max_by_key(|rule| rule.decision)
     }
@@ -267,7 +267,7 @@ impl Rules {
 mod tests {
     use super::*;
 
-    fn rule(decision: Decision, tool: &str, folders: &[&str]) -> Rule {
+    pub(super) fn rule(decision: Decision, tool: &str, folders: &[&str]) -> Rule {
         let at = Time::from_millis(1_000_000);
         Rule {
             id: RuleId::new(at, [1; 10]),
@@ -276,6 +276,7 @@ mod tests {
             agent: None,
             chat: None,
             run: None,
+            notebook: None,
             tool: tool.to_owned(),
             when: Match { folders: folders.iter().map(|text| (*text).to_owned()).collect(), ..Match::default() },
             decision,
@@ -287,16 +288,21 @@ mod tests {
         }
     }
 
-    fn asked<'a>(tool: &'a str, touches: &'a [Touch], arguments: &'a Value) -> Asked<'a> {
-        let agent = AgentId::new(Time::from_millis(0), [3; 10]);
-        Asked { agent, chat: None, run: None, tool, arguments, touches, now: Time::from_millis(1_500_000) }
+    pub(super) fn caller() -> Caller {
+        let now = Time::from_millis(1_500_000);
+        let (agent, chat, run) = (AgentId::new(now, [3; 10]), ChatId::new(now, [4; 10]), RunId::new(now, [5; 10]));
+        Caller { agent, chat, run, notebook: Some(NotebookId::new(now, [6; 10])), now }
+    }
+
+    pub(super) fn asked<'a>(tool: &'a str, touches: &'a [Touch], arguments: &'a Value) -> Asked<'a> {
+        Asked { caller: caller(), tool, arguments, schema: &Value::Null, touches, sources: &[] }
     }
 
     fn covers(rule: &Rule, asked: &Asked<'_>) -> bool {
         Rules::new([rule.clone()]).strongest(asked).is_some()
     }
 
-    fn touch(path: &str) -> Touch {
+    pub(super) fn touch(path: &str) -> Touch {
         Touch { path: path.to_owned(), changes: true }
     }
 
@@ -311,12 +317,13 @@ mod tests {
         assert!(!covers(&rule, &asked("delete_file", &inside, &nothing)));
         let stern = Rule { decision: Decision::Deny, ..rule.clone() };
         assert!(covers(&stern, &asked("write_file", &outside, &nothing)), "one forbidden path forbids the whole");
-        let late = Asked { now: Time::from_millis(2_000_000), ..asked("write_file", &inside, &nothing) };
+        let late = Caller { now: Time::from_millis(2_000_000), ..caller() };
+        let late = Asked { caller: late, ..asked("write_file", &inside, &nothing) };
         assert!(!covers(&rule, &late));
     }
 
     #[test]
-    fn a_rule_of_one_agent_or_chat_says_nothing_about_others() {
+    fn a_rule_of_one_agent_chat_run_or_notebook_says_nothing_about_others() {
         let nothing = Value::Null;
         let inside = [touch("/notes/a.md")];
         let other = AgentId::new(Time::from_millis(9), [9; 10]);
@@ -327,7 +334,13 @@ mod tests {
         let run = RunId::new(Time::from_millis(9), [9; 10]);
         let once = Rule { run: Some(run), ..rule(Decision::Deny, "*", &[]) };
         assert!(!covers(&once, &asked("write_file", &inside, &nothing)));
-        assert!(covers(&once, &Asked { run: Some(run), ..asked("write_file", &inside, &nothing) }));
+        let caller = Caller { run, ..caller() };
+        assert!(covers(&once, &Asked { caller, ..asked("write_file", &inside, &nothing) }));
+        let elsewhere = Some(NotebookId::new(Time::from_millis(9), [9; 10]));
+        let there = Rule { notebook: elsewhere, ..rule(Decision::Allow, "write_file", &["/notes"]) };
+        assert!(!covers(&there, &asked("write_file", &inside, &nothing)), "the same folder of another notebook");
+        let caller = Caller { notebook: elsewhere, ..caller };
+        assert!(covers(&there, &Asked { caller, ..asked("write_file", &inside, &nothing) }));
     }
 
     #[test]
@@ -336,9 +349,7 @@ mod tests {
             when: Match { hosts: vec![host.to_owned()], ..Match::default() },
             ..rule(decision, tool, &[])
         };
-        let now = Time::from_millis(1_500_000);
-        let (agent, chat, run) = (AgentId::new(now, [3; 10]), ChatId::new(now, [4; 10]), RunId::new(now, [5; 10]));
-        let caller = Caller { agent, chat, run, now };
+        let now = caller().now;
         let other = Some(AgentId::new(now, [9; 10]));
         let rules = Rules::new([
             at(Decision::Deny, "*", "denied.example"),
@@ -349,7 +360,7 @@ mod tests {
             Rule { expires_at: Some(now), ..at(Decision::Deny, "*", "over.example") },
             rule(Decision::Deny, "fetch", &["/notes"]),
         ]);
-        let held: Vec<_> = rules.hosts_held(&caller, "fetch").into_iter().collect();
+        let held: Vec<_> = rules.hosts_held(&caller(), "fetch").into_iter().collect();
         assert_eq!(held, ["asked.example", "denied.example"]);
     }
 

@@ -241,7 +241,8 @@ impl Event {
             Self::RunStarted(body) => {
                 let attached = body.attachments.iter_mut().map(|attached| &mut attached.content);
                 let composed = [&mut body.system_prompt, &mut body.tools];
-                body.user_message.iter_mut().chain(composed).chain(attached).collect()
+                let said = body.user_message.iter_mut().chain(&mut body.instructions);
+                said.chain(composed).chain(attached).collect()
             }
             Self::Thought(body) => vec![&mut body.text],
             Self::Said(body) => vec![&mut body.text],
@@ -253,9 +254,10 @@ impl Event {
             Self::CallInDoubt(body) => body.arguments.iter_mut().collect(),
             Self::InDoubtResolved(body) => body.result.iter_mut().collect(),
             Self::RunEnded(body) => vec![&mut body.result],
+            Self::ModelAnswered(ModelAnswered { frames, .. }) | Self::ModelFailed(ModelFailed { frames, .. }) => {
+                frames.iter_mut().collect()
+            }
             Self::ModelRequested(_)
-            | Self::ModelAnswered(_)
-            | Self::ModelFailed(_)
             | Self::CallJudged(_)
             | Self::LabelsRaised(_)
             | Self::ContentFiltered(_)
@@ -273,7 +275,8 @@ impl Event {
         match self {
             Self::RunStarted(body) => {
                 let attached = body.attachments.iter().map(|attached| &attached.content);
-                body.user_message.iter().chain([&body.system_prompt, &body.tools]).chain(attached).collect()
+                let said = body.user_message.iter().chain(&body.instructions);
+                said.chain([&body.system_prompt, &body.tools]).chain(attached).collect()
             }
             Self::Thought(body) => vec![&body.text],
             Self::Said(body) => vec![&body.text],
@@ -285,9 +288,10 @@ impl Event {
             Self::CallInDoubt(body) => body.arguments.iter().collect(),
             Self::InDoubtResolved(body) => body.result.iter().collect(),
             Self::RunEnded(body) => vec![&body.result],
+            Self::ModelAnswered(ModelAnswered { frames, .. }) | Self::ModelFailed(ModelFailed { frames, .. }) => {
+                frames.iter().collect()
+            }
             Self::ModelRequested(_)
-            | Self::ModelAnswered(_)
-            | Self::ModelFailed(_)
             | Self::CallJudged(_)
             | Self::LabelsRaised(_)
             | Self::ContentFiltered(_)

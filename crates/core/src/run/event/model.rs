@@ -53,6 +53,14 @@ pub struct Thought {
     /// The provider's proof that the reasoning is its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
+    /// How many calls of the turn came before it: providers want it back in its place.
+    #[serde(default, skip_serializing_if = "is_none_yet")]
+    pub after_calls: u32,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+const fn is_none_yet(number: &u32) -> bool {
+    *number == 0
 }
 
 /// What a thought is made of.
@@ -104,6 +112,9 @@ pub struct ModelAnswered {
     /// Why the answer does not fit the schema of the run; the model is asked again, or the run fails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unfit: Option<String>,
+    /// What went over the wire, where the run keeps it: without keys.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frames: Option<Content>,
 }
 
 /// A model call failed.
@@ -132,6 +143,9 @@ pub struct ModelFailed {
     /// What it is counted as: nobody can say what a lost answer cost, so it counts as all that was put aside for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<MicroUsd>,
+    /// What went over the wire, where the run keeps it: without keys.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frames: Option<Content>,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]

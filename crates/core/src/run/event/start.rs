@@ -11,6 +11,7 @@ use crate::label::Labels;
 use crate::money::MicroUsd;
 use crate::options::ModelOptions;
 use crate::routing::Strategy;
+use crate::safety::Standings;
 
 /// What a run is built on: another run's transcript up to an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -113,6 +114,9 @@ pub struct RunStarted {
     /// The JSON Schema that the answer has to fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<String>,
+    /// Instructions of its own, in place of its agent's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<Content>,
     /// The composed system prompt.
     pub system_prompt: Content,
     /// The tool definitions: a JSON list.
@@ -128,6 +132,16 @@ pub struct RunStarted {
     /// Whether effects are real.
     #[serde(default)]
     pub effects: Effects,
+    /// Whether the model is shown outputs that nobody here wrote within a frame. What was recorded before there was one does not
+    /// say, and is shown as it was then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub quoted: bool,
+    /// Whether what goes over the wire in its model calls is kept.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub debug: bool,
+    /// How what keeps it safe stood then.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub safety: Standings,
     /// IANA time zone of the workspace then.
     pub time_zone: String,
     /// Free fields of the caller, never shown to a model.

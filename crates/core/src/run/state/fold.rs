@@ -129,7 +129,8 @@ impl State {
     }
 
     fn answered(&mut self, body: &ModelAnswered) -> Folded {
-        self.answering(body.turn)?.answered = Some(body.clone());
+        // Nothing of a run's course is in its frames.
+        self.answering(body.turn)?.answered = Some(ModelAnswered { frames: None, ..body.clone() });
         self.usage += body.usage;
         self.estimated |= body.estimated;
         self.count(body.cost);
@@ -158,7 +159,7 @@ impl State {
             return Err("another model call is under way");
         }
         self.asking = None;
-        self.failures.push(body.clone());
+        self.failures.push(ModelFailed { frames: None, ..body.clone() });
         self.count(body.cost);
         // What a lost answer had begun to say does not count.
         self.turns.truncate((body.turn as usize).saturating_sub(1));

@@ -132,7 +132,7 @@ impl Engine {
         password: Password,
         address: &str,
     ) -> Result<SignIn, EngineError> {
-        self.count_attempts("set-up", address).await?;
+        self.count_links("set-up", address).await?;
         people::check_name(name)?;
         let (hash, user) = (password.hash(self.env()).await?, self.home().await?.user);
         let used = self.store().use_setup(link.hash(), self.env().now(), user, name, &hash).await;
@@ -171,7 +171,7 @@ impl Engine {
         password: Password,
         address: &str,
     ) -> Result<SignIn, EngineError> {
-        self.count_attempts("invitation", address).await?;
+        self.count_links("invitation", address).await?;
         people::check_name(name)?;
         let (hash, user) = (password.hash(self.env()).await?, self.env().id());
         let used = self.store().use_invite(link.hash(), self.env().now(), user, name, &hash).await;
@@ -187,7 +187,7 @@ impl Engine {
     /// # Errors
     /// [`EngineError::Unauthenticated`] when the link is not good (any more).
     pub async fn renew_password(&self, link: &Secret, password: Password, address: &str) -> Result<(), EngineError> {
-        self.count_attempts("new password", address).await?;
+        self.count_links("new password", address).await?;
         let hash = password.hash(self.env()).await?;
         let user = self.store().use_reset(link.hash(), self.env().now(), &hash).await?;
         let user = user.ok_or(EngineError::Unauthenticated)?;

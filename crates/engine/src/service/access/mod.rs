@@ -5,10 +5,12 @@ mod invites;
 mod people;
 mod secret;
 mod sign_in;
+mod whose;
 
 pub use invites::{Invited, short as invite_id};
 pub use secret::{Password, Secret};
 pub use sign_in::{SignIn, TokenAsk};
+pub use whose::Member;
 
 use std::fmt;
 use std::str::FromStr;

@@ -9,7 +9,7 @@ use adjutant_store::StoreError;
 use adjutant_store::row::{Admission, LoginRow, SessionRow, TokenRow};
 
 use super::secret::TOKEN_PREFIX;
-use super::{Caller, Membership, Password, Right, Rights, Role, Secret, Via};
+use super::{Caller, Membership, Password, Right, Rights, Role, Secret, Via, people};
 use crate::engine::Engine;
 use crate::error::EngineError;
 
@@ -17,9 +17,9 @@ use crate::error::EngineError;
 const SESSION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// The stretch of time in which attempts are counted.
 const SLOT: Duration = Duration::from_secs(15 * 60);
-/// Attempts in one stretch: of one name from one address, of one address, of one name from anywhere.
-const OF_NAME_AND_ADDRESS: u64 = 10;
+/// Attempts in one stretch: of one address, of one name from one address, of one name from anywhere.
 const OF_ADDRESS: u64 = 100;
+const OF_NAME_AND_ADDRESS: u64 = 10;
 const OF_NAME: u64 = 200;
 /// How exactly the last use of a token is noted: a write for every request would cost more than it tells.
 const USE_NOTED: Duration = Duration::from_secs(60);
@@ -55,6 +55,8 @@ impl Engine {
     /// [`EngineError::TooMany`] after too many attempts, [`EngineError::Unauthenticated`] when name or password is wrong.
     pub async fn sign_in(&self, name: &str, password: Password, address: &str) -> Result<SignIn, EngineError> {
         self.count_attempts(name, address).await?;
+        // Nobody is called like this, and what was typed is not worth looking at.
+        people::check_name(name).map_err(|_| EngineError::Unauthenticated)?;
         let login = self.store().login_by_name(name).await?.filter(|login| login.active);
         let kept = login.as_ref().and_then(|login| login.password.clone());
         match login {
@@ -67,23 +69,33 @@ impl Engine {
         }
     }
 
-    /// Counts before anything is checked, so that attempts at the same moment count, too.
+    /// Counts before anything is checked, so that attempts at the same moment count, too. The address comes first: whoever has
+    /// tried too often from there leaves nothing more behind, whatever they type.
     pub(super) async fn count_attempts(&self, name: &str, address: &str) -> Result<(), EngineError> {
+        self.count(&format!("sign-in from {address}"), OF_ADDRESS).await?;
+        // A name that nobody can have is not counted for itself: there would be as many as somebody likes.
+        if people::check_name(name).is_err() {
+            return Ok(());
+        }
+        self.count(&format!("sign-in {name} from {address}"), OF_NAME_AND_ADDRESS).await?;
+        self.count(&format!("sign-in {name}"), OF_NAME).await
+    }
+
+    /// Counts the use of a link. Links cannot be guessed, so they are counted by address alone, and apart from passwords: whoever
+    /// guesses those keeps nobody in the same house from coming in by a link.
+    pub(super) async fn count_links(&self, kind: &str, address: &str) -> Result<(), EngineError> {
+        self.count(&format!("{kind} from {address}"), OF_ADDRESS).await
+    }
+
+    async fn count(&self, what: &str, most: u64) -> Result<(), EngineError> {
         let now = self.env().now();
         let length = i64::try_from(SLOT.as_millis()).unwrap_or(i64::MAX);
         let slot = now.millis() / length;
-        let counted = [
-            (format!("sign-in {name} from {address}"), OF_NAME_AND_ADDRESS),
-            (format!("sign-in from {address}"), OF_ADDRESS),
-            (format!("sign-in {name}"), OF_NAME),
-        ];
-        for (key, most) in counted {
-            if self.store().count_attempt(&key, slot).await? > most {
-                let next = Time::from_millis((slot + 1) * length);
-                return Err(EngineError::TooMany { retry_after: next.since(now) });
-            }
+        if self.store().count_attempt(what, slot, most).await? {
+            return Ok(());
         }
-        Ok(())
+        let next = Time::from_millis((slot + 1) * length);
+        Err(EngineError::TooMany { retry_after: next.since(now) })
     }
 
     /// Notes that a browser is signed in from now on.

@@ -7,8 +7,10 @@ use adjutant_core::content::Hash;
 use adjutant_core::guard::judge::Decision;
 use adjutant_core::id::RunId;
 use adjutant_core::label::Labels;
+use adjutant_core::options::ToolChoice;
 use adjutant_core::run::event::{Actor, Effects, Event, ModelFailed, RunStarted};
 use adjutant_core::run::state::State;
+use adjutant_core::safety::Standings;
 use adjutant_core::time::Time;
 use adjutant_core::tool::{Resource, ResourceAction};
 use serde::Serialize;
@@ -31,6 +33,8 @@ pub struct Account {
     pub retry_info: RetryInfo,
     /// The seed that its model was given.
     pub seed: Option<u64>,
+    /// Whether its first answer had to use a tool, where that was said.
+    pub tool_choice: Option<ToolChoice>,
     /// Whether the same request would be answered the same.
     pub deterministic: bool,
     /// The files that came with its message, by path.
@@ -86,6 +90,8 @@ pub struct Enforcement {
     pub denied: usize,
     /// What it has seen.
     pub labels: Seen,
+    /// How what keeps it safe stood when it began.
+    pub safety: Standings,
 }
 
 /// What a run has seen.
@@ -134,12 +140,13 @@ impl Account {
                 truncated: recorded.iter().any(dropped),
             },
             parent_run_id: parent,
-            enforcement: Enforcement::of(start.effects, state),
+            enforcement: Enforcement::of(start.effects, start.safety, state),
             retry_info: RetryInfo {
                 attempts: failures.len(),
                 last_error: failures.last().map(|failure| failure.message.clone()),
             },
             seed: start.options.seed.map(u64::from),
+            tool_choice: start.options.tool_choice,
             deterministic: false,
             attachments: start
                 .attachments
@@ -182,14 +189,14 @@ impl MemoryDelta {
 }
 
 impl Enforcement {
-    fn of(effects: Effects, state: &State) -> Self {
+    fn of(effects: Effects, safety: Standings, state: &State) -> Self {
         let calls: Vec<_> = state.turns.iter().flat_map(|turn| turn.calls.iter()).collect();
         let asked = calls.iter().filter(|call| call.approval.is_some()).count();
         let unasked = calls.iter().filter(|call| call.approval.is_none()).filter_map(|call| call.judged.as_ref());
         let unasked: Vec<_> = unasked.map(|judged| judged.verdict.decision).collect();
         let count = |wanted: Decision| unasked.iter().filter(|decision| **decision == wanted).count();
         let (allowed, denied) = (count(Decision::Allow), count(Decision::Deny));
-        Self { effects, allowed, asked, denied, labels: state.labels.into() }
+        Self { effects, allowed, asked, denied, labels: state.labels.into(), safety }
     }
 }
 

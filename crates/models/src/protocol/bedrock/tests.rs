@@ -74,6 +74,20 @@ async fn reasoning_text_parallel_calls_and_all_classes_of_tokens_are_read() {
 }
 
 #[tokio::test]
+async fn reasoning_is_read_with_its_place_between_text_and_calls() {
+    let call = |index: u64| {
+        let start = json!({"toolUse": {"toolUseId": format!("tooluse_{index}"), "name": "read"}});
+        event("contentBlockStart", json!({"contentBlockIndex": index, "start": start}))
+    };
+    let thinks = |index: u64| delta(index, json!({"reasoningContent": {"text": "hm", "signature": "EqQB"}}));
+    let said = delta(1, json!({"text": "I look."}));
+    let bytes = [thinks(0), said, thinks(2), call(3), thinks(4), call(5), end("tool_use")].concat();
+    let answer = read(KIND, &[&bytes]).await.0.unwrap();
+    let places: Vec<_> = answer.thinking.iter().map(|thought| (thought.after_text, thought.after_calls)).collect();
+    assert_eq!(places, [(0, 0), (7, 0), (7, 1)]);
+}
+
+#[tokio::test]
 async fn a_conversation_is_written_in_the_words_of_the_protocol() {
     let mut asked = with_tools(request(&["read it"]), &[("read", &["path"])]);
     let mut said = answer("I look.");

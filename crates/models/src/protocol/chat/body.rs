@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use adjutant_core::message::{Message, Part, Role};
+use adjutant_core::message::{Message, Part, Role, told};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -113,8 +113,8 @@ fn push<'a>(message: &'a Message, ids: IdForm, reasoning: Reasoning, wire: &mut 
             Part::Image { media_type, data, .. } => images.push(WirePart::image(media_type, data)),
             Part::Thinking { text, .. } => thoughts.push(text.text()),
             Part::Call { id, name, arguments } => calls.push(WireCall::new(id, ids, name, arguments)),
-            Part::Result { id, output, is_error, .. } => {
-                let content = outcome(output.text(), *is_error);
+            Part::Result { id, output, is_error, frame, .. } => {
+                let content = outcome(told(output, frame.as_deref()), *is_error);
                 wire.push(WireMessage::Tool { tool_call_id: wire_id(id, ids), content });
             }
         }

@@ -1,0 +1,32 @@
+//! Standing rules: changed by putting another in their place.
+
+use serde_json::json;
+
+use super::client::Server;
+use crate::house::{House, text};
+
+#[test]
+fn a_rule_that_is_changed_gives_way_to_another_in_one_step() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    let good = json!({"tool": "write_file", "paths": ["/drafts/a.md"]});
+    let body = json!({"tool": "write_file", "decision": "deny", "when": {"folders": ["/drafts"]}, "note": "for now",
+        "must_deny": [good]});
+    let rule = owner.post("/api/v1/rules", body).expect(201);
+    let path = format!("/api/v1/rules/{}", text(&rule["id"]));
+    let broken = owner.patch(&path, json!({"when": {"folders": ["/other"]}})).refuses(422, "validation_failed");
+    assert!(broken.to_string().contains("must_deny[0]"), "{broken}");
+    owner.patch(&path, json!({"tool": null})).refuses(422, "validation_failed");
+    owner.patch(&path, json!({"run": "run_x"})).refuses(422, "validation_failed");
+    assert_eq!(owner.get(&path).expect(200), rule, "what cannot be saved leaves it as it was");
+
+    let kim = server.person("kim", "home", "write");
+    kim.patch(&path, json!({"decision": "ask"})).refuses(403, "forbidden");
+    let next = owner.patch(&path, json!({"decision": "ask", "note": null})).expect(200);
+    assert_ne!(next["id"], rule["id"]);
+    assert_eq!((&next["decision"], &next["when"], &next["live"]), (&json!("ask"), &rule["when"], &json!(true)));
+    assert_eq!(owner.get("/api/v1/rules").expect(200)["data"], json!([next]));
+    owner.patch(&path, json!({"decision": "allow"})).refuses(404, "not_found");
+    let acts = owner.get("/api/v1/audit?q=kind:rule_saved").expect(200);
+    assert_eq!(acts["data"].as_array().unwrap().len(), 2, "{acts}");
+}

@@ -1,0 +1,95 @@
+//! Whether a stored key is good: its provider is asked for a word.
+
+use std::sync::Arc;
+
+use adjutant_core::id::{KeyId, UserId, WorkspaceId};
+use adjutant_core::label::Labels;
+use adjutant_core::message::{Message, ModelRequest, Part, Role};
+use adjutant_models::{Allowed, DeltaSink, ModelError, tokens};
+
+use super::outside::{Errand, Heard};
+use crate::asking::in_time;
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::projection::word;
+
+/// Tokens that a test asks for.
+const TEST_TOKENS: u32 = 16;
+
+/// What became of a test of a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyTest {
+    /// Whether the provider answered.
+    pub ok: bool,
+    /// The model that was asked.
+    pub model: String,
+    /// What kind of failure it was.
+    pub class: Option<String>,
+    /// What happened, fit for a client.
+    pub message: Option<String>,
+}
+
+impl Engine {
+    /// Asks the cheapest model of a key's provider for a word, to see whether the key is good. It is a model call like any
+    /// other: it draws from the budgets of who asks, the workspace and the key, and is recorded.
+    ///
+    /// # Errors
+    /// When there is no such key, no money, or no model of its provider is known and none is named.
+    pub async fn test_key(
+        &self,
+        workspace: WorkspaceId,
+        by: UserId,
+        id: KeyId,
+        model: Option<String>,
+    ) -> Result<KeyTest, EngineError> {
+        let row = self.key_row(workspace, id).await?;
+        self.refuse_halted(workspace).await?;
+        let known = || self.models().cheapest(&row.provider);
+        let Some(model) = model.or_else(known) else {
+            return Err(EngineError::Invalid(format!("no model of `{}` is known; name one", row.provider)));
+        };
+        if !self.source(workspace, None, by).await?.allowed.admits(&model) {
+            return Err(EngineError::Model(Allowed::refusal(&model)));
+        }
+        let asked = match self.keyed_model(workspace, &model, Some(id)).await {
+            Err(EngineError::Model(error)) => return Ok(failed(model, &error)),
+            other => other?,
+        };
+        let request = test_request(&model);
+        let outside = self.outside(workspace, by, model.clone(), Some(id)).await?;
+        let most = (tokens::bound(&request), u64::from(TEST_TOKENS));
+        let call = self.announce(&outside, Errand::KeyTest, 1, most).await?;
+        let answer = in_time(asked.patience(), asked.answer(&request, &DeltaSink::none())).await;
+        let heard = answer.as_ref().map(|answer| Heard {
+            served: answer.served_model.clone(),
+            finish: word(&answer.finish),
+            usage: answer.usage.unwrap_or_else(|| tokens::estimate(&request, answer)),
+            estimated: answer.usage.is_none(),
+        });
+        self.settle(&outside, &call, heard).await?;
+        Ok(match answer {
+            Ok(_) => KeyTest { ok: true, model, class: None, message: None },
+            Err(error) => failed(model, &error),
+        })
+    }
+}
+
+/// What a test asks.
+fn test_request(model: &str) -> ModelRequest {
+    let text = Part::Text { text: "Say yes.".into(), labels: Labels::NONE };
+    ModelRequest {
+        model: model.to_owned(),
+        system: "Answer with one word.".into(),
+        tools: Arc::default(),
+        messages: vec![Message { role: Role::User, parts: vec![text] }],
+        max_tokens: TEST_TOKENS,
+        temperature: None,
+        options: Arc::default(),
+        output_schema: None,
+    }
+}
+
+fn failed(model: String, error: &ModelError) -> KeyTest {
+    let (class, message) = (Some(error.class().to_owned()), Some(error.to_string()));
+    KeyTest { ok: false, model, class, message }
+}

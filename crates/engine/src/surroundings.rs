@@ -1,0 +1,90 @@
+//! What a tool sees of the world: the run's notebook and what of it, of the network and of the store a call may reach.
+
+use std::sync::Arc;
+
+use adjutant_core::guard::host::Elsewhere;
+use adjutant_core::guard::judge::{Caller, Outside, sources, touches};
+use adjutant_core::guard::permit::Permit;
+use adjutant_core::guard::rule::Asked;
+use adjutant_core::id::AgentId;
+use adjutant_core::tool::ToolSpec;
+use adjutant_tools::World;
+use serde_json::Value;
+
+use crate::current::CurrentAgent;
+use crate::driver::Driver;
+use crate::error::EngineError;
+use crate::handles;
+
+impl Driver {
+    pub(crate) async fn world(&self, agent: &CurrentAgent) -> Result<World, EngineError> {
+        let (workspace, start) = (self.log.workspace, self.state().start.as_ref());
+        let notebook_id = start.and_then(|start| start.notebook);
+        let notebook = match notebook_id {
+            // The policy may have changed since the chat was made: what it no longer admits is not opened.
+            Some(id) => Some(self.engine.notebook(workspace, id).await?)
+                .filter(|open| agent.scope.admits_notebook(&id.to_string(), &open.slug))
+                .map(|open| open.files),
+            None => None,
+        };
+        let zone =
+            start.and_then(|start| jiff::tz::TimeZone::get(&start.time_zone).ok()).unwrap_or(jiff::tz::TimeZone::UTC);
+        Ok(World {
+            notebook,
+            scope: Arc::clone(&agent.scope),
+            held: Arc::default(),
+            outside: Arc::clone(&agent.outside),
+            connector: self.engine.connector(),
+            kv: handles::keys(self.engine.store(), workspace, agent.id, self.state().labels),
+            index: handles::index(self.engine.store(), workspace, notebook_id),
+            catalog: self.engine.catalog(agent),
+            now: self.now(),
+            zone,
+        })
+    }
+
+    /// What a tool sees now.
+    pub(crate) async fn current_world(&mut self) -> Result<World, EngineError> {
+        let agent = self.agent().await?;
+        self.world(&agent).await
+    }
+
+    /// The world with what standing rules hold of it for one call (F7).
+    pub(crate) fn holding(&self, agent: &CurrentAgent, spec: &ToolSpec, arguments: &Value, world: &World) -> World {
+        let held = agent.rules.places_held(&Asked {
+            caller: self.caller(agent.id),
+            tool: spec.name(),
+            arguments,
+            schema: &spec.definition.schema,
+            touches: &touches(spec, arguments),
+            sources: &sources(spec, arguments),
+        });
+        World { held: Arc::new(held), ..world.clone() }
+    }
+
+    /// The world of one call: less what rules hold. Where a server redirects to is no part of what was judged: hosts that
+    /// standing rules speak about have to be called by themselves, and a yes to one host is none to another (N4).
+    pub(crate) fn world_of(&self, permit: &Permit, agent: &CurrentAgent, world: &World) -> World {
+        let Some(tool) = self.engine.tools().get(permit.tool()) else { return world.clone() };
+        let world = self.holding(agent, tool.spec(), permit.arguments(), world);
+        if !tool.spec().egress {
+            return world;
+        }
+        let judged = self.state().call(permit.call()).and_then(|call| call.judged.as_ref());
+        let elsewhere = match judged.is_some_and(|judged| judged.verdict.rule == "autonomy") {
+            true => Elsewhere::But(agent.rules.hosts_held(&self.caller(agent.id), permit.tool())),
+            false => Elsewhere::Nowhere,
+        };
+        let hosts = world.outside.hosts.clone().redirecting(elsewhere);
+        World { outside: Arc::new(Outside { hosts, ..(*world.outside).clone() }), ..world }
+    }
+
+    /// Who calls, where and when: what standing rules are about.
+    pub(crate) fn caller(&self, agent: AgentId) -> Caller {
+        let start = self.state().start.as_ref();
+        // A log without a start drives nothing; the id only has to be one that no rule names.
+        let chat = start.map_or_else(|| self.engine.env().id(), |start| start.chat);
+        let notebook = start.and_then(|start| start.notebook);
+        Caller { agent, chat, run: self.log.run, notebook, now: self.now() }
+    }
+}
