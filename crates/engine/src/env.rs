@@ -1,6 +1,7 @@
 //! Time and chance as values, so that tests and simulation can own both. The only place that reads a clock.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use adjutant_core::id::CallId;
@@ -16,7 +17,15 @@ pub trait Source: Send + Sync {
 
 /// Time and chance of one engine.
 #[derive(Clone)]
-pub struct Env(Arc<dyn Source>);
+pub struct Env {
+    source: Arc<dyn Source>,
+    /// The millisecond of the last id, and how many were made in it before: lists are in the order of ids, so what one turn
+    /// asks for has to stand there in the order in which it was asked.
+    last: Arc<AtomicU64>,
+}
+
+/// How many bits of an id count within a millisecond; behind them all is chance.
+const COUNT_BITS: u32 = 12;
 
 impl std::fmt::Debug for Env {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -28,33 +37,44 @@ impl Env {
     /// The machine's clock and random numbers.
     #[must_use]
     pub fn system() -> Self {
-        Self(Arc::new(System))
+        Self::new(Arc::new(System))
     }
 
     /// Another source.
     #[must_use]
     pub fn new(source: Arc<dyn Source>) -> Self {
-        Self(source)
+        Self { source, last: Arc::default() }
     }
 
     /// The present moment.
     #[must_use]
     pub fn now(&self) -> Time {
-        self.0.now()
+        self.source.now()
     }
 
     /// Random bytes.
     #[must_use]
     pub fn random<const N: usize>(&self) -> [u8; N] {
         let mut bytes = [0; N];
-        self.0.fill(&mut bytes);
+        self.source.fill(&mut bytes);
         bytes
     }
 
-    /// A new id, of the kind that is asked for.
+    /// A new id, of the kind that is asked for. Those of one millisecond are in the order in which they were made.
     #[must_use]
     pub fn id<Id: FromParts>(&self) -> Id {
-        Id::from_parts(self.now(), self.random())
+        let (at, mut random) = (self.now(), self.random::<10>());
+        let [.., high, low] = self.count_within(at).to_be_bytes();
+        (random[0], random[1]) = (high, low);
+        Id::from_parts(at, random)
+    }
+
+    fn count_within(&self, at: Time) -> u64 {
+        let start = u64::try_from(at.millis()).unwrap_or_default() << COUNT_BITS;
+        let next = |last: u64| if last >> COUNT_BITS == start >> COUNT_BITS { last + 1 } else { start };
+        let step = |last| Some(next(last));
+        let last = self.last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, step).unwrap_or_else(|same| same);
+        next(last) & ((1 << COUNT_BITS) - 1)
     }
 
     /// A number from 0 up to 1, for jitter.
@@ -115,3 +135,29 @@ from_parts!(
     UserId,
     WorkspaceId
 );
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A clock that stands still.
+    struct Still;
+
+    impl Source for Still {
+        fn now(&self) -> Time {
+            Time::from_millis(1_000)
+        }
+
+        fn fill(&self, bytes: &mut [u8]) {
+            System.fill(bytes);
+        }
+    }
+
+    #[test]
+    fn ids_of_one_millisecond_are_in_the_order_in_which_they_were_made() {
+        let env = Env::new(Arc::new(Still));
+        let made: Vec<ApprovalId> = (0..1_000).map(|_| env.id()).collect();
+        assert!(made.is_sorted());
+        assert!(made.iter().all(|id| id.made_at() == Time::from_millis(1_000)));
+    }
+}
