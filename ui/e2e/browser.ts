@@ -1,7 +1,7 @@
 // Starts Debian's Chromium with a new, empty profile and nothing that talks to the outside.
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { extname, join } from 'node:path'
 import { chromium, type BrowserContext } from 'playwright-core'
 
 export interface Browser {
@@ -31,6 +31,8 @@ export async function startBrowser(more: string[] = []): Promise<Browser> {
   })
   // Well below the time of a test, so that a failure says where it waited.
   context.setDefaultTimeout(Number(process.env['ADJUTANT_TEST_PATIENCE_MS'] ?? 30_000))
+  const folder = process.env['ADJUTANT_TEST_PAGE']
+  if (folder) await servePage(context, folder)
   return {
     context,
     async close() {
@@ -38,4 +40,19 @@ export async function startBrowser(more: string[] = []): Promise<Browser> {
       await rm(profile, { recursive: true, force: true, maxRetries: 5 })
     },
   }
+}
+
+const KINDS: Record<string, string> = { '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml', '.html': 'text/html', '.webmanifest': 'application/manifest+json' }
+/** Takes the page from a folder in place of the one in the server, so that a change of it needs no new server while it is tried. */
+async function servePage(context: BrowserContext, folder: string): Promise<void> {
+  const isPage = ({ pathname }: URL): boolean => !/^\/(api|v1|docs|mcp|metrics|problems|healthz|readyz)(\/|$)/.test(pathname)
+  await context.route(isPage, async (route) => {
+    const { pathname } = new URL(route.request().url())
+    const file = extname(pathname) === '' ? 'index.html' : pathname
+    // The rules for what a page may load are the server's, and stay.
+    const answer = await route.fetch()
+    const { 'content-encoding': _, 'content-length': __, ...headers } = answer.headers()
+    const body = await readFile(join(folder, file))
+    await route.fulfill({ status: 200, headers: { ...headers, 'content-type': KINDS[extname(file)] ?? 'application/octet-stream' }, body })
+  })
 }
