@@ -200,6 +200,41 @@ it('changes a workspace: its name, its days, a notebook, and what texts may hold
   expect(await page.getByLabel('Time zone').inputValue()).toBe('Europe/Berlin')
 })
 
+it('erases what was said in old runs only after saying how many there are', async () => {
+  const { page } = story
+  const kept = (): Promise<string> => page.evaluate(async () => (await (await fetch('/api/v1/workspaces/home')).json()).keep_runs)
+  const choose = async (label: string): Promise<void> => {
+    await page.getByLabel('What was said in runs is kept').selectOption({ label })
+    await page.getByRole('button', { name: 'Save these settings' }).click()
+  }
+  // Nothing here is that old, so nobody is asked.
+  await choose('one year')
+  await expect.poll(kept).toBe('365d')
+
+  // A month cannot be waited for; what the server would say then is said for it.
+  const bodies: unknown[] = []
+  await page.route('**/erase', (route) => {
+    bodies.push(route.request().postDataJSON())
+    return route.fulfill({ json: { erased: false, runs: 3, bodies: 0, more: true } })
+  })
+  await choose('30 days')
+  const question = page.getByRole('alertdialog')
+  await question.getByText('What was said in 3 runs is erased, and nothing brings it back.').waitFor()
+  await question.getByRole('button', { name: 'Cancel' }).click()
+  await question.waitFor({ state: 'detached' })
+  expect(await kept()).toBe('365d')
+  await page.getByRole('button', { name: 'Save these settings' }).click()
+  await question.getByRole('button', { name: 'Keep less' }).click()
+  await expect.poll(kept).toBe('30d')
+  expect(bodies).toEqual([{ before: '30d' }, { before: '30d' }])
+  await page.unroute('**/erase')
+
+  // More is kept without a question.
+  await choose('for ever')
+  await expect.poll(kept).toBe('forever')
+  expect(await question.count()).toBe(0)
+})
+
 it('did all that without an error and without asking anybody else', () => {
   expect(story.wrong).toEqual([])
 })
