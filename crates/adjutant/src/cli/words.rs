@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::terminal::{cut, one_line};
 
-/// Characters of an id, after its prefix, that lists show: its moment and ten more bits, so hardly ever two alike.
-const ID_CHARS: usize = 12;
+/// Characters of an id, after its prefix, that lists show: its moment and what counts within it, so hardly ever two alike.
+const ID_CHARS: usize = 13;
 /// Characters of a call's target in a line.
 const TARGET: usize = 60;
 
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn an_id_keeps_its_prefix_and_its_moment() {
-        assert_eq!(short(&"run_01k2m3n4p5q6r7s8t9v0w1x2y3"), "run_01k2m3n4p5q6");
+        assert_eq!(short(&"run_01k2m3n4p5q6r7s8t9v0w1x2y3"), "run_01k2m3n4p5q6r");
     }
 
     #[test]

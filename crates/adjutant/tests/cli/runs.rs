@@ -21,7 +21,7 @@ fn a_run_that_asks_is_approved_and_finished_by_other_processes() {
     assert!(shown.out.contains("-- [ ] buy mlik") && shown.out.contains("+- [ ] buy milk"), "{shown}");
     let again = house.adjutant(&["runs", "watch", &run, "--approve", "fail"]);
     assert_eq!(again.code, Some(5), "{again}");
-    assert!(again.err.contains(&house.hint(&format!("inbox approve {}", &approval[..21]))), "{again}");
+    assert!(again.err.contains(&house.hint(&format!("inbox approve {}", &approval[..22]))), "{again}");
     assert_eq!(std::fs::read_to_string(house.note("todo.md")).unwrap(), before);
 
     let approved = house.adjutant(&["inbox", "approve", &approval]);

@@ -57,14 +57,28 @@ struct Player {
 impl Player {
     fn play(&self, seed: u64) -> schedule::Report {
         *self.at.lock().unwrap() = Some((seed, Instant::now()));
-        let report = schedule::play(seed, false);
-        *self.at.lock().unwrap() = None;
-        report
+        let _playing = Playing { player: self, seed };
+        schedule::play(seed, false)
     }
 
     /// The schedule that does not come to its end.
     fn stands_still(&self) -> Option<u64> {
         self.at.lock().unwrap().filter(|(_, since)| since.elapsed() > LONGEST).map(|(seed, _)| seed)
+    }
+}
+
+/// A schedule that is played; names it if it ends in a panic.
+struct Playing<'a> {
+    player: &'a Player,
+    seed: u64,
+}
+
+impl Drop for Playing<'_> {
+    fn drop(&mut self) {
+        *self.player.at.lock().unwrap() = None;
+        if std::thread::panicking() {
+            eprintln!("seed {0} ended in a panic; again with: ADJUTANT_SEED={0}", self.seed);
+        }
     }
 }
 
