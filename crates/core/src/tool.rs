@@ -203,8 +203,7 @@ pub struct ToolSpec {
 pub struct Checks {
     /// Paths that may name a file as well as a folder; without it a path names what its action is about.
     pub file_or_folder: Vec<Arc<str>>,
-    /// Arguments that name a file in a folder, with that folder: its text goes into what the call writes, so rules about
-    /// reading it count, and what is made of untrusted content is untrusted, too.
+    /// Arguments that name a file in a folder, with that folder: what the call writes is made of it, so it counts as read.
     pub sources: Vec<(Arc<str>, Arc<str>)>,
     /// Web addresses: judged by the agent's hosts (U1 to U10).
     pub urls: Vec<Arc<str>>,
@@ -221,7 +220,7 @@ pub struct Checks {
 }
 
 impl ToolSpec {
-    /// A tool nothing is known about: the strictest class (04-guard: "a tool that declares nothing").
+    /// A tool nothing is known about: the strictest class.
     #[must_use]
     pub fn undeclared(definition: ToolDefinition) -> Self {
         Self {
@@ -284,8 +283,7 @@ pub struct Touch {
 }
 
 impl Touch {
-    /// Whether two calls that touch these must not run side by side: one of them changes what the other sees. A folder is
-    /// touched with everything below it.
+    /// Whether one of two calls changes what the other sees, so that they do not run side by side. A folder is all below it.
     #[must_use]
     pub fn clashes(&self, other: &Self) -> bool {
         let under = |a: &str, b: &str| {

@@ -233,29 +233,8 @@ impl Stage {
         let way = &self.ways[number];
         match fault {
             Fault::KillNode => self.lose(number),
-            Fault::StopNode => {
-                self.doors.open(number, None);
-                let node = self.nodes.lock().unwrap()[number].take();
-                let there = node.is_some();
-                if let Some(node) = node {
-                    node.terminate();
-                    node.ended();
-                }
-                self.start(number);
-                return there;
-            }
-            Fault::FreezeNode => {
-                let freeze = |on| {
-                    self.nodes.lock().unwrap()[number].as_ref().is_some_and(|node| {
-                        node.freeze(on);
-                        true
-                    })
-                };
-                let there = freeze(true);
-                self.endure(Duration::from_secs(14));
-                freeze(false);
-                return there;
-            }
+            Fault::StopNode => return self.stop(number),
+            Fault::FreezeNode => return self.freeze(number),
             Fault::WrongClock => {
                 for seconds in [40, -40, 0] {
                     if let Some(node) = &self.nodes.lock().unwrap()[number] {
@@ -293,6 +272,31 @@ impl Stage {
             Fault::SlowDisk => return self.postgres.stutter(8),
         }
         true
+    }
+
+    fn stop(&self, number: usize) -> bool {
+        self.doors.open(number, None);
+        let node = self.nodes.lock().unwrap()[number].take();
+        let there = node.is_some();
+        if let Some(node) = node {
+            node.terminate();
+            node.ended();
+        }
+        self.start(number);
+        there
+    }
+
+    fn freeze(&self, number: usize) -> bool {
+        let freeze = |on| {
+            self.nodes.lock().unwrap()[number].as_ref().is_some_and(|node| {
+                node.freeze(on);
+                true
+            })
+        };
+        let there = freeze(true);
+        self.endure(Duration::from_secs(14));
+        freeze(false);
+        there
     }
 
     fn rings(&self) -> BTreeMap<String, usize> {
