@@ -57,6 +57,7 @@ const SCREENS: Screen[] = [
   ['/agents/guide?tab=scope', 'Folder or pattern', 390, 'light'],
   ['/agents/guide?tab=limits', 'Without asking', 390, 'light'],
   ['/agents/guide?tab=basics', 'Switched on', 390, 'dark'],
+  ['/agents/guide?tab=people', 'Nobody else is in this workspace', 390, 'light'],
   ['/agents/guide?tab=versions', 'Version 1', 1024, 'light'],
   ['/agents/new', 'Instructions', 1440, 'dark'],
   ['/files/welcome?path=/todo.md', 'Preview', 1024, 'dark'],

@@ -34,9 +34,8 @@ const agent = {
 
 it('knows every field of an agent, whether its form shows it or not', () => {
   const { AgentBody, AgentBudget } = openapi.components.schemas
-  // A short name is chosen once, a workspace is where one is, and a preset is written out before it comes here. People have a
-  // tab of their own, and a copy is not shared with anybody.
-  const known = [...Object.keys(fieldsOf(newDraft())), ...HIDDEN, 'slug', 'workspace_id', 'preset', 'shared_with', 'approvers']
+  // A short name is chosen once, a workspace is where one is, and a preset is written out before it comes here.
+  const known = [...Object.keys(fieldsOf(newDraft())), ...HIDDEN, 'slug', 'workspace_id', 'preset']
   expect(known.sort()).toEqual(Object.keys(AgentBody.properties).sort())
   expect(Object.keys(fieldsOf(newDraft())['budget'] as object).sort()).toEqual(Object.keys(AgentBudget.properties).sort())
 })
@@ -45,6 +44,15 @@ it('holds a copy to the limits of what it was made from', () => {
   const copy = fieldsOf(copyOf({ ...agent, slug: 'guide' }))
   expect(copy).toMatchObject({ name: 'Guide (copy)', flow: 'deny', permission_level: 'write', categories: ['file_read', 'file_write'], tool_limits: { read_file: 5 }, approval_expires_in: '3600s', budget: { allow_unpriced: true } })
   expect(copy).not.toHaveProperty('slug')
+})
+
+it('shares a copy with nobody, and leaves the people of an agent to a file that does not name any', () => {
+  const shared = { ...agent, shared_with: ['user_b', 'user_a'], approvers: ['user_c'] }
+  expect(fieldsOf(copyOf(shared))).toMatchObject({ shared_with: [], approvers: [] })
+  expect(fieldsOf(draftOfFile({ name: 'Guide' }, shared))).toMatchObject({ shared_with: ['user_a', 'user_b'], approvers: ['user_c'] })
+  expect(fieldsOf(draftOfFile({ name: 'Guide', approvers: [] }, shared))).toMatchObject({ approvers: [] })
+  expect(changeOf(shared, { ...draftOf(shared), shared_with: ['user_a', 'user_b'] })).toEqual({})
+  expect(changeOf(shared, { ...draftOf(shared), shared_with: ['user_a'] })).toEqual({ shared_with: ['user_a'] })
 })
 
 it('leaves the level of a copy to the server once other things are granted', () => {

@@ -39,6 +39,9 @@ export interface Draft {
   cheaper_model: string
   is_active: boolean
   owner: Agent['owner']
+  /** Who sees and runs it beside its owner, and who else decides what it asks. */
+  shared_with: string[]
+  approvers: string[]
   /** Whether models without a known price are asked although there is a limit. */
   allow_unpriced: boolean
   /** What the form does not show, as the agent, the template or the file says it that this begins with. */
@@ -78,6 +81,8 @@ export function newDraft(): Draft {
     cheaper_model: '',
     is_active: true,
     owner: 'user',
+    shared_with: [],
+    approvers: [],
     allow_unpriced: false,
     rest: {},
     granted: ['read'],
@@ -136,14 +141,16 @@ export function draftOf(agent: Agent): Draft {
     cheaper_model: agent.budget?.cheaper_model ?? '',
     is_active: agent.is_active,
     owner: agent.owner,
+    shared_with: [...(agent.shared_with ?? [])],
+    approvers: [...(agent.approvers ?? [])],
     allow_unpriced: agent.budget?.allow_unpriced ?? false,
     rest: hiddenOf(agent),
     granted: grantedBy(rows),
   }
 }
 
-/** The beginning of another agent: the same, held by the same limits, but for its name. */
-export const copyOf = (agent: Agent): Draft => ({ ...draftOf(agent), name: t('{name} (copy)', { name: agent.name }), owner: 'user' })
+/** The beginning of another agent: the same, held by the same limits, but for its name. Nobody else has to do with it yet. */
+export const copyOf = (agent: Agent): Draft => ({ ...draftOf(agent), name: t('{name} (copy)', { name: agent.name }), owner: 'user', shared_with: [], approvers: [] })
 
 const OF_BUDGET = ['budget', 'alerts', 'cheaper_model', 'allow_unpriced']
 /** A template says only what is special about it. What it leaves out is the careful choice. */
@@ -161,7 +168,8 @@ export function draftOfFile(body: Partial<Agent> & Record<string, unknown>, over
   const plain = typeof model === 'string' || model === undefined
   const draft = draftOfTemplate({ ...body, model: plain ? (model as string | undefined) : 'default' } as Partial<Agent>)
   const rest = { ...draft.rest, ...(!plain && { model }), ...(!over && body.slug && { slug: body.slug }) }
-  return { ...draft, rest, owner: over?.owner ?? 'user', is_active: body.is_active ?? true }
+  const { shared_with, approvers } = { ...over, ...body }
+  return { ...draft, rest, owner: over?.owner ?? 'user', shared_with: [...(shared_with ?? [])], approvers: [...(approvers ?? [])], is_active: body.is_active ?? true }
 }
 
 const words = (text: string): string[] => text.split(',').map((word) => word.trim()).filter(Boolean)
@@ -212,6 +220,9 @@ export function fieldsOf(draft: Draft): Record<string, unknown> {
     },
     is_active: draft.is_active,
     owner: draft.owner,
+    // In one order, so that whoever is taken out and in again is no change.
+    shared_with: draft.shared_with.toSorted(),
+    approvers: draft.approvers.toSorted(),
     ...rest,
     ...(permission_level !== undefined && granted.join() === draft.granted.join() && { permission_level }),
   }

@@ -1,26 +1,25 @@
 // The people of one's workspaces, so that whoever decided something has a name.
 import { defineStore } from 'pinia'
-import { computed, ref } from 'vue'
+import { ref } from 'vue'
 import { get } from '../api/client'
 import type { Page } from '../api/types'
 import { t } from '../i18n/t'
 import { useSession } from '../session/store'
 
-export interface Member {
+interface Member {
   user_id: string
   name: string
 }
 
 export const usePeople = defineStore('people', () => {
   const session = useSession()
-  const members = ref<Record<string, Member[]>>({})
-  const names = computed(() => new Map(Object.values(members.value).flatMap((some) => some.map((member) => [member.user_id, member.name] as const))))
+  const names = ref(new Map<string, string>())
   let asked: Promise<void> | null = null
 
   async function read(): Promise<void> {
     const places = session.me?.workspaces ?? []
-    const pages = places.map(async (place) => [place.id, (await get<Page<Member>>('/workspaces/{workspace}/members', { path: { workspace: place.id } })).data] as const)
-    members.value = Object.fromEntries(await Promise.all(pages))
+    const pages = await Promise.all(places.map((place) => get<Page<Member>>('/workspaces/{workspace}/members', { path: { workspace: place.id } })))
+    names.value = new Map(pages.flatMap((page) => page.data.map((member) => [member.user_id, member.name] as const)))
   }
   /** Asks once; asks again after a failure. Until then people go by their numbers. */
   function load(): void {
@@ -33,6 +32,5 @@ export const usePeople = defineStore('people', () => {
     if (!actor || actor === 'clock') return ''
     return actor === session.me?.user_id ? t('by you') : t('by {who}', { who: names.value.get(actor) ?? actor })
   }
-  const membersOf = (workspace: string): Member[] => members.value[workspace] ?? []
-  return { load, byWords, membersOf }
+  return { load, byWords }
 })
