@@ -7,7 +7,8 @@ export interface Difference {
   after: string
 }
 
-const UNTOLD = new Set(['id', 'version', 'updated_at', 'reach', 'workspace_id', 'owner_id'])
+/** Of its people and its owner only the present ones are known, for every version the same. */
+const UNTOLD = new Set(['id', 'version', 'updated_at', 'reach', 'workspace_id', 'owner', 'owner_id', 'shared_with', 'approvers'])
 const LONGEST = 160
 
 const shown = (value: unknown): string => {
@@ -15,8 +16,7 @@ const shown = (value: unknown): string => {
   return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text
 }
 
-export function differencesOf(before: Agent | undefined, after: Agent): Difference[] {
-  if (!before) return []
+export function differencesOf(before: Agent, after: Agent): Difference[] {
   const old = before as unknown as Record<string, unknown>
   const fresh = after as unknown as Record<string, unknown>
   return Object.keys(fresh)
