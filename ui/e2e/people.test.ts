@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { startBrowser, type Browser } from './browser'
-import { begin, listen, setUp, tidy, type Story } from './story'
+import { begin, listen, order, setUp, tidy, type Story } from './story'
 
 let story: Story
 let second: Browser
@@ -39,6 +39,8 @@ it('lets somebody in by a link that is good once, and shows them what their role
 
 it('takes a link back that nobody has used', async () => {
   const { page } = story
+  // The link from before is used by now, and gone from the list.
+  await page.reload()
   await page.getByRole('button', { name: 'Make a link' }).click()
   const open = page.getByRole('region', { name: 'Open invitations' })
   await open.getByText('ends in 7 days').waitFor()
@@ -64,13 +66,13 @@ it('shows whoever only reads what is shared, without a button that would be refu
 
   await lee.goto(page.url())
   const question = lee.getByRole('region', { name: /Needs you: write_file/ })
-  await question.getByText('or an admin decides').waitFor()
+  await question.getByText('one of its approvers, or an admin decides').waitFor()
   await question.getByRole('region', { name: /Difference of/ }).waitFor()
   const refused = /^(Approve|Reject|Edit|Stop|Pause|Undo|Save|Delete|Edit this message|Fork from this message|Start the fork|What can be done with this chat)/
   expect(await lee.getByRole('button', { name: refused }).count()).toBe(0)
   const run = await page.evaluate(async () => (await (await fetch(`/api/v1${location.pathname.replace('/chat/', '/chats/')}`)).json()).last_run_id)
   await lee.goto(`${server.url}/runs/${run}`)
-  await lee.getByText('or an admin decides').waitFor()
+  await lee.getByText('one of its approvers, or an admin decides').waitFor()
   expect(await lee.getByRole('button', { name: refused }).count()).toBe(0)
   await lee.goto(`${server.url}/agents/guide?tab=scope`)
   await lee.getByText('You may look, but not change it.').waitFor()
@@ -118,14 +120,14 @@ it('offers a question of a shared chat only to whoever may decide it', async () 
 
   await lee.goto(`${server.url}/inbox`)
   await lee.getByRole('button', { name: /write_file .*others decide/ }).waitFor()
-  await lee.getByText('or an admin decides').waitFor()
+  await lee.getByText('one of its approvers, or an admin decides').waitFor()
   const offered = /^(Approve|Reject|Edit|Tell it|Stop the run)/
   expect(await lee.getByRole('button', { name: offered }).count()).toBe(0)
   expect(await lee.getByRole('checkbox').count()).toBe(0)
   expect(await lee.getByText(/waits? for you/).count()).toBe(0)
   await lee.keyboard.press('x')
   await lee.goto(page.url())
-  await lee.getByText('or an admin decides').waitFor()
+  await lee.getByText('one of its approvers, or an admin decides').waitFor()
   expect(await lee.getByRole('button', { name: offered }).count()).toBe(0)
   // It still waits for whoever may.
   await page.getByRole('button', { name: 'Approve', exact: true }).waitFor()
@@ -163,6 +165,68 @@ it('says when the server is gone, and goes on where it was when it is back', asy
   story.wrong.splice(before)
 })
 
+it('shares an agent with somebody, who sees it then', async () => {
+  const { page, server } = story
+  await page.goto(`${server.url}/agents/new`)
+  await page.getByRole('textbox', { name: 'Name' }).fill('Keeper')
+  await page.getByRole('button', { name: 'Make the agent' }).click()
+  await page.getByRole('heading', { name: 'Keeper' }).waitFor()
+  await lee.goto(`${server.url}/agents`)
+  await lee.getByRole('link', { name: /Guide/ }).waitFor()
+  expect(await lee.getByRole('link', { name: /Keeper/ }).count()).toBe(0)
+
+  await page.getByRole('tab', { name: 'People' }).click()
+  await page.getByRole('checkbox', { name: 'Share it with lee' }).check()
+  // A look at another tab keeps the choice.
+  await page.getByRole('tab', { name: 'Versions' }).click()
+  await page.getByText('The first version.').waitFor()
+  await page.getByRole('tab', { name: 'People' }).click()
+  expect(await page.getByRole('checkbox', { name: 'Share it with lee' }).isChecked()).toBe(true)
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.getByText('Saved as version 2.').waitFor()
+  await page.getByRole('tab', { name: 'Versions' }).click()
+  await page.getByRole('listitem').filter({ hasText: 'Version 2' }).getByText('Nothing but its people or owner changed.').waitFor()
+  await page.getByRole('listitem').filter({ hasText: 'Version 1' }).getByText('The first version.').waitFor()
+
+  await lee.goto(`${server.url}/agents/keeper?tab=people`)
+  await lee.getByText('Only its owner or an admin may change it').waitFor()
+  expect(await lee.getByRole('checkbox', { name: /decides what it asks/ }).isDisabled()).toBe(true)
+})
+
+it('lets whoever is named an approver decide what others were asked', async () => {
+  const { page, server } = story
+  await page.goto(`${server.url}/agents/guide?tab=people`)
+  await page.getByRole('checkbox', { name: 'lee decides what it asks' }).check()
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.getByText(/Saved as version/).waitFor()
+  await order(story, 'save the summary')
+  await page.getByRole('button', { name: 'Approve', exact: true }).waitFor()
+  await lee.goto(`${server.url}/inbox`)
+  await lee.getByRole('button', { name: 'Reject', exact: true }).click()
+  await page.getByText('Rejected by lee').waitFor()
+})
+
+it('offers nobody as an approver who only looks, and says when it cannot tell who is there', async () => {
+  const { page, server } = story
+  await page.goto(`${server.url}/settings/people`)
+  await page.getByLabel('Role of lee').selectOption('read')
+  await page.getByText('Changed.').waitFor()
+  await page.goto(`${server.url}/agents/keeper?tab=people`)
+  await page.getByRole('row', { name: /lee/ }).getByText('only looks').waitFor()
+  const before = story.wrong.length
+  await page.route('**/members?*', (route) => route.abort())
+  await page.reload()
+  await page.getByRole('alert').waitFor()
+  await page.unroute('**/members?*')
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await page.getByRole('row', { name: /lee/ }).waitFor()
+  // A browser reports what did not come.
+  story.wrong.splice(before)
+  await page.goto(`${server.url}/settings/people`)
+  await page.getByLabel('Role of lee').selectOption('write')
+  await page.getByText('Changed.').waitFor()
+})
+
 it('sends whoever was switched off to the door', async () => {
   const { page, server } = story
   const before = story.wrong.length
@@ -193,11 +257,24 @@ it('changes a workspace: its name, its days, a notebook, and what texts may hold
   await page.getByLabel('Look for').selectOption({ label: 'a pattern' })
   await page.getByLabel('Regular expression').fill('(?i)merger')
   await page.getByLabel('and', { exact: true }).selectOption('block')
+  // What is saved in one card leaves what is being written in the others.
+  await page.getByLabel('Time zone').fill('Europe/Paris')
+  await page.getByLabel('Default model').fill('demo/guide')
+  await page.getByRole('button', { name: 'Save these settings' }).click()
+  await expect.poll(() => page.getByRole('button', { name: 'Save these settings' }).isDisabled()).toBe(true)
+  await page.getByRole('textbox', { name: 'Short name of a new notebook' }).fill('attic')
+  await page.getByRole('button', { name: 'New notebook' }).click()
+  await page.getByRole('link', { name: 'attic' }).waitFor()
+  expect(await page.getByLabel('Time zone').inputValue()).toBe('Europe/Paris')
+  await page.getByLabel('Time zone').fill('Europe/Rome')
+  await page.getByLabel('Name', { exact: true }).fill('The old house')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await expect.poll(() => page.getByRole('button', { name: 'Save', exact: true }).isDisabled()).toBe(true)
   await page.getByRole('button', { name: 'Save the filter' }).click()
   await expect.poll(() => page.evaluate(async () => (await (await fetch('/api/v1/workspaces/home')).json()).content_filter)).toEqual([{ pattern: '(?i)merger', points: ['prompt', 'output'], action: 'block' }])
   await page.reload()
   expect(await page.getByLabel('Regular expression').inputValue()).toBe('(?i)merger')
-  expect(await page.getByLabel('Time zone').inputValue()).toBe('Europe/Berlin')
+  expect(await page.getByLabel('Time zone').inputValue()).toBe('Europe/Rome')
 })
 
 it('erases what was said in old runs only after saying how many there are', async () => {
