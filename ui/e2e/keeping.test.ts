@@ -220,7 +220,12 @@ it('works in more tabs than a browser has connections, each with a run that wait
 it('undoes a run from the history of a file that it changed', async () => {
   const { page, server } = story
   await page.goto(`${server.url}/files/welcome?path=/todo.md&view=history`)
-  await page.getByRole('button', { name: 'Undo the run…' }).last().click()
+  const undo = page.getByRole('button', { name: 'Undo the run…' })
+  await undo.last().waitFor()
+  // Once for each run, however often it changed the file.
+  const runs = await page.getByRole('link', { name: 'See the run' }).evaluateAll((links) => new Set(links.map((link) => link.getAttribute('href'))).size)
+  await expect.poll(() => undo.count()).toBe(runs)
+  await undo.last().click()
   await page.getByRole('button', { name: 'Put 1 file back' }).click()
   await page.getByText('1 file is as it was before.').waitFor()
   await page.getByRole('tab', { name: 'Preview' }).click()

@@ -1,6 +1,7 @@
 // The files of a notebook, as the server gives them.
-import { addressOf, get, getBlob, getChanged, getText, post, put, remove } from '../api/client'
+import { addressOf, get, getBlob, getChanged, post, put, remove } from '../api/client'
 import type { Page } from '../api/types'
+import { textIn } from './text'
 
 export interface Notebook {
   id: string
@@ -64,10 +65,13 @@ export const makeFolder = (notebook: string, path: string): Promise<unknown> =>
 export const fromTop = (said: string): string => (said.startsWith('/') ? said : `/${said}`)
 export const historyOf = (notebook: string, path: string, cursor?: string): Promise<Page<FileChange>> =>
   get('/notebooks/{notebook}/history/{path}', { path: { notebook, path: bare(path) }, ...(cursor && { query: { cursor } }) })
-export const contentOf = (notebook: string, path: string, content: string): Promise<string> =>
-  getText('/notebooks/{notebook}/history/{path}', { path: { notebook, path: bare(path) }, query: { content } })
+const bytesOf = (notebook: string, path: string, content: string): Promise<Blob> =>
+  getBlob('/notebooks/{notebook}/history/{path}', { path: { notebook, path: bare(path) }, query: { content } })
+/** The text of an earlier state; null where it is none, and empty where nothing was. */
+export const contentOf = async (notebook: string, path: string, content: string | null | undefined): Promise<string | null> =>
+  content ? textIn(await (await bytesOf(notebook, path, content)).arrayBuffer()) : ''
 /** Makes an earlier state the present one: over the state with this hash, or where nothing is. */
 export const putBack = async (notebook: string, path: string, content: string, over: string | null): Promise<FileEntry> =>
-  saveFile(notebook, path, await getBlob('/notebooks/{notebook}/history/{path}', { path: { notebook, path: bare(path) }, query: { content } }), over)
+  saveFile(notebook, path, await bytesOf(notebook, path, content), over)
 export const searchFiles = (notebook: string, q: string): Promise<{ data: Found[]; index_behind: boolean }> =>
   get('/notebooks/{notebook}/search', { path: { notebook }, query: { q, limit: 50 } })
