@@ -78,6 +78,9 @@ it('takes back what the run did', async () => {
   const one = page.getByRole('dialog', { name: 'Take back what this call did' })
   await one.getByText('goes back').waitFor()
   await one.getByRole('button', { name: 'Cancel' }).click()
+  const files = page.getByRole('region', { name: 'Files of this run' })
+  await files.getByRole('button', { name: 'Difference of /todo.md' }).click()
+  await files.getByText('It is still as the run left it.').waitFor()
   await page.getByRole('button', { name: 'Undo' }).click()
   const dialog = page.getByRole('dialog', { name: 'Take back what this run did' })
   await dialog.getByText('goes back').waitFor()
@@ -85,6 +88,8 @@ it('takes back what the run did', async () => {
   await dialog.getByRole('button', { name: 'Put 1 file back' }).click()
   await page.getByText('1 file is as it was before.').waitFor()
   expect(await todo()).toContain('buy mlik')
+  // A difference that is open says so.
+  await files.getByText('What was changed since then').waitFor()
   await page.goto(chat)
   await page.getByText('is tidy now').waitFor()
 })
