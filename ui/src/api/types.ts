@@ -1,4 +1,6 @@
 // What the server answers. Fields the page does not use are left out; unknown ones are ignored.
+import type { Safety } from '../run/safety'
+
 export interface Page<T> {
   data: T[]
   next_cursor: string | null
@@ -53,6 +55,8 @@ export interface Run {
   /** Who gave the order, and where it is; lists leave both out. */
   initiated_by?: { kind: string; id: string }
   workspace_id?: string
+  /** What the guard made of it, and what kept it safe; lists leave it out. */
+  enforcement?: { safety: Safety }
 }
 
 export interface Chat {
