@@ -78,6 +78,26 @@ it('edits a message and forks a run', async () => {
   await page.getByText('Both took the same steps.').waitFor()
 })
 
+it('forks a run with other instructions, and sends none that are the same', async () => {
+  const { page, server } = story
+  await page.goto(`${server.url}/runs`)
+  await page.getByRole('link', { name: 'what do you remember' }).first().click()
+  await page.getByText(/^Whole: \d+ events/).waitFor()
+  const original = page.url()
+  const fork = async (): Promise<Record<string, unknown>> => {
+    const [sent] = await Promise.all([page.waitForRequest(/\/fork$/), page.getByRole('button', { name: 'Start the fork' }).click()])
+    await page.waitForURL((url) => url.href !== original)
+    return sent.postDataJSON() as Record<string, unknown>
+  }
+  expect(await fork()).not.toHaveProperty('system_prompt')
+  await page.goto(original)
+  await page.getByText('With other instructions').click()
+  const told = page.getByLabel('Instructions of the fork')
+  await expect.poll(() => told.inputValue()).not.toBe('')
+  await told.fill('Answer in one word.')
+  expect(await fork()).toMatchObject({ system_prompt: 'Answer in one word.' })
+})
+
 it('makes an agent, lets it write in one folder, and keeps both versions', async () => {
   const { page } = story
   await page.goto(`${story.server.url}/agents/new`)
