@@ -107,6 +107,11 @@ it('walks every chain and says what it walked', async () => {
   await chain.getByRole('button', { name: 'Check the chains' }).click()
   await chain.getByText(/^Whole: \d+ entries$/).waitFor()
   await chain.getByText(/2 runs and \d+ logs were walked/).waitFor()
+  // It is still known to whoever comes back.
+  await page.getByRole('link', { name: 'Runs' }).first().click()
+  await page.getByRole('heading', { name: 'Runs' }).waitFor()
+  await page.getByRole('link', { name: 'Audit' }).first().click()
+  await chain.getByText(/^checked (just now|1 minute ago)$/).waitFor()
 })
 
 it('did all that without an error and without asking anybody else', () => {
