@@ -51,31 +51,44 @@ impl Driver {
 
     /// The world with what standing rules hold of it for one call (F7).
     pub(crate) fn holding(&self, agent: &CurrentAgent, spec: &ToolSpec, arguments: &Value, world: &World) -> World {
-        let held = agent.rules.places_held(&Asked {
+        let held = self.asking(agent, spec, arguments, |asked| agent.rules.places_held(asked));
+        World { held: Arc::new(held), ..world.clone() }
+    }
+
+    /// Asks standing rules about a call.
+    fn asking<T>(
+        &self,
+        agent: &CurrentAgent,
+        spec: &ToolSpec,
+        arguments: &Value,
+        ask: impl FnOnce(&Asked<'_>) -> T,
+    ) -> T {
+        ask(&Asked {
             caller: self.caller(agent.id),
             tool: spec.name(),
             arguments,
             schema: &spec.definition.schema,
             touches: &touches(spec, arguments),
             sources: &sources(spec, arguments),
-        });
-        World { held: Arc::new(held), ..world.clone() }
+        })
     }
 
-    /// The world of one call: less what rules hold. Where a server redirects to is no part of what was judged: hosts that
-    /// standing rules speak about have to be called by themselves, and a yes to one host is none to another (N4).
+    /// The world of one call: less what rules hold. Where a server redirects to is no part of what was judged: what standing
+    /// rules speak about has to be called by itself, and a yes to one host is none to another (N4).
     pub(crate) fn world_of(&self, permit: &Permit, agent: &CurrentAgent, world: &World) -> World {
         let Some(tool) = self.engine.tools().get(permit.tool()) else { return world.clone() };
-        let world = self.holding(agent, tool.spec(), permit.arguments(), world);
-        if !tool.spec().egress {
+        let (spec, arguments) = (tool.spec(), permit.arguments());
+        let world = self.holding(agent, spec, arguments, world);
+        if !spec.egress {
             return world;
         }
         let judged = self.state().call(permit.call()).and_then(|call| call.judged.as_ref());
         let elsewhere = match judged.is_some_and(|judged| judged.verdict.rule == "autonomy") {
-            true => Elsewhere::But(agent.rules.hosts_held(&self.caller(agent.id), permit.tool())),
+            true => Elsewhere::Anywhere,
             false => Elsewhere::Nowhere,
         };
-        let hosts = world.outside.hosts.clone().redirecting(elsewhere);
+        let held = self.asking(agent, spec, arguments, |asked| agent.rules.urls_held(asked, &spec.checks.urls));
+        let hosts = world.outside.hosts.clone().redirecting(elsewhere, held);
         World { outside: Arc::new(Outside { hosts, ..(*world.outside).clone() }), ..world }
     }
 

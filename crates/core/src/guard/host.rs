@@ -3,12 +3,12 @@
 
 mod written;
 
-use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 
 use super::address::{Network, is_public};
 use super::location::comparable;
 pub use super::location::{URL_CHARS, Url};
+use super::rule::HeldUrls;
 use super::scope::Denied;
 use serde::{Deserialize, Serialize};
 pub(super) use written::hosts_or_policy;
@@ -29,13 +29,14 @@ pub struct HostPolicy {
     allow_private: Vec<Network>,
     path_prefix: Option<String>,
     elsewhere: Elsewhere,
+    held: HeldUrls,
 }
 
-/// Which other hosts of a policy a server may redirect to. Only what was asked for was judged by standing rules and people.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Which other hosts of a policy a server may redirect to. Only what was asked for was judged by people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Elsewhere {
-    /// All but these: standing rules speak about them.
-    But(BTreeSet<String>),
+    /// All of them.
+    Anywhere,
     /// None.
     Nowhere,
 }
@@ -115,14 +116,16 @@ impl HostPolicy {
             ports: spec.ports.as_ref().map(|ports| ports.iter().filter_map(Port::number).collect()),
             allow_private: networks.filter_map(|text| text.parse().ok()).collect(),
             path_prefix: spec.path_prefix.clone(),
-            elsewhere: Elsewhere::But(BTreeSet::new()),
+            elsewhere: Elsewhere::Anywhere,
+            held: HeldUrls::default(),
         }
     }
 
-    /// The same policy for one call, whose servers may redirect to these other hosts only.
+    /// The same policy for one call, whose servers may redirect to these other hosts only, and to nothing that standing rules
+    /// hold: they judged what was asked for.
     #[must_use]
-    pub fn redirecting(self, elsewhere: Elsewhere) -> Self {
-        Self { elsewhere, ..self }
+    pub fn redirecting(self, elsewhere: Elsewhere, held: HeldUrls) -> Self {
+        Self { elsewhere, held, ..self }
     }
 
     /// Judges a request before anything is looked up.
@@ -182,9 +185,11 @@ impl HostPolicy {
             return Err(Denied::firm("U8", "body_to_another_origin", reason));
         }
         self.check_url(&to, redirect.method, caps)?;
-        if to.host() != redirect.from.host() && !self.elsewhere.admits(to.host()) {
-            let reason = format!("the server redirects to {}, which has to be called by itself", to.host());
-            return Err(Denied::firm("U8", "another_host", reason));
+        let stays = to.host() == redirect.from.host();
+        if (!stays && self.elsewhere == Elsewhere::Nowhere) || self.held.holds(&to) {
+            let place = if stays { format!("another page of {}", to.host()) } else { to.host().to_owned() };
+            let reason = format!("the server redirects to {place}, which has to be called by itself");
+            return Err(Denied::firm("U8", "not_judged", reason));
         }
         Ok(to)
     }
@@ -293,15 +298,6 @@ impl Host {
             Self::Any => true,
             Self::Below(name) => host.ends_with(name.as_str()),
             Self::Name(_) | Self::Address(_) => false,
-        }
-    }
-}
-
-impl Elsewhere {
-    fn admits(&self, host: &str) -> bool {
-        match self {
-            Self::But(held) => !held.contains(host),
-            Self::Nowhere => false,
         }
     }
 }
@@ -540,15 +536,13 @@ mod tests {
     }
 
     #[test]
-    fn u8_a_redirect_goes_to_no_host_that_has_to_be_called_by_itself() {
-        let both = || policy(json!({"hosts": ["a.example.org", "b.example.org", "c.example.org"]}));
+    fn u8_a_redirect_stays_where_a_person_said_yes_to() {
+        let both = policy(json!({"hosts": ["a.example.org", "c.example.org"]}));
         let from = "https://a.example.org/x";
-        let but = both().redirecting(Elsewhere::But(BTreeSet::from(["b.example.org".to_owned()])));
-        assert_eq!(follow(&but, from, "https://b.example.org/", 0, Body::None), "U8 another_host");
-        assert_eq!(follow(&but, from, "https://c.example.org/", 0, Body::None), "ok");
-        assert_eq!(follow(&but, "https://b.example.org/", "/y", 0, Body::None), "ok", "the host itself was judged");
-        let nowhere = both().redirecting(Elsewhere::Nowhere);
-        assert_eq!(follow(&nowhere, from, "https://c.example.org/", 0, Body::None), "U8 another_host");
+        let anywhere = both.clone().redirecting(Elsewhere::Anywhere, HeldUrls::default());
+        assert_eq!(follow(&anywhere, from, "https://c.example.org/", 0, Body::None), "ok");
+        let nowhere = both.redirecting(Elsewhere::Nowhere, HeldUrls::default());
+        assert_eq!(follow(&nowhere, from, "https://c.example.org/", 0, Body::None), "U8 not_judged");
         assert_eq!(follow(&nowhere, from, "/y", 0, Body::None), "ok");
         assert_eq!(follow(&nowhere, from, "https://d.example.org/", 0, Body::None), "U3 host");
     }

@@ -5,12 +5,10 @@ mod held;
 mod lasting;
 mod matching;
 
-use std::collections::BTreeSet;
-
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use held::Held;
+pub use held::{Held, HeldUrls};
 pub use lasting::Yes;
 pub use matching::Match;
 use matching::{Paths, Reach, Seen};
@@ -244,15 +242,6 @@ impl Rules {
         about.map(|(rule, _)| rule.id).collect()
     }
 
-    /// The hosts about which a rule that denies or asks speaks, of those that are about calls of a tool by this caller: a
-    /// server's redirect does not lead there.
-    #[must_use]
-    pub fn hosts_held(&self, caller: &Caller, tool: &str) -> BTreeSet<String> {
-        let speaks = |rule: &&Rule| rule.decision != Decision::Allow && rule.is_about(caller, tool);
-        let rules = self.0.iter().map(|(rule, _)| rule).filter(speaks);
-        rules.flat_map(|rule| rule.when.hosts.iter().cloned()).collect()
-    }
-
     /// The strongest thing that rules say about a call, with the rule that says it: deny, then ask, then allow.
     #[must_use]
     pub fn strongest(&self, asked: &Asked<'_>) -> Option<&Rule> {
@@ -264,10 +253,10 @@ impl Rules {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    pub(super) fn rule(decision: Decision, tool: &str, folders: &[&str]) -> Rule {
+    pub(in crate::guard) fn rule(decision: Decision, tool: &str, folders: &[&str]) -> Rule {
         let at = Time::from_millis(1_000_000);
         Rule {
             id: RuleId::new(at, [1; 10]),
@@ -288,7 +277,7 @@ mod tests {
         }
     }
 
-    pub(super) fn caller() -> Caller {
+    pub(in crate::guard) fn caller() -> Caller {
         let now = Time::from_millis(1_500_000);
         let (agent, chat, run) = (AgentId::new(now, [3; 10]), ChatId::new(now, [4; 10]), RunId::new(now, [5; 10]));
         Caller { agent, chat, run, notebook: Some(NotebookId::new(now, [6; 10])), now }
@@ -341,27 +330,6 @@ mod tests {
         assert!(!covers(&there, &asked("write_file", &inside, &nothing)), "the same folder of another notebook");
         let caller = Caller { notebook: elsewhere, ..caller };
         assert!(covers(&there, &Asked { caller, ..asked("write_file", &inside, &nothing) }));
-    }
-
-    #[test]
-    fn the_hosts_that_rules_hold_are_those_of_rules_that_deny_or_ask_about_the_call() {
-        let at = |decision, tool: &str, host: &str| Rule {
-            when: Match { hosts: vec![host.to_owned()], ..Match::default() },
-            ..rule(decision, tool, &[])
-        };
-        let now = caller().now;
-        let other = Some(AgentId::new(now, [9; 10]));
-        let rules = Rules::new([
-            at(Decision::Deny, "*", "denied.example"),
-            at(Decision::Ask, "fetch", "asked.example"),
-            at(Decision::Allow, "fetch", "allowed.example"),
-            at(Decision::Deny, "send", "sent.example"),
-            Rule { agent: other, ..at(Decision::Deny, "*", "others.example") },
-            Rule { expires_at: Some(now), ..at(Decision::Deny, "*", "over.example") },
-            rule(Decision::Deny, "fetch", &["/notes"]),
-        ]);
-        let held: Vec<_> = rules.hosts_held(&caller(), "fetch").into_iter().collect();
-        assert_eq!(held, ["asked.example", "denied.example"]);
     }
 
     #[test]
