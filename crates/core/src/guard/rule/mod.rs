@@ -4,6 +4,7 @@
 mod held;
 mod lasting;
 mod matching;
+mod spelling;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -174,6 +175,10 @@ impl Rule {
                 problems.push(format!("when.hosts: `{host}` is no plain name of a host"));
             }
         }
+        let misspelt = self.when.arguments.iter().filter_map(|(name, pattern)| {
+            Some(format!("when.arguments.{name}: `{pattern}` {}", spelling::problem(pattern)?))
+        });
+        problems.extend(misspelt);
         let wrong = |(index, example): (usize, &Example), field: &str, verb: &str| {
             let paths = example.paths.join(", ");
             let call = [example.tool.as_str(), &paths].join(" ");
@@ -368,6 +373,10 @@ pub(super) mod tests {
             Rule {
                 when: Match { hosts: vec!["A.example/x".into()], ..Match::default() },
                 ..rule(Decision::Ask, "*", &[])
+            },
+            Rule {
+                when: Match { arguments: [("path".into(), "//secret/*".into())].into(), ..Match::default() },
+                ..rule(Decision::Deny, "*", &[])
             },
         ] {
             assert!(!bad.problems().is_empty(), "{bad:?}");
