@@ -29,8 +29,14 @@ const FILES: usize = 1000;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let agent = agent()?;
-    verdicts(&agent)?;
-    survey(&agent)
+    let folder = |n: usize| Match { folders: vec![format!("/elsewhere-{n}/**/*.md")], ..Match::default() };
+    let argument = |n: usize| Match {
+        arguments: [("path".to_owned(), format!("/elsewhere-{n}/*.md"))].into(),
+        ..Match::default()
+    };
+    verdicts(&agent, "rules", &rules(folder))?;
+    verdicts(&agent, "argument rules", &rules(argument))?;
+    survey(&agent, &rules(folder))
 }
 
 #[allow(clippy::print_stdout, reason = "a table for a person is what a bench is for")]
@@ -52,7 +58,7 @@ fn agent() -> Result<AgentConfig, Box<dyn std::error::Error>> {
 }
 
 /// The rules of a workspace where much is forbidden.
-fn rules() -> Rules {
+fn rules(when: impl Fn(usize) -> Match) -> Rules {
     let now = Time::from_millis(1);
     let rule = |n: usize| Rule {
         id: RuleId::new(now, [u8::try_from(n % 256).unwrap_or(0); 10]),
@@ -62,7 +68,7 @@ fn rules() -> Rules {
         run: None,
         notebook: None,
         tool: "write_file".to_owned(),
-        when: Match { folders: vec![format!("/elsewhere-{n}/**/*.md")], ..Match::default() },
+        when: when(n),
         decision: Decision::Deny,
         expires_at: None,
         created_at: now,
@@ -80,8 +86,8 @@ fn caller() -> Caller {
     Caller { agent, chat, run, notebook: None, now }
 }
 
-fn verdicts(agent: &AgentConfig) -> Result<(), Box<dyn std::error::Error>> {
-    let (rules, scope, tools) = (rules(), agent.compile_scope(), Registry::builtin());
+fn verdicts(agent: &AgentConfig, kind: &str, rules: &Rules) -> Result<(), Box<dyn std::error::Error>> {
+    let (scope, tools) = (agent.compile_scope(), Registry::builtin());
     let tool = tools.get("write_file").ok_or("there is no write_file")?;
     let arguments = json!({"path": format!("/folder-{}/deep/er/note.md", PATTERNS - 1), "content": "text"});
     let question = Question {
@@ -100,7 +106,7 @@ fn verdicts(agent: &AgentConfig) -> Result<(), Box<dyn std::error::Error>> {
         notebook: true,
         labels: Labels::NONE,
         caller: caller(),
-        rules: &rules,
+        rules,
         authority: Authority::Acts,
         answer: Answer::None,
     };
@@ -110,13 +116,13 @@ fn verdicts(agent: &AgentConfig) -> Result<(), Box<dyn std::error::Error>> {
     }
     let each = from.elapsed() / VERDICTS;
     say(&format!(
-        "verdict, {RULES} rules, {PATTERNS} patterns   {each:>10.1?}   ({})",
+        "verdict, {RULES} {kind}, {PATTERNS} patterns   {each:>10.1?}   ({})",
         judge(&question).decision.word()
     ));
     Ok(())
 }
 
-fn survey(agent: &AgentConfig) -> Result<(), Box<dyn std::error::Error>> {
+fn survey(agent: &AgentConfig, rules: &Rules) -> Result<(), Box<dyn std::error::Error>> {
     let place = tempfile::tempdir()?;
     for folder in 0..FOLDERS {
         let folder = place.path().join(format!("folder-{folder}"));
@@ -126,7 +132,7 @@ fn survey(agent: &AgentConfig) -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     let notebook = Notebook::open(place.path())?;
-    let write = rules().forbidden(&caller(), "write_file", "path");
+    let write = rules.forbidden(&caller(), "write_file", "path");
     let forbidden = Forbidden { write, ..Forbidden::default() };
     let reached = Reached { scope: Arc::new(agent.compile_scope()), forbidden };
     let from = Instant::now();

@@ -69,8 +69,15 @@ pub(super) struct Seen<'a> {
     schema: &'a Value,
     hash: OnceCell<Hash>,
     hosts: OnceCell<Vec<String>>,
+    given: OnceCell<BTreeMap<&'a str, Argument<'a>>>,
     touched: Vec<Place<'a>>,
     sources: Vec<Place<'a>>,
+}
+
+/// An argument, and the normal form of it or of each of its elements: of what is a path that the call touches, or a web address.
+struct Argument<'a> {
+    value: &'a Value,
+    normals: Vec<Option<String>>,
 }
 
 struct Place<'a> {
@@ -98,7 +105,15 @@ impl<'a> Seen<'a> {
     }
 
     const fn with(arguments: &'a Value, schema: &'a Value, touched: Vec<Place<'a>>, sources: Vec<Place<'a>>) -> Self {
-        Self { arguments, schema, hash: OnceCell::new(), hosts: OnceCell::new(), touched, sources }
+        Self {
+            arguments,
+            schema,
+            hash: OnceCell::new(),
+            hosts: OnceCell::new(),
+            given: OnceCell::new(),
+            touched,
+            sources,
+        }
     }
 
     fn hash(&self) -> Hash {
@@ -111,34 +126,31 @@ impl<'a> Seen<'a> {
     }
 
     /// An argument, or what counts where the model gave none.
-    fn argument(&self, name: &str) -> Option<&Value> {
-        let default = || self.schema.get("properties")?.get(name)?.get("default");
-        self.arguments.get(name).filter(|value| !value.is_null()).or_else(default)
+    fn argument(&self, name: &str) -> Option<&Argument<'a>> {
+        let given = self.given.get_or_init(|| {
+            let properties = self.schema.get("properties").and_then(Value::as_object);
+            let defaults = properties.into_iter().flatten();
+            let defaults = defaults.filter_map(|(name, property)| Some((name, property.get("default")?)));
+            let written = self.arguments.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
+            defaults.chain(written).map(|(name, value)| (name.as_str(), self.read(value))).collect()
+        });
+        given.get(name)
+    }
+
+    fn read(&self, value: &'a Value) -> Argument<'a> {
+        let normal = |value: &Value| self.normal(value.as_str()?);
+        Argument { value, normals: elements(value).iter().map(normal).collect() }
     }
 
     fn is_named(&self, name: &str, pattern: &str, reach: Reach) -> bool {
-        let one = |value: &Value| self.is_one(value, pattern, reach);
-        match (self.argument(name), reach) {
-            (Some(Value::Array(items)), Reach::Whole) => !items.is_empty() && items.iter().all(one),
-            (Some(list @ Value::Array(items)), Reach::Part) => {
-                items.iter().any(one) || is_like(pattern, &canonical::text(list))
-            }
-            (Some(value), _) => one(value),
-            (None, _) => false,
+        let Some(Argument { value, normals }) = self.argument(name) else { return false };
+        let mut each = elements(value).iter().zip(normals);
+        let one = |(value, normal): (&Value, &Option<String>)| is_one(value, normal.as_deref(), pattern, reach);
+        match (value, reach) {
+            (Value::Array(items), Reach::Whole) => !items.is_empty() && each.all(one),
+            (Value::Array(_), Reach::Part) => each.any(one) || is_like(pattern, &canonical::text(value)),
+            (_, _) => each.all(one),
         }
-    }
-
-    /// Whether one value is like a pattern. A path and a web address have many spellings, and a rule is about what they lead
-    /// to: an allow by a pattern looks at the normal form alone, anything else at what was written as well.
-    fn is_one(&self, value: &Value, pattern: &str, reach: Reach) -> bool {
-        let Some(text) = value.as_str() else { return is_like(pattern, &canonical::text(value)) };
-        let normal = self.normal(text);
-        let written = normal.is_none() || reach == Reach::Part || !pattern.contains('*');
-        // A pattern may leave out the first slash, as a path may.
-        let is_normal = |normal: &str| {
-            is_like(pattern, normal) || normal.strip_prefix('/').is_some_and(|rest| is_like(pattern, rest))
-        };
-        (written && is_like(pattern, text)) || normal.is_some_and(|normal| is_normal(&normal))
     }
 
     /// The normal form of a path that the call touches, or of a web address.
@@ -147,6 +159,17 @@ impl<'a> Seen<'a> {
         let path = NotePath::parse(text).ok().filter(touched).map(|path| path.as_str().to_owned());
         path.or_else(|| Url::parse(text).ok().map(|url| url.as_str().to_owned()))
     }
+}
+
+/// Whether one value is like a pattern. A path and a web address have many spellings, and a rule is about what they lead to: an
+/// allow by a pattern looks at the normal form alone, anything else at what was written as well.
+fn is_one(value: &Value, normal: Option<&str>, pattern: &str, reach: Reach) -> bool {
+    let Some(text) = value.as_str() else { return is_like(pattern, &canonical::text(value)) };
+    let written = normal.is_none() || reach == Reach::Part || !pattern.contains('*');
+    // A pattern may leave out the first slash, as a path may.
+    let is_normal =
+        |normal: &str| is_like(pattern, normal) || normal.strip_prefix('/').is_some_and(|rest| is_like(pattern, rest));
+    (written && is_like(pattern, text)) || normal.is_some_and(is_normal)
 }
 
 impl Match {
@@ -245,8 +268,12 @@ impl Match {
 /// The hosts of the web addresses in an argument.
 fn hosts_in(value: &Value) -> Vec<String> {
     let host = |value: &Value| Url::parse(value.as_str()?).ok().map(|url| url.host().to_owned());
-    let several = if let Value::Array(items) = value { items.as_slice() } else { std::slice::from_ref(value) };
-    several.iter().filter_map(host).collect()
+    elements(value).iter().filter_map(host).collect()
+}
+
+/// The elements of a list; anything else is the only one.
+fn elements(value: &Value) -> &[Value] {
+    if let Value::Array(items) = value { items } else { std::slice::from_ref(value) }
 }
 
 /// The folder that a path lies in; none for a hidden name, which no folder speaks for (P12).
