@@ -156,7 +156,7 @@ struct WorkspaceSettings {
     name: Option<String>,
     /// IANA time zone of its days and months.
     time_zone: Option<String>,
-    /// What texts may hold, for all its agents.
+    /// What texts may hold, for all its agents. Taking an entry away needs `approvals:decide`.
     #[schema(value_type = Option<Vec<ContentFilter>>)]
     content_filter: Option<Vec<FilterEntry>>,
     /// How long what was said in runs that have ended is kept: a span such as `90d`, after which it is erased for good, or
@@ -181,6 +181,9 @@ async fn change(
     Body(body): Body<WorkspaceSettings>,
 ) -> Result<Json<Workspace>, Problem> {
     let access = signed.workspace(&name, Role::Admin, Right::Admin)?;
+    if let Some(filter) = &body.content_filter {
+        answerable(&server, &signed, access, filter).await?;
+    }
     let change = WorkspaceChange {
         name: body.name,
         time_zone: body.time_zone,
@@ -193,6 +196,16 @@ async fn change(
     let row = server.engine.change_workspace(access.workspace, access.user, change).await?;
     server.forget_callers();
     Ok(Json(shown(&row, access.role)?))
+}
+
+/// Takes an entry of the filter away only by somebody who may answer what it asks: agents then ask less, or do what was refused.
+async fn answerable(server: &Server, signed: &Signed, access: Access, filter: &[FilterEntry]) -> Result<(), Problem> {
+    let row = server.engine.store().workspace(access.workspace).await?;
+    let before = row.as_ref().map(workspace_filter).transpose()?.unwrap_or_default();
+    if before.iter().all(|entry| filter.contains(entry)) {
+        return Ok(());
+    }
+    signed.need(Right::Decide).map_err(|problem| problem.error("/content_filter", "lets agents ask less than before"))
 }
 
 /// Somebody in a workspace.

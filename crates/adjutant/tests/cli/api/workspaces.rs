@@ -177,3 +177,23 @@ fn the_default_of_a_chat_goes_before_the_agents_model_and_a_persons_before_the_w
     assert_eq!(set(&house, &["test/b", "--chat", &chat]), "test/b");
     assert_eq!(set(&house, &["--chat", &chat]), "test/b");
 }
+
+#[test]
+fn a_token_that_may_not_decide_takes_no_entry_off_the_content_filter() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    let made = owner.post("/api/v1/tokens", json!({"name": "t", "scopes": ["admin"]})).expect(201);
+    let plain = server.nobody().with("authorization", &format!("Bearer {}", text(&made["token"])));
+    let path = "/api/v1/workspaces/home";
+    let entry = |word: &str| json!({"pattern": word, "points": ["input"], "action": "ask"});
+    // To ask more takes nothing.
+    plain.patch(path, json!({"content_filter": [entry("salary")]})).expect(200);
+    let both = json!([entry("wages"), entry("salary")]);
+    plain.patch(path, json!({"content_filter": both})).expect(200);
+    for less in [json!([]), json!([entry("wages")]), json!([entry("wages"), entry("bonus")])] {
+        plain.patch(path, json!({"content_filter": less})).refuses(403, "forbidden");
+    }
+    assert_eq!(owner.get(path).expect(200)["content_filter"].as_array().unwrap().len(), 2);
+    plain.patch(path, json!({"name": "Ours"})).expect(200);
+    assert_eq!(owner.patch(path, json!({"content_filter": []})).expect(200)["content_filter"], json!([]));
+}
