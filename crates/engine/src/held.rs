@@ -16,8 +16,8 @@ use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::service::keys;
 
-/// Kept finders at the most; there is one for each set of keys that is in use.
-const KEPT: usize = 256;
+/// Kept finders at the most; there is one for each set of keys that is in use, and each holds their values.
+const KEPT: usize = 32;
 
 /// The stored keys that a finder looks for, each with the moment of its last change.
 type Keys = Vec<(KeyId, Option<Time>)>;
@@ -95,8 +95,16 @@ impl HeldKeys {
         self.kept().get(keys).cloned()
     }
 
+    /// Lets go of the values of a key that was rotated or removed.
+    pub(crate) fn forget(&self, key: KeyId) {
+        self.kept().retain(|keys, _| keys.iter().all(|(known, _)| *known != key));
+    }
+
     fn set(&self, keys: Keys, held: Arc<Held>) {
         let mut kept = self.kept();
+        // Another node may have rotated one of them: what it was before is looked for no more.
+        let before = |(id, at): &(KeyId, Option<Time>)| keys.iter().any(|(known, now)| known == id && now != at);
+        kept.retain(|others, _| !others.iter().any(before));
         if kept.len() >= KEPT {
             kept.clear();
         }
@@ -105,5 +113,41 @@ impl HeldKeys {
 
     fn kept(&self) -> MutexGuard<'_, HashMap<Keys, Arc<Held>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(keys: &HeldKeys) -> Vec<Keys> {
+        let mut kept: Vec<_> = keys.kept().keys().cloned().collect();
+        kept.sort();
+        kept
+    }
+
+    #[test]
+    fn the_value_of_a_key_that_was_rotated_or_removed_is_let_go_of() {
+        let key = |number: u8| KeyId::new(Time::from_millis(1), [number; 10]);
+        let (one, two, now) = (key(1), key(2), Some(Time::from_millis(5)));
+        let keys = HeldKeys::default();
+        let set = |set: &[(KeyId, Option<Time>)]| keys.set(set.to_vec(), Arc::default());
+        set(&[(one, None)]);
+        set(&[(one, None), (two, None)]);
+        set(&[(two, None)]);
+        assert_eq!(kept(&keys).len(), 3);
+        set(&[(one, now)]);
+        assert_eq!(kept(&keys), [vec![(one, now)], vec![(two, None)]], "each set with the value it had before is gone");
+        keys.forget(two);
+        assert_eq!(kept(&keys), [vec![(one, now)]]);
+    }
+
+    #[test]
+    fn no_more_finders_are_kept_than_a_few() {
+        let keys = HeldKeys::default();
+        for number in 0..=u8::try_from(KEPT).unwrap() {
+            keys.set(vec![(KeyId::new(Time::from_millis(1), [number; 10]), None)], Arc::default());
+            assert!(kept(&keys).len() <= KEPT);
+        }
     }
 }

@@ -322,7 +322,10 @@ impl Engine {
         let done = Done { doing: Some(Doing::Key(change)), ..Done::default() };
         match self.audit_done(AuditLog::Workspace(row.workspace), act, done).await {
             Err(EngineError::Store(StoreError::NotFound)) => Err(EngineError::not_found("key", row.id)),
-            other => other.map(drop),
+            other => {
+                self.held_keys().forget(row.id);
+                other.map(drop)
+            }
         }
     }
 }
