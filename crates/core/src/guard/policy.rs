@@ -298,6 +298,38 @@ mod tests {
     }
 
     #[test]
+    fn an_agent_asks_less_when_it_is_more_free_or_something_that_asked_is_gone() {
+        let of = |text: &str| serde_json::from_str::<AgentSpec>(text).unwrap().complete().unwrap();
+        let entry = |word: &str| format!(r#"{{"pattern": "{word}", "points": ["input"], "action": "ask"}}"#);
+        let agent = |autonomy: &str, tools: &str, flow: &str, filter: &str| {
+            of(&format!(
+                r#"{{"name": "A", "autonomy": "{autonomy}", "requires_approval": [{tools}], "flow": "{flow}", "content_filter": [{filter}]}}"#
+            ))
+        };
+        let before = agent("low", r#""write_file""#, "ask", &entry("salary"));
+        assert!(!before.asks_less_than(&before));
+        let stern = agent("low", r#""write_file""#, "deny", &entry("salary"));
+        for less in [
+            agent("medium", r#""write_file""#, "ask", &entry("salary")),
+            agent("low", "", "ask", &entry("salary")),
+            agent("low", r#""delete_file""#, "ask", &entry("salary")),
+            agent("low", r#""write_file""#, "ask", ""),
+            agent("low", r#""write_file""#, "ask", &entry("wages")),
+        ] {
+            assert!(less.asks_less_than(&before), "{less:?}");
+        }
+        assert!(before.asks_less_than(&stern), "what was refused is asked");
+        for more in [
+            agent("none", r#""write_file""#, "ask", &entry("salary")),
+            agent("low", r#""write_file", "delete_file""#, "ask", &entry("salary")),
+            agent("low", r#""write_file""#, "ask", &[entry("wages"), entry("salary")].join(",")),
+            stern,
+        ] {
+            assert!(!more.asks_less_than(&before), "{more:?}");
+        }
+    }
+
+    #[test]
     fn a_stored_configuration_with_a_key_missing_is_refused() {
         let plain = AgentSpec { name: "a".to_owned(), ..AgentSpec::default() }.complete().unwrap();
         // Every key is written, also those that are left out where they say nothing.

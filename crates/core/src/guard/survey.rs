@@ -237,7 +237,20 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::guard::judge::Decision;
+    use crate::guard::rule::Rules;
+    use crate::guard::rule::tests::{caller, rule};
     use crate::guard::scope::ScopeSpec;
+
+    /// What a rule forbids to one tool in a folder.
+    fn forbidden(folder: &str) -> Held {
+        Rules::new([rule(Decision::Deny, "*", &[folder])]).forbidden(&caller(), "a_tool", "path")
+    }
+
+    fn whole_notebook(forbidden: Forbidden) -> Reached {
+        let spec = serde_json::from_value::<ScopeSpec>(json!({"folders": ["/"]})).unwrap();
+        Reached { scope: Arc::new(Scope::compile(&spec, Caps::ALL)), forbidden }
+    }
 
     fn survey(spec: serde_json::Value, caps: Caps, tree: &[(&str, Kind)]) -> Survey {
         let scope = Scope::compile(&serde_json::from_value::<ScopeSpec>(spec).unwrap(), caps);
@@ -272,6 +285,48 @@ mod tests {
             found.just_outside.iter().map(|thing| (thing.path.as_str(), thing.rule.as_str())).collect();
         assert_eq!(outside, [("/secret", "P11"), ("/top.md", "P11"), ("/notes/.env", "P12")]);
         assert_eq!(found.just_outside[0].smallest_grant.as_deref(), Some("scope.folders: \"/secret\""));
+    }
+
+    #[test]
+    fn each_verb_is_less_what_rules_forbid_by_it() {
+        let of = |forbidden: Forbidden| {
+            let (reached, mut survey) = (whole_notebook(forbidden), Survey::default());
+            for (path, kind) in TREE {
+                survey.add(&reached, &NotePath::parse(path).unwrap(), kind);
+            }
+            [&survey.read, &survey.list, &survey.write, &survey.create, &survey.delete].map(|verb| verb.count)
+        };
+        let (all, none) = ([4, 3, 4, 3, 4], Forbidden::default());
+        assert_eq!(of(none.clone()), all);
+        let notes = || forbidden("/notes");
+        assert_eq!(of(Forbidden { read: notes(), ..none.clone() }), [2, 3, 4, 3, 4]);
+        assert_eq!(of(Forbidden { list: notes(), ..none.clone() }), [4, 1, 4, 3, 4]);
+        assert_eq!(of(Forbidden { write: notes(), ..none.clone() }), [4, 3, 2, 3, 4]);
+        assert_eq!(of(Forbidden { create: notes(), ..none.clone() }), [4, 3, 4, 1, 4]);
+        assert_eq!(of(Forbidden { delete: notes(), ..none }), [4, 3, 4, 3, 2]);
+    }
+
+    #[test]
+    fn what_a_rule_forbids_altogether_lies_just_outside_and_names_the_rule() {
+        let held = || forbidden("/notes");
+        let all = Forbidden { read: held(), list: held(), write: held(), create: held(), delete: held() };
+        let (reached, mut survey) = (whole_notebook(all), Survey::default());
+        for (path, kind) in TREE {
+            survey.add(&reached, &NotePath::parse(path).unwrap(), kind);
+        }
+        let id = rule(Decision::Deny, "*", &["/notes"]).id;
+        let [notes] = survey.just_outside.as_slice() else { panic!("{:?}", survey.just_outside) };
+        assert_eq!((notes.path.as_str(), &notes.rule), ("/notes", &format!("rule {id}")));
+        assert!(notes.reason.starts_with("a standing rule forbids it: "), "{}", notes.reason);
+        assert_eq!(notes.smallest_grant, Some(format!("remove rule {id}")));
+        assert_eq!(survey.outside, 1, "what is in it lies further outside");
+        // Of a folder that may be listed, a file is outside by itself.
+        let file = || forbidden("/notes/a.md");
+        let files = Forbidden { read: file(), write: file(), delete: file(), ..Forbidden::default() };
+        let (reached, mut survey) = (whole_notebook(files), Survey::default());
+        survey.add(&reached, &NotePath::parse("/notes/a.md").unwrap(), Kind::File);
+        survey.add(&reached, &NotePath::parse("/notes/b.txt").unwrap(), Kind::File);
+        assert_eq!((survey.outside, survey.just_outside[0].path.as_str()), (1, "/notes/a.md"));
     }
 
     #[test]

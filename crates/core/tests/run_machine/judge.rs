@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use crate::given::{call_id, run_id};
 
 /// An agent that may do everything below `/notes`, without asking.
-fn agent() -> AgentConfig {
+pub(crate) fn agent() -> AgentConfig {
     let spec = AgentSpec {
         name: "Tidy".to_owned(),
         scope: Some(ScopeSpec { folders: Some(vec!["/notes".into()]), ..ScopeSpec::default() }),
@@ -162,13 +162,13 @@ impl Ask {
     }
 }
 
-fn caller() -> Caller {
+pub(crate) fn caller() -> Caller {
     let at = Time::from_millis(1_000_000);
     let (agent, chat, run) = (AgentId::new(at, [1; 10]), ChatId::new(at, [2; 10]), RunId::new(at, [5; 10]));
     Caller { agent, chat, run, notebook: Some(NotebookId::new(at, [6; 10])), now: at }
 }
 
-fn rule(decision: Decision, tool: &str, folder: &str) -> Rule {
+pub(crate) fn rule(decision: Decision, tool: &str, folder: &str) -> Rule {
     let at = Time::from_millis(900_000);
     let body = json!({
         "id": RuleId::new(at, [3; 10]), "owner": UserId::new(at, [4; 10]), "tool": tool, "decision": decision,

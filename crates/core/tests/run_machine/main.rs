@@ -18,3 +18,4 @@ mod status;
 mod stored;
 mod transcript;
 mod turns;
+mod usual;
