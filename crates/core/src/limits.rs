@@ -30,6 +30,8 @@ pub const OUTPUT_TOKENS: u32 = 4000;
 pub const REQUESTS_PER_HOUR: u32 = 600;
 /// Tool calls of a person's runs in one minute, over all agents and tools, unless the instance says otherwise.
 pub const USER_CALLS_PER_MINUTE: u32 = 600;
+/// Runs that triggers start of one agent in one minute: one that sets itself off stays slow enough for a person to see it.
+pub const TRIGGERS_PER_MINUTE: u32 = 3;
 /// The same call with the same result this often in a row is a loop, not progress.
 pub const STUCK_REPEATS: usize = 4;
 /// Characters of a user's message.

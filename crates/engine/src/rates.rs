@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use adjutant_core::guard::judge::Verdict;
 use adjutant_core::guard::policy::AgentConfig;
-use adjutant_core::guard::rate::{Rate, Take, Taking, UsedUp};
+use adjutant_core::guard::rate::{self, Rate, Take, Taking, UsedUp};
 use adjutant_core::id::{AgentId, CallId, UserId};
 use adjutant_core::run::event::CallStarted;
 use adjutant_core::run::state::Call;
@@ -32,6 +32,7 @@ enum Kind {
     Tool,
     User,
     Model,
+    Trigger,
 }
 
 impl Kind {
@@ -40,6 +41,7 @@ impl Kind {
             Self::Tool => "tool",
             Self::User => "user",
             Self::Model => "model",
+            Self::Trigger => rate::TRIGGER,
         }
     }
 
@@ -49,6 +51,8 @@ impl Kind {
             Self::Tool
         } else if is(Self::User) {
             Self::User
+        } else if is(Self::Trigger) {
+            Self::Trigger
         } else {
             Self::Model
         }
@@ -66,6 +70,7 @@ impl Limited {
         let what = match self.kind {
             Kind::Tool => format!("This agent has used up its calls of `{tool}` for now"),
             Kind::User | Kind::Model => "The person this run acts for has used up their tool calls for now".to_owned(),
+            Kind::Trigger => "Triggers have started this agent as often as they may for now".to_owned(),
         };
         let reason = format!("{what}. There is room again in {} s.", seconds(self.wait));
         let grant = match self.kind {
@@ -75,6 +80,7 @@ impl Limited {
                 .filter(|calls| own.is_none_or(|own| **calls < own.calls))
                 .map(|calls| format!("tool_limits: {tool}: {}", calls + 1)),
             Kind::User | Kind::Model => Some("user_calls_per_minute".to_owned()),
+            Kind::Trigger => None,
         };
         Verdict::deny("rate", reason, grant)
     }

@@ -6,7 +6,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::id::AgentId;
+use crate::limits::TRIGGERS_PER_MINUTE;
 use crate::time::Time;
+
+/// What the key begins with under which starts by triggers are counted.
+pub const TRIGGER: &str = "trigger";
 
 /// So many calls in so long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,6 +98,15 @@ pub struct Taking {
     pub at: Time,
     /// From which allowances.
     pub takes: Vec<Take>,
+}
+
+impl Taking {
+    /// What a start by a trigger takes: from those of its agent in a minute, whichever trigger it is.
+    #[must_use]
+    pub fn of_trigger(agent: AgentId, at: Time) -> Self {
+        let key = format!("{TRIGGER}/{agent}");
+        Self { at, takes: vec![Take { key, rate: Rate::per_minute(TRIGGERS_PER_MINUTE) }] }
+    }
 }
 
 /// Why a call was not taken.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use adjutant_core::guard::rate::{Rate, Take, Taking};
+use adjutant_core::id::AgentId;
 use adjutant_store::StoreError;
 use adjutant_store::row::{Append, RunChange};
 use futures::future::join_all;
@@ -41,6 +42,22 @@ stories! {
             said += usize::from(texts.len() == 2);
         }
         assert_eq!(said, 10);
+    }
+
+    async fn of_four_triggers_at_once_exactly_three_start_their_agent(world: &World) {
+        let home = Home::new(&world.store).await;
+        let mut runs = Vec::new();
+        for _ in 0..5 {
+            runs.push(home.started(&world.store).await);
+        }
+        let [agent, other] = [1, 2].map(|number| AgentId::new(at(0), [number; 10]));
+        let fired = |run: &Run, agent| calls(run, vec![Taking::of_trigger(agent, at(0))]);
+        let answers = join_all(runs.iter().take(4).map(|run| world.store.append(fired(run, agent)))).await;
+        assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 3);
+        let refused = answers.into_iter().find_map(Result::err);
+        let Some(StoreError::UsedUp(refused)) = refused else { panic!("{refused:?}") };
+        assert_eq!(refused[0].wait, Duration::from_secs(20));
+        world.store.append(fired(&runs[4], other)).await.unwrap();
     }
 
     async fn an_append_takes_all_or_nothing_and_says_which_of_its_calls_do_not_fit(world: &World) {
