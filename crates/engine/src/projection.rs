@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use adjutant_core::budget::BudgetAsk;
 use adjutant_core::id::{ApprovalId, CallId, UserId};
 use adjutant_core::run::chain::Head;
-use adjutant_core::run::event::{Actor, ApprovalDecided, ApprovalKind, Decision, Event, Risk};
+use adjutant_core::run::event::{Actor, ApprovalKind, Decision, Event, Risk};
 use adjutant_core::run::state::{Approval, Call, State};
 use adjutant_store::row::{ApprovalRow, CallEnd, CallRow, RunRow, RunState};
 use serde::{Deserialize, Serialize};
@@ -228,7 +228,7 @@ fn card(initiator: UserId, approval: &Approval) -> Card {
     let (summary, risk, reason, rule) = match (&approval.asked, &approval.doubt) {
         (Some(asked), _) => {
             // Where a person put other arguments in place of what was asked, those are what was said yes to.
-            let edited = approval.decided.as_ref().and_then(|(decided, _)| edited(&asked.tool, decided));
+            let edited = approval.decided.as_ref().and_then(|(decided, _)| decided.edited(&asked.tool));
             (
                 edited.unwrap_or_else(|| asked.summary.clone()),
                 word(&asked.risk),
@@ -243,13 +243,6 @@ fn card(initiator: UserId, approval: &Approval) -> Card {
         (None, None) => Default::default(),
     };
     Card { summary, risk, reason, rule, decision, decided_by, initiator: Some(initiator), ask: None }
-}
-
-/// The call that a person said yes to with other arguments than were asked, in one line: the tool and what it is about.
-pub(crate) fn edited(tool: &str, decided: &ApprovalDecided) -> Option<String> {
-    let arguments: serde_json::Value = serde_json::from_str(decided.arguments.as_ref()?.loaded()?).ok()?;
-    let about = ["path", "from", "key", "url"].iter().find_map(|name| arguments[*name].as_str());
-    Some([Some(tool), about].into_iter().flatten().collect::<Vec<_>>().join(" "))
 }
 
 /// Who did something, as text.

@@ -142,10 +142,16 @@ fn edited_arguments_run_in_place_of_the_asked_ones() {
 
 #[test]
 fn what_was_approved_with_changes_is_shown_as_that_and_as_what_ran() {
+    // What is short is kept with the decision, what is long is not.
+    shown_as_approved_with_changes("# Mine\n");
+    shown_as_approved_with_changes(&"mine ".repeat(1000));
+}
+
+fn shown_as_approved_with_changes(content: &str) {
     let house = House::new();
     let (run, approval) = house.asked();
-    let arguments = r##"{"path":"/projects/todo.md","content":"# Mine\n"}"##;
-    assert_eq!(house.adjutant(&["inbox", "edit", &approval, "--arguments", arguments]).code, Some(0));
+    let arguments = json!({"path": "/projects/todo.md", "content": content}).to_string();
+    assert_eq!(house.adjutant(&["inbox", "edit", &approval, "--arguments", &arguments]).code, Some(0));
     let look = |house: &House| {
         let listed = house.adjutant(&["inbox", "ls", "--all"]);
         assert!(listed.out.contains("approved with changes"), "{listed}");

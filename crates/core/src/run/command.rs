@@ -178,7 +178,7 @@ fn accept_decision(state: &State, decide: &Decide, now: Time) -> Result<Vec<Even
         return Err(Refusal::NoMessage);
     }
     let rule = lasting(state, asked, decide, now)?;
-    let edited = edited(decide)?;
+    let (edited, about) = edited(decide)?.unzip();
     let mut events = vec![Event::ApprovalDecided(ApprovalDecided {
         approval: decide.approval,
         call: approval.call.clone(),
@@ -186,6 +186,7 @@ fn accept_decision(state: &State, decide: &Decide, now: Time) -> Result<Vec<Even
         by: decide.by.clone(),
         scope: decide.scope,
         arguments: edited,
+        about,
         message: decide.message.clone(),
         rule: rule.map(Box::new),
     })];
@@ -228,13 +229,13 @@ fn decided_as(decided: &ApprovalDecided) -> String {
     }
 }
 
-/// The arguments of an edit. Arguments with another decision are refused: whoever sent them expects them to be used.
-fn edited(decide: &Decide) -> Result<Option<Content>, Refusal> {
+/// The arguments of an edit, and what they are about. Arguments with another decision are refused: whoever sent them expects them to be used.
+fn edited(decide: &Decide) -> Result<Option<(Content, String)>, Refusal> {
     let bad = |why: &str| Refusal::BadArguments(why.to_owned());
     match (decide.decision, decide.arguments.as_deref()) {
         (Decision::Edit, Some(text)) => {
-            arguments::parse(text).map_err(|problem| bad(&problem.to_string()))?;
-            Ok(Some(Content::from(text)))
+            let value = arguments::parse(text).map_err(|problem| bad(&problem.to_string()))?;
+            Ok(Some((Content::from(text), ApprovalDecided::about_of(&value))))
         }
         (Decision::Edit, None) => Err(bad("an edit needs arguments")),
         (Decision::Approve | Decision::Respond | Decision::Reject | Decision::Stop, Some(_)) => {

@@ -12,7 +12,7 @@ use adjutant_store::row::AuditRow;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::projection::{edited, preview, word};
+use crate::projection::{preview, word};
 
 /// Whether what looks like a secret is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,7 +148,7 @@ fn said_of_run(row: &AuditRow, body: Option<&[u8]>) -> (String, Option<String>) 
         }
         Ok(Event::ApprovalDecided(body)) => {
             let message = body.message.as_ref().map(|message| format!(": {}", preview(message))).unwrap_or_default();
-            let said = match (body.decision, edited(row.tool.as_deref().unwrap_or_default(), &body)) {
+            let said = match (body.decision, body.edited(row.tool.as_deref().unwrap_or_default())) {
                 (Decision::Edit, Some(edited)) => format!("approved with changes: {edited}, asked was"),
                 (Decision::Edit, None) => "approved with changes".to_owned(),
                 (Decision::Approve | Decision::Respond | Decision::Reject | Decision::Stop, _) => {

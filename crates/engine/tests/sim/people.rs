@@ -164,6 +164,11 @@ impl Person {
         let edited = match dice.below(8) {
             0 => "not JSON".to_owned(),
             1 => json!({"path": "/a"}).to_string(),
+            // Too long to be kept with the event.
+            2 => {
+                let note = format!("{:5000}", format!("edited {}", dice.number()));
+                json!({"path": dice.pick(&PATHS), "note": note}).to_string()
+            }
             _ => json!({"path": dice.pick(&PATHS), "note": format!("edited {}", dice.number())}).to_string(),
         };
         let tool = state.call(&item.call).map(|call| call.tool.clone()).unwrap_or_default();

@@ -1,6 +1,7 @@
 //! What is recorded when a person is asked, and when they (or the clock) decide.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::content::{Content, Hash};
 use crate::guard::rule::{Match, Rule};
@@ -8,6 +9,9 @@ use crate::id::{ApprovalId, CallId, UserId};
 use crate::label::Labels;
 use crate::time::Time;
 use crate::tool::Target;
+
+/// Bytes of what arguments are about: as long as a path is that people write.
+const ABOUT_BYTES: usize = 1024;
 
 /// What an approval is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,10 +144,35 @@ pub struct ApprovalDecided {
     /// The arguments to run instead, after an edit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Content>,
+    /// What those are about: a path, a key, an address; empty where they name none. Long arguments are not at hand where
+    /// decisions are told in one line. None without an edit, and in logs that do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
     /// What the person added.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The rule that a yes for longer than this call wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<Box<Rule>>,
+}
+
+impl ApprovalDecided {
+    /// What the arguments of a call are about, as far as one of them says so in a few words. A longer one is left out and not
+    /// cut: half a secret would not be known for one.
+    #[must_use]
+    pub fn about_of(arguments: &Value) -> String {
+        let named = ["path", "from", "key", "url"].iter().find_map(|name| arguments.get(*name)?.as_str());
+        named.filter(|about| about.len() <= ABOUT_BYTES).unwrap_or_default().to_owned()
+    }
+
+    /// The call that a person said yes to with other arguments than were asked, in one line: the tool and what it is about.
+    #[must_use]
+    pub fn edited(&self, tool: &str) -> Option<String> {
+        let arguments = self.arguments.as_ref()?;
+        let about = match &self.about {
+            Some(about) => about.clone(),
+            None => Self::about_of(&serde_json::from_str(arguments.loaded()?).ok()?),
+        };
+        Some([tool, &about].join(" ").trim_end().to_owned())
+    }
 }
