@@ -185,7 +185,7 @@ impl Driver {
             let call = self.state().call(&settlement.call);
             let known = call.map(|call| (call.tool.clone(), call.started.is_some(), call.decided()));
             let (tool, started, decided) = known.unwrap_or_default();
-            let Settlement { call, mut output, mut is_error, mut allowed, rule } = settlement;
+            let Settlement { call, mut output, mut is_error, mut allowed, rule, labels } = settlement;
             if started && !allowed {
                 // It was to be run again and is not: that says nothing about the time before.
                 (allowed, is_error) = (true, true);
@@ -200,7 +200,7 @@ impl Driver {
                 allowed,
                 rule,
                 ms: 0,
-                labels: adjutant_core::label::Labels::NONE,
+                labels,
                 resources: Vec::new(),
                 decided,
             })?;

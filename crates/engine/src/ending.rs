@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use adjutant_core::content::Content;
 use adjutant_core::id::{ApprovalId, CallId};
+use adjutant_core::label::Labels;
 use adjutant_core::run::event::{
     Actor, ApprovalDecided, Cancelled, Decision, DoubtOutcome, EndStatus, Errored, GrantScope, ModelFailed, RunEnded,
 };
@@ -32,6 +33,7 @@ impl Driver {
                 by: Actor::Clock,
                 scope: GrantScope::Once,
                 arguments: None,
+                about: None,
                 message: None,
                 rule: None,
             })?;
@@ -139,7 +141,8 @@ impl Driver {
         };
         let allowed = call.started.is_some();
         let rule = Some(how.rule().to_owned());
-        self.settle(vec![Settlement { call: call.id, output, is_error, allowed, rule }]).map(drop)
+        let labels = Labels::NONE;
+        self.settle(vec![Settlement { call: call.id, output, is_error, allowed, rule, labels }]).map(drop)
     }
 
     /// What a look at the world says of a call that was stopped.

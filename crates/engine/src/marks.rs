@@ -91,12 +91,10 @@ impl Driver {
         }
     }
 
-    /// What hearing of files adds: untrusted, if one of them is marked. What cannot be found out counts as marked, because a
+    /// What hearing of files adds: untrusted, if one of them is marked. Also where the run is so already: what is heard is shown
+    /// to the model as what it is, each time (rule I3). What cannot be found out counts as marked, because a
     /// run may always be more careful than it has to be.
     pub(crate) async fn heard_labels(&self, call: &CallId, heard: Heard<'_>) -> Labels {
-        if self.state().labels.untrusted {
-            return Labels::NONE;
-        }
         match self.has_heard_marked(call, heard).await {
             Ok(false) => Labels::NONE,
             Ok(true) => Labels::UNTRUSTED,

@@ -1,6 +1,7 @@
 //! Starting calls: announced in the log first, and held to what counts at that very moment.
 
 use adjutant_core::id::CallId;
+use adjutant_core::label::Labels;
 use adjutant_core::run::event::CallStarted;
 use adjutant_core::run::step::Settlement;
 
@@ -58,7 +59,8 @@ impl Driver {
         let Some(call) = self.state().call(id) else { return Ok(()) };
         let output = format!("There is no tool `{}` any more. It was not run.", call.tool).into();
         let (allowed, rule) = (call.started.is_some(), Some("tool".to_owned()));
-        self.settle(vec![Settlement { call: id.clone(), output, is_error: true, allowed, rule }]).map(drop)
+        let (call, labels) = (id.clone(), Labels::NONE);
+        self.settle(vec![Settlement { call, output, is_error: true, allowed, rule, labels }]).map(drop)
     }
 
     fn announcement(&mut self, agent: &CurrentAgent, id: &CallId) -> Option<CallStarted> {

@@ -169,8 +169,10 @@ impl Driver {
         for id in calls {
             let Some(call) = self.state().call(id).cloned() else { continue };
             let (verdict, prepared) = self.verdict(&agent, &world, &call).await;
-            let verdict =
-                if verdict.rule == NOT_POSSIBLE { self.quoted(&agent, &call, verdict).await? } else { verdict };
+            let (verdict, labels) = match verdict.rule == NOT_POSSIBLE {
+                true => self.quoted(&agent, &call, verdict).await?,
+                false => (verdict, Labels::NONE),
+            };
             let asks = verdict.decision == Decision::Ask;
             let diff = prepared.as_ref().and_then(|prepared| prepared.diff.clone());
             // The diff is for the person who is asked; it is kept with the question, not with the verdict.
@@ -188,7 +190,7 @@ impl Driver {
             }
             let standing = Some(Standing { rules: agent.rules.about(&call.tool), role: self.toolbox.role() });
             let (call, policy) = (id.clone(), agent.policy);
-            self.log.push(CallJudged { call, verdict, policy, prepared: kept, touches, standing })?;
+            self.log.push(CallJudged { call, verdict, policy, prepared: kept, touches, standing, labels })?;
             if let Some(asked) = asked {
                 self.log.push(asked)?;
             }
@@ -260,9 +262,14 @@ impl Driver {
         (verdict, Some(prepared))
     }
 
-    /// The refusal of a call whose tool looked and could not: its words may quote what it met, so they count as a result does
-    /// for labels, secrets and the content filter (rules I1, R1).
-    async fn quoted(&mut self, agent: &CurrentAgent, call: &Call, verdict: Verdict) -> Result<Verdict, EngineError> {
+    /// The refusal of a call whose tool looked and could not, and its labels: its words may quote what it met, so they count as a
+    /// result does for labels, secrets and the content filter (rules I1, I3, R1).
+    async fn quoted(
+        &mut self,
+        agent: &CurrentAgent,
+        call: &Call,
+        verdict: Verdict,
+    ) -> Result<(Verdict, Labels), EngineError> {
         let declared = self.engine.tools().get(&call.tool).map_or(Labels::NONE, |tool| tool.spec().labels);
         let met = if self.touches(call).is_empty() { Labels::NONE } else { Labels::PRIVATE };
         let labels = declared.join(met).join(self.heard_labels(&call.id, Heard::Failure).await);
@@ -271,7 +278,7 @@ impl Driver {
         }
         let reason = redact(&verdict.reason, Mode::Standard).into_owned();
         let reason = self.filter_output(&agent.filter, Some(&call.id), reason)?;
-        Ok(Verdict { reason, ..verdict })
+        Ok((Verdict { reason, ..verdict }, labels))
     }
 
     /// Whether a person has said no to much the same so often that nobody is asked again (rule A5).

@@ -1,6 +1,7 @@
 //! An inbox item: what waits for a person, or what a person decided, as far as its reader has read the log of its run.
 
 use adjutant_core::guard::redact::{Form, Mode, redact_as, redact_value};
+use adjutant_core::id::CallId;
 use adjutant_core::run::event::{ApprovalDecided, Event, GrantScope};
 use adjutant_core::run::state::{Approval, Call, State};
 use adjutant_engine::Card;
@@ -76,7 +77,8 @@ pub(crate) struct Item {
     /// What the run has seen so far: `private`, `untrusted`.
     #[serde(skip_serializing_if = "Option::is_none")]
     labels: Option<Vec<&'static str>>,
-    /// Where what is untrusted came from: calls that read it before this was asked, and attached files, each in a few words.
+    /// Where what is untrusted came from: calls that read it before this was asked, attached files, and an earlier run of the
+    /// chat, each in a few words.
     #[serde(skip_serializing_if = "Option::is_none")]
     sources: Option<Vec<String>>,
     /// What may be answered.
@@ -157,10 +159,17 @@ pub(crate) fn item(row: &ApprovalRow, state: &State, texts: &Texts, secrets: Sec
 }
 
 /// What was untrusted when this was asked: the calls that had read it, each the tool and the path or the address it looked at,
-/// and the files that came with the message.
+/// the files that came with the message, and what was said before it.
 fn sources(state: &State, approval: &Approval) -> Vec<String> {
+    let beside = state.turns.iter().find(|turn| turn.calls.iter().any(|call| call.id == approval.call));
+    let earlier = |id: &CallId| {
+        let calls = beside.iter().flat_map(|turn| &turn.calls);
+        calls.take_while(|call| call.id != approval.call).any(|call| call.id == *id)
+    };
     let read = |call: &&Call| {
-        call.ended.as_ref().is_some_and(|(ended, _, at)| ended.labels.untrusted && *at <= approval.asked_at)
+        let told = call.ended.as_ref().is_some_and(|(ended, _, at)| ended.labels.untrusted && *at <= approval.asked_at);
+        // A refusal that quotes what was met counts from the judgement on, before the call has its end.
+        told || call.judged.as_ref().is_some_and(|judged| judged.labels.untrusted) && earlier(&call.id)
     };
     let words = |call: &Call| {
         let given = arguments(&call.arguments.text());
@@ -169,8 +178,13 @@ fn sources(state: &State, approval: &Approval) -> Vec<String> {
         [Some(call.tool.clone()), place].into_iter().flatten().collect::<Vec<_>>().join(" ")
     };
     let files = state.start.iter().flat_map(|start| &start.attachments);
-    let attached = files.filter(|file| file.labels.untrusted).map(|file| format!("attached {}", file.path));
-    state.calls().filter(read).map(words).chain(attached).collect()
+    let attached: Vec<_> =
+        files.filter(|file| file.labels.untrusted).map(|file| format!("attached {}", file.path)).collect();
+    let before = state.start.as_ref().filter(|start| start.labels.untrusted).and_then(|start| start.base);
+    // The labels that a run begins with are those of its files as well: with such files it is not known whose they are.
+    let perhaps = if attached.is_empty() { "" } else { "perhaps " };
+    let before = before.map(|base| format!("{perhaps}earlier in this chat (run {})", base.run));
+    state.calls().filter(read).map(words).chain(attached).chain(before).collect()
 }
 
 /// An inbox item; with what is asked or in doubt, where the caller has read it from the run's log.

@@ -127,7 +127,8 @@ fn of_result(state: &State, body: &CallEnded, at: Time) -> Option<Departure> {
 
 fn is_same(settled: &Settlement, body: &CallEnded) -> bool {
     let how = (settled.is_error, settled.allowed, &settled.rule) == (body.is_error, body.allowed, &body.rule);
-    how && (settled.output.hash() == body.output.hash() || is_cleaned(&body.output.text()))
+    how && settled.labels == body.labels
+        && (settled.output.hash() == body.output.hash() || is_cleaned(&body.output.text()))
 }
 
 /// Whether a credential was taken out of a text before it was recorded: what it said before is known to nobody.

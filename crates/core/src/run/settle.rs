@@ -3,6 +3,7 @@
 use crate::content::Content;
 use crate::guard::judge::Decision as Judgement;
 use crate::id::CallId;
+use crate::label::Labels;
 use crate::run::event::{Actor, ApprovalDecided, Decision, DoubtOutcome, InDoubtResolved};
 use crate::run::state::{Call, State};
 
@@ -19,6 +20,8 @@ pub struct Settlement {
     pub allowed: bool,
     /// The rule that stopped it.
     pub rule: Option<String>,
+    /// The labels of what the model reads.
+    pub labels: Labels,
 }
 
 /// The result of a call for which nothing is to be run, if that is so.
@@ -43,6 +46,7 @@ pub(super) fn given_up(call: &Call) -> Settlement {
         is_error: true,
         allowed: call.started.is_some(),
         rule: Some("failed".to_owned()),
+        labels: Labels::NONE,
     }
 }
 
@@ -59,7 +63,7 @@ fn by_resolution(call: &Call, resolved: &InDoubtResolved) -> Option<Settlement> 
             (Content::from(left), true)
         }
     };
-    Some(Settlement { call: call.id.clone(), output, is_error, allowed: true, rule: None })
+    Some(Settlement { call: call.id.clone(), output, is_error, allowed: true, rule: None, labels: Labels::NONE })
 }
 
 /// A person (or the clock) decided that the call is not run. A yes is no result: the call is judged again.
@@ -81,17 +85,20 @@ fn by_decision(call: &Call, decided: &ApprovalDecided) -> Option<Settlement> {
         }
     };
     let output = Content::new(output);
-    Some(Settlement { call: call.id.clone(), output, is_error, allowed: false, rule: Some(rule.to_owned()) })
+    let (call, rule) = (call.id.clone(), Some(rule.to_owned()));
+    Some(Settlement { call, output, is_error, allowed: false, rule, labels: Labels::NONE })
 }
 
 /// The guard refused the call.
 fn by_verdict(call: &Call) -> Option<Settlement> {
-    let verdict = &call.judged.as_ref().filter(|_| call.decision() == Some(Judgement::Deny))?.verdict;
+    let judged = call.judged.as_ref().filter(|_| call.decision() == Some(Judgement::Deny))?;
+    let verdict = &judged.verdict;
     Some(Settlement {
         call: call.id.clone(),
         output: Content::new(verdict.for_model()),
         is_error: true,
         allowed: false,
         rule: Some(verdict.rule.clone()),
+        labels: judged.labels,
     })
 }

@@ -247,7 +247,15 @@ impl Story {
         let changes = self.call(name).tool != "read_file";
         let touches = self.path(name).map(|path| Touch { path, changes }).into_iter().collect();
         let policy = Hash::of(b"policy");
-        self.add(CallJudged { call: call_id(name), verdict, policy, prepared, touches, standing: None })
+        self.add(CallJudged {
+            call: call_id(name),
+            verdict,
+            policy,
+            prepared,
+            touches,
+            standing: None,
+            labels: Labels::NONE,
+        })
     }
 
     pub(crate) fn allows(&mut self, name: &str) -> &mut Self {
@@ -297,6 +305,7 @@ impl Story {
             scope: GrantScope::Once,
             rule: None,
             arguments: None,
+            about: None,
             message: None,
         }
     }

@@ -291,7 +291,8 @@ impl Player {
         self.last_verdicts.insert(id.clone(), verdict.decision);
         let touches = vec![Touch { path, changes: call.tool == "write_file" }];
         let (call, policy) = (id.clone(), Hash::of(b"policy"));
-        self.record(CallJudged { call, verdict, policy, prepared: prepared.clone(), touches, standing: None });
+        let (standing, labels) = (None, Labels::NONE);
+        self.record(CallJudged { call, verdict, policy, prepared: prepared.clone(), touches, standing, labels });
         // The process may die before anybody is asked.
         if asks && self.roll(12) != 11 {
             self.made += 1;
@@ -316,6 +317,7 @@ impl Player {
             by,
             scope,
             arguments: None,
+            about: None,
             message: None,
             rule: None,
         });
@@ -331,7 +333,7 @@ impl Player {
             allowed: settlement.allowed,
             rule: settlement.rule,
             ms: 0,
-            labels: Labels::NONE,
+            labels: settlement.labels,
             resources: Vec::new(),
             decided: None,
         });
@@ -419,6 +421,7 @@ impl Player {
                 is_error: true,
                 allowed: call.started.is_some(),
                 rule: Some("cancelled".to_owned()),
+                labels: Labels::NONE,
             });
         }
         self.record(Cancelled { reason: "enough".to_owned() });

@@ -133,6 +133,7 @@ fn call_judged() -> CallJudged {
             rules: vec![adjutant_core::id::RuleId::new(when(), [8; 10])],
             role: Some("write".to_owned()),
         }),
+        labels: Labels::PRIVATE,
     }
 }
 
@@ -252,6 +253,7 @@ fn decided() -> ApprovalDecided {
         by: somebody(),
         scope: GrantScope::Once,
         arguments: Some(Content::from("{\"path\":\"/b.md\"}")),
+        about: Some("/b.md".to_owned()),
         message: Some("There, please.".to_owned()),
         rule: Some(Box::new(rule())),
     }

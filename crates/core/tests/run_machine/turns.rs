@@ -2,12 +2,13 @@
 
 use adjutant_core::content::Content;
 use adjutant_core::guard::judge::Decision as Judgement;
+use adjutant_core::label::Labels;
 use adjutant_core::message::FinishReason;
 use adjutant_core::run::event::{
     CallJudged, CallProposed, CancelAsked, Cancelled, Decision, EndStatus, Errored, Event, ModelFailed, ModelRequested,
     PauseReason, Paused, Resumed, Said, Thought, ThoughtForm,
 };
-use adjutant_core::run::step::{Finish, Step};
+use adjutant_core::run::step::{Finish, Step, step};
 use adjutant_core::time::Time;
 
 use crate::given::{PATIENCE, Story, at, call_id, ids, person, verdict};
@@ -19,6 +20,17 @@ fn pause(until: Option<Time>) -> Paused {
 
 fn cancel() -> CancelAsked {
     CancelAsked { by: person(), reason: "enough".to_owned() }
+}
+
+#[test]
+fn a_clock_that_is_behind_the_last_event_changes_nothing_about_what_comes_next() {
+    let mut story = Story::new();
+    story.asks();
+    story.fails(Some(story.now));
+    assert!(story.state.updated_at >= story.now);
+    for behind in [at(0), story.now, story.state.updated_at] {
+        assert_eq!(step(&story.state, behind), Step::CallModel { turn: 1, attempt: 2 }, "{behind}");
+    }
 }
 
 #[test]
@@ -125,6 +137,7 @@ fn an_answer_counts_only_once_all_its_calls_are_there() {
         prepared: None,
         touches: Vec::new(),
         standing: None,
+        labels: Labels::NONE,
     };
     assert_eq!(story.try_add(judged).unwrap_err().why, "the answer that holds the call is not complete");
     let mut lost = story.clone();

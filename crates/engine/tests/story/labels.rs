@@ -267,7 +267,9 @@ async fn what_a_tool_quotes_of_a_marked_file_when_it_cannot_look_counts_as_read_
         let said = action.output.clone().unwrap_or_default();
         assert!(action.is_error && said.contains("duplicate"), "{report:#?}");
         assert!(!said.contains(&secret), "{said}");
-        assert_eq!(agent.engine().run_state(agent.workspace(), report.id).await.unwrap().labels, labels, "{message}");
+        let state = agent.engine().run_state(agent.workspace(), report.id).await.unwrap();
+        let (ended, _, _) = state.calls().next().unwrap().ended.as_ref().unwrap();
+        assert_eq!((state.labels, ended.labels), (labels, labels), "{message}");
         let replay = agent.engine().replay(agent.workspace(), report.id).await.unwrap();
         assert!(replay.divergences.is_empty(), "{replay:#?}");
     }

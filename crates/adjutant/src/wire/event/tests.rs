@@ -107,6 +107,7 @@ fn decision(decision: Decision, by: Actor) -> ApprovalDecided {
         by,
         scope: GrantScope::Once,
         arguments: None,
+        about: None,
         message,
         rule: None,
     }
@@ -120,7 +121,8 @@ fn verdict(decision: Guard) -> Event {
         smallest_grant: Some("scope.folders: \"/x\"".to_owned()),
         scopes: Vec::new(),
     };
-    CallJudged { call: call(), verdict, policy: Hash::ZERO, prepared: None, touches: Vec::new(), standing: None }.into()
+    let (prepared, touches, standing, labels) = (None, Vec::new(), None, Labels::NONE);
+    CallJudged { call: call(), verdict, policy: Hash::ZERO, prepared, touches, standing, labels }.into()
 }
 
 fn failed(retry_at: Option<Time>) -> Event {

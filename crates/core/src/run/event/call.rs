@@ -40,6 +40,9 @@ pub struct CallJudged {
     /// What else it was judged by; none in logs that do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standing: Option<Standing>,
+    /// The labels of what a refusal quotes.
+    #[serde(default, skip_serializing_if = "Labels::is_none")]
+    pub labels: Labels,
 }
 
 /// What counts beside the policy of the agent, at the moment of a judgement.

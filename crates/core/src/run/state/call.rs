@@ -3,6 +3,7 @@
 use crate::content::{Content, Hash};
 use crate::guard::judge::{Answer, Decision, Verdict};
 use crate::id::{ApprovalId, CallId};
+use crate::label::Labels;
 use crate::run::event::{CallEnded, CallStarted, Decided, DoubtOutcome, InDoubtResolved};
 use crate::time::Time;
 use crate::tool::{Prepared, Recovery, Target, Touch};
@@ -47,6 +48,8 @@ pub struct Judged {
     pub touches: Vec<Touch>,
     /// The hash of the policy it was judged under.
     pub policy: Hash,
+    /// The labels of what a refusal quotes.
+    pub labels: Labels,
     /// The event that said so.
     pub seq: u64,
 }

@@ -185,7 +185,7 @@ impl State {
             return Err("a call is judged before it is started");
         }
         let (verdict, prepared, touches) = (body.verdict.clone(), body.prepared.clone(), body.touches.clone());
-        call.judged = Some(Judged { verdict, prepared, touches, policy: body.policy, seq });
+        call.judged = Some(Judged { verdict, prepared, touches, policy: body.policy, labels: body.labels, seq });
         Ok(())
     }
 
