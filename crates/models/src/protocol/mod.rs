@@ -5,6 +5,7 @@ mod anthropic;
 mod bedrock;
 pub(crate) mod chat;
 mod cohere;
+mod effort;
 pub(crate) mod embed;
 mod gemini;
 mod ollama;
@@ -47,6 +48,8 @@ pub enum Protocol {
 pub(crate) struct Asked<'a> {
     /// The request.
     pub(crate) request: &'a ModelRequest,
+    /// The kind of the provider.
+    pub(crate) vendor: &'static str,
     /// The provider's own name for the model.
     pub(crate) model: &'a str,
     /// The provider's habits.

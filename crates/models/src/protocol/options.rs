@@ -8,12 +8,15 @@ use adjutant_core::options::{Effort, ModelOptions, ToolChoice};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::effort::{Dial, Tokens, dial};
 use super::{Asked, Protocol};
 use crate::claude::{Claude, Thought};
 use crate::wire::talk::Mark;
 
 /// The least that Anthropic's models may be given to think.
 const THINKING_LEAST: u32 = 1024;
+/// What a model thinks as a rule.
+const THINKING_SOME: u32 = 4096;
 
 /// Fields of an object, their values as they are written.
 type Fields = BTreeMap<String, Box<RawValue>>;
@@ -84,12 +87,17 @@ impl Wish<'_> {
         self.options.reasoning_effort.filter(|_| self.asked.reasons)
     }
 
+    /// How the model is told how much to think.
+    fn dial(&self) -> Dial {
+        dial(self.asked.vendor, self.asked.model)
+    }
+
     /// Tokens to think: what was asked for, or what an effort comes to. Some room stays for the answer.
     fn thinking(&self) -> Option<u32> {
         let by_effort = |effort| match effort {
             Effort::None => None,
             Effort::Minimal | Effort::Low => Some(THINKING_LEAST),
-            Effort::Medium => Some(4096),
+            Effort::Medium => Some(THINKING_SOME),
             Effort::High => Some(16_384),
             Effort::Xhigh | Effort::Max => Some(32_768),
         };
@@ -123,10 +131,18 @@ impl Wish<'_> {
             ToolChoice::Required => json!("required"),
             ToolChoice::Tool(name) => json!({"type": "function", "function": {"name": name}}),
         });
-        // Beyond `high` there is no word that all who speak this know.
-        let effort = self.effort().map(|effort| json!(effort.min(Effort::High).word()));
+        let dial = self.dial();
+        let effort = self.effort().filter(|effort| !dial.switch || *effort != Effort::None);
+        let effort = effort.and_then(|effort| dial.nearest(effort)).map(|word| json!(word.word()));
+        let thinking = self.effort().filter(|_| dial.switch).map(|effort| match effort {
+            Effort::None => json!({"type": "disabled"}),
+            Effort::Minimal | Effort::Low | Effort::Medium | Effort::High | Effort::Xhigh | Effort::Max => {
+                json!({"type": "enabled"})
+            }
+        });
         let rest = [("top_p", self.top_p()), ("stop", self.stop()), ("seed", self.seed())];
-        all(fields, [("reasoning_effort", effort), ("tool_choice", choice)].into_iter().chain(rest).collect())
+        let thought = [("reasoning_effort", effort), ("thinking", thinking), ("tool_choice", choice)];
+        all(fields, thought.into_iter().chain(rest).collect())
     }
 
     fn responses(&self, fields: &mut Fields) -> Result<(), serde_json::Error> {
@@ -137,7 +153,10 @@ impl Wish<'_> {
             ToolChoice::Tool(name) => json!({"type": "function", "name": name}),
         });
         let reasoning = match (self.effort(), self.thinking()) {
-            (Some(effort), _) => Some(json!({"effort": effort.min(Effort::Xhigh).word(), "summary": "auto"})),
+            (Some(effort), _) => {
+                let word = self.dial().nearest(effort);
+                word.map(|word| json!({"effort": word.word(), "summary": "auto"}))
+            }
             (None, Some(_)) => Some(json!({"summary": "auto"})),
             (None, None) => None,
         };
@@ -207,13 +226,26 @@ impl Wish<'_> {
     }
 
     fn gemini(&self, fields: &mut Fields) -> Result<(), serde_json::Error> {
-        let thinking = match (self.effort(), self.thinking()) {
-            (Some(effort), _) if self.asked.model.contains("gemini-3") && self.options.thinking_tokens.is_none() => {
-                let level = if effort < Effort::Medium { "low" } else { "high" };
-                Some(json!({"includeThoughts": true, "thinkingLevel": level}))
+        let thinking = match (self.dial(), self.effort(), self.thinking()) {
+            (Dial { tokens: Some(Tokens { off: true, .. }), .. }, Some(Effort::None), None) => {
+                Some(json!({"thinkingBudget": 0}))
             }
-            (Some(Effort::None), None) => Some(json!({"thinkingBudget": 0})),
-            (_, tokens) => tokens.map(|tokens| json!({"includeThoughts": true, "thinkingBudget": tokens})),
+            (Dial { tokens: Some(Tokens { least, .. }), .. }, Some(Effort::None), None) => {
+                Some(json!({"thinkingBudget": least}))
+            }
+            (Dial { tokens: Some(Tokens { least, most, .. }), .. }, _, tokens) => {
+                tokens.map(|tokens| json!({"includeThoughts": true, "thinkingBudget": tokens.clamp(least, most)}))
+            }
+            (dial, effort, tokens) => {
+                // One that goes by words is told the one for so many tokens.
+                let meant = self.options.thinking_tokens.and(tokens).map(|tokens| match tokens {
+                    few if few <= THINKING_LEAST => Effort::Low,
+                    some if some <= THINKING_SOME => Effort::Medium,
+                    _ => Effort::High,
+                });
+                let level = meant.or(effort).and_then(|effort| dial.nearest(effort));
+                level.map(|level| json!({"includeThoughts": true, "thinkingLevel": level.word()}))
+            }
         };
         let config = [("topP", self.top_p()), ("stopSequences", self.stop()), ("seed", self.seed())];
         let config = config.into_iter().chain([("thinkingConfig", thinking)]).collect();

@@ -134,6 +134,7 @@ impl Remote {
         let schema = request.output_schema.as_deref().filter(|_| self.takes.schema && beside);
         let asked = Asked {
             request,
+            vendor: self.provider.vendor.kind,
             model: &self.model,
             habits: self.provider.habits,
             temperature: request.temperature.filter(|_| self.takes.temperature),

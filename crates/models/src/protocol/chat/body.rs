@@ -159,9 +159,10 @@ mod tests {
     use crate::view::tests::{answer, continue_with, request, with_tools};
 
     fn built(request: &ModelRequest, kind: &str) -> Value {
-        let habits = Vendor::of(kind).unwrap().habits;
+        let Vendor { kind: vendor, habits, .. } = *Vendor::of(kind).unwrap();
         let (temperature, samples, reasons) = (request.temperature, true, true);
-        let asked = Asked { request, model: "org/model-high", habits, temperature, samples, reasons, schema: None };
+        let (model, schema) = ("org/model-high", None);
+        let asked = Asked { request, vendor, model, habits, temperature, samples, reasons, schema };
         serde_json::from_slice(&body(&asked).unwrap()).unwrap()
     }
 

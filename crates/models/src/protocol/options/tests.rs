@@ -147,6 +147,34 @@ async fn an_effort_beyond_what_a_protocol_knows_is_the_most_it_knows() {
 }
 
 #[tokio::test]
+async fn a_model_is_told_how_much_to_think_in_a_word_that_it_takes_or_not_at_all() {
+    let asked = async |kind: &str, name: &str, effort: &str| {
+        let options = format!(r#"{{"reasoning_effort":"{effort}"}}"#);
+        seen(kind, name, &asking(&options, 64_000)).await.body
+    };
+    assert_eq!(asked("openai-responses", "gpt-5.1", "minimal").await["reasoning"]["effort"], json!("low"));
+    assert_eq!(asked("openai-responses", "gpt-5-pro", "none").await["reasoning"]["effort"], json!("high"));
+    assert_eq!(asked("xai", "grok-build-0.1", "high").await["reasoning_effort"], Value::Null);
+    assert_eq!(asked("xai", "grok-4.7", "max").await["reasoning_effort"], json!("xhigh"));
+    let off = asked("deepseek", "deepseek-v4-pro", "none").await;
+    assert_eq!((&off["thinking"]["type"], &off["reasoning_effort"]), (&json!("disabled"), &Value::Null));
+    let on = asked("zhipu", "glm-4.6", "low").await;
+    assert_eq!((&on["thinking"]["type"], &on["reasoning_effort"]), (&json!("enabled"), &Value::Null));
+    let config = async |name: &str, effort: &str| {
+        asked("gemini", name, effort).await["generationConfig"]["thinkingConfig"].clone()
+    };
+    assert_eq!(config("gemini-2.5-pro", "none").await, json!({"thinkingBudget": 128}), "it always thinks");
+    assert_eq!(config("gemini-2.5-flash", "none").await, json!({"thinkingBudget": 0}));
+    assert_eq!(config("gemini-2.5-flash", "max").await["thinkingBudget"], json!(24_576));
+    assert_eq!(config("gemini-2.5-pro", "max").await["thinkingBudget"], json!(32_768));
+    assert_eq!(config("gemini-4-argon", "max").await, json!({"includeThoughts": true, "thinkingLevel": "high"}));
+    let few = asking(r#"{"thinking_tokens":900}"#, 8000);
+    let body = seen("gemini", "gemini-3.8-flash", &few).await.body;
+    assert_eq!(body["generationConfig"]["thinkingConfig"]["thinkingLevel"], json!("low"));
+    assert_eq!(body["generationConfig"]["thinkingConfig"]["thinkingBudget"], Value::Null);
+}
+
+#[tokio::test]
 async fn a_model_amid_calls_that_another_made_is_not_given_tokens_to_think() {
     let mut request = asking(r#"{"reasoning_effort":"high"}"#, 8000);
     let mut said = answer("I look.");
