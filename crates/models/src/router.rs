@@ -265,7 +265,7 @@ mod tests {
     const OPUS: &str = "anthropic/claude-opus-4-8";
     const MINI: &str = "openai/gpt-5.4-mini";
     const FLASH: &str = "gemini/gemini-3.1-flash-lite";
-    const CHAT: &str = "deepseek/deepseek-chat";
+    const CHAT: &str = "fireworks/accounts/fireworks/models/deepseek-v4-flash";
     const SONAR: &str = "perplexity/sonar";
 
     #[test]

@@ -169,7 +169,13 @@ pub const VENDORS: &[Vendor] = &[
     hosted("openrouter", "OpenRouter", "https://openrouter.ai/api/v1", &["OPENROUTER_API_KEY"]),
     Vendor {
         habits: Habits { counting: Counting::ByItself, reasoning: Reasoning::SentBack, ..COMPATIBLE },
-        ..hosted("zhipu", "Zhipu", "https://open.bigmodel.cn/api/paas/v4", &["ZHIPU_API_KEY", "ZAI_API_KEY"])
+        ..hosted("zhipu", "Zhipu", "https://open.bigmodel.cn/api/paas/v4", &["ZHIPU_API_KEY", "BIGMODEL_API_KEY"])
+    },
+    Vendor {
+        // The same maker for the rest of the world: another company, and other keys.
+        habits: Habits { counting: Counting::ByItself, reasoning: Reasoning::SentBack, ..COMPATIBLE },
+        embeds: false,
+        ..hosted("zai", "Z.ai", "https://api.z.ai/api/paas/v4", &["ZAI_API_KEY"])
     },
     Vendor {
         habits: Habits { reasoning: Reasoning::SentBack, ..COMPATIBLE },
@@ -313,7 +319,6 @@ impl Vendor {
             "together_ai" => "together",
             "fireworks_ai" => "fireworks",
             "cohere_chat" => "cohere",
-            "zai" => "zhipu",
             "ollama_chat" => "ollama",
             "hosted_vllm" => "vllm",
             "lm_studio" => "lm-studio",
@@ -410,6 +415,16 @@ mod tests {
             assert_eq!(Vendor::of(word).map(|vendor| vendor.kind), Some(kind));
         }
         assert!(Vendor::of("nobody").is_none());
+    }
+
+    #[test]
+    fn a_well_known_key_is_of_one_vendor_alone() {
+        let mut seen = BTreeSet::new();
+        assert!(VENDORS.iter().flat_map(|vendor| vendor.key_env).all(|name| seen.insert(*name)), "{seen:?}");
+        let host = |name: &str| VENDORS.iter().find(|vendor| vendor.key_env.contains(&name)).and_then(Vendor::host);
+        assert_eq!(host("ZAI_API_KEY"), Some("api.z.ai"));
+        assert_eq!(host("ZHIPU_API_KEY"), Some("open.bigmodel.cn"));
+        assert_eq!(Vendor::of("zai").map(|vendor| vendor.kind), Some("zai"));
     }
 
     #[test]

@@ -117,7 +117,7 @@ fn our_name(provider: &str) -> String {
         "fireworks-ai" => "fireworks",
         "togetherai" => "together",
         "moonshotai" => "moonshot",
-        "zai" | "zhipuai" => "zhipu",
+        "zhipuai" => "zhipu",
         other => Vendor::of(other).map_or(other, |vendor| vendor.kind),
     };
     ours.to_owned()

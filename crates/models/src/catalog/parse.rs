@@ -1,7 +1,7 @@
 //! Reads the built-in table. Strict: a line that is not understood makes the whole table unreadable, which a test would show.
 
 use super::price::{PriceTier, Prices, Rate};
-use super::{Abilities, Catalog, MIDDLE_GRADE, ModelFacts};
+use super::{Abilities, Catalog, ModelFacts};
 
 /// Reads the table.
 ///
@@ -9,8 +9,8 @@ use super::{Abilities, Catalog, MIDDLE_GRADE, ModelFacts};
 /// The first line that is not understood.
 pub(super) fn table(text: &str) -> Result<Catalog, String> {
     let mut catalog = Catalog::default();
-    let mut provider = None;
-    let mut last = None;
+    let mut providers = Vec::new();
+    let mut last = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let line = line.trim();
         let bad = || format!("line {}: {line}", number + 1);
@@ -19,31 +19,36 @@ pub(super) fn table(text: &str) -> Result<Catalog, String> {
             [] => {}
             [first, ..] if first.starts_with('#') => {}
             ["version", version] => version.clone_into(&mut catalog.version),
-            ["provider", name] => provider = Some(name.to_owned()),
-            ["over", over, ref prices @ ..] => {
+            ["provider", ref names @ ..] if !names.is_empty() => {
+                providers = names.iter().map(|name| (*name).to_owned()).collect();
+            }
+            ["over", over, ref prices @ ..] if !last.is_empty() => {
                 let over = over.parse().map_err(|_| bad())?;
                 let tier = tier(prices).ok_or_else(bad)?;
-                let facts = last.as_ref().and_then(|key| catalog.models.get_mut(key)).ok_or_else(bad)?;
-                facts.prices.over.push((over, tier));
+                for key in &last {
+                    catalog.models.get_mut(key).ok_or_else(bad)?.prices.over.push((over, tier));
+                }
             }
-            [model, window, output, abilities, ref rest @ ..] if rest.len() >= 4 => {
+            [model, window, output, abilities, ref rest @ ..] if rest.len() >= 4 && !providers.is_empty() => {
                 let (prices, extra) = rest.split_at(4);
                 let facts = ModelFacts {
-                    provider: provider.clone().ok_or_else(bad)?,
-                    model: model.to_owned(),
                     window: count(window).ok_or_else(bad)?,
                     longest_output: count(output).ok_or_else(bad)?,
                     abilities: able(abilities).ok_or_else(bad)?,
                     prices: Prices { base: tier(prices).ok_or_else(bad)?, over: Vec::new() },
-                    grade: MIDDLE_GRADE,
                     version: catalog.version.clone(),
+                    ..ModelFacts::unknown("", model)
                 };
                 let facts = with_extra(facts, extra).ok_or_else(bad)?;
-                let key = (facts.provider.clone(), facts.model.clone());
-                if catalog.models.insert(key.clone(), facts).is_some() {
-                    return Err(bad());
+                last.clear();
+                for provider in &providers {
+                    let key = (provider.clone(), model.to_owned());
+                    let facts = ModelFacts { provider: provider.clone(), ..facts.clone() };
+                    if catalog.models.insert(key.clone(), facts).is_some() {
+                        return Err(bad());
+                    }
+                    last.push(key);
                 }
-                last = Some(key);
             }
             [..] => return Err(bad()),
         }
