@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use adjutant_core::message::{ModelAnswer, ModelRequest};
 use async_trait::async_trait;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, timeout};
+use tokio::sync::futures::OwnedNotified;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout_at};
 
 use crate::{DeltaSink, Embedded, Model, ModelError, Purpose};
 
@@ -37,8 +38,10 @@ struct State {
     failures: u32,
     rests: u32,
     rests_until: Option<Instant>,
-    /// Somebody looks whether it is well again; all others keep waiting.
+    /// Somebody looks whether it is well again; all others wait for what they find.
     probed: bool,
+    /// Tells those who wait that somebody has looked.
+    looked: Arc<Notify>,
     first_piece: Option<Duration>,
 }
 
@@ -55,6 +58,18 @@ pub(crate) struct Place {
     pub(crate) model: String,
 }
 
+/// Whether a call may be made.
+enum Admitted {
+    /// It may.
+    Well,
+    /// It may, and all others wait for what comes of it.
+    ToLook,
+    /// Not for so long.
+    No(Duration),
+    /// Perhaps, once somebody has looked.
+    Once(OwnedNotified),
+}
+
 /// The right to one call of a provider. Dropping it without a word (a cancelled call) says nothing about the provider.
 #[derive(Debug)]
 struct Turn {
@@ -65,11 +80,19 @@ struct Turn {
 }
 
 impl Health {
-    /// How long a provider is still left alone.
+    /// How long a provider is still left alone. One that is called only with keys that people brought is, as long as none of
+    /// those keys is admitted.
     #[must_use]
     pub fn resting(&self, provider: &str) -> Option<Duration> {
-        let until = self.lock().get(provider)?.rests_until?;
-        Some(until.saturating_duration_since(Instant::now())).filter(|left| !left.is_zero())
+        let (states, now) = (self.lock(), Instant::now());
+        let left =
+            |state: &State| Some(state.rests_until?.saturating_duration_since(now)).filter(|left| !left.is_zero());
+        if let Some(own) = states.get(provider) {
+            return left(own);
+        }
+        let with_keys = states.iter().filter(|(watched, _)| is_key_of(watched, provider));
+        let lefts: Option<Vec<Duration>> = with_keys.map(|(_, state)| left(state)).collect();
+        lefts?.into_iter().min()
     }
 
     /// How long it took a model lately until the first piece of its answer.
@@ -79,21 +102,40 @@ impl Health {
     }
 
     async fn turn(&self, place: &Place) -> Result<Turn, ModelError> {
-        let turns = self.turns(place);
         let busy = |wait| ModelError::Overloaded { retry_after: Some(wait), status: None };
-        let permit = timeout(TURN_PATIENCE, turns.acquire_owned()).await.map_err(|_| busy(Duration::from_secs(1)))?;
-        let permit = permit.map_err(|_| busy(Duration::from_secs(1)))?;
+        let late = || busy(Duration::from_secs(1));
+        let until = Instant::now() + TURN_PATIENCE;
+        loop {
+            let turns = self.turns(place);
+            let permit = timeout_at(until, turns.acquire_owned()).await.map_err(|_| late())?.map_err(|_| late())?;
+            let (health, watched) = (self.clone(), place.watched.clone());
+            match self.admitted(&place.watched) {
+                Admitted::Well => return Ok(Turn { health, watched, probes: false, _permit: permit }),
+                Admitted::ToLook => return Ok(Turn { health, watched, probes: true, _permit: permit }),
+                Admitted::No(left) => return Err(busy(left)),
+                Admitted::Once(looked) => {
+                    // Calls with another key need not wait for this one.
+                    drop(permit);
+                    timeout_at(until, looked).await.map_err(|_| late())?;
+                }
+            }
+        }
+    }
+
+    /// Whether a call may be made now.
+    fn admitted(&self, watched: &str) -> Admitted {
         let mut states = self.lock();
-        let state = states.entry(place.watched.clone()).or_default();
-        let probes = match state.rests_until {
-            None => false,
-            Some(until) if until > Instant::now() => return Err(busy(until - Instant::now())),
-            Some(_) if state.probed => return Err(busy(Duration::from_secs(1))),
-            Some(_) => true,
-        };
-        state.probed |= probes;
-        drop(states);
-        Ok(Turn { health: self.clone(), watched: place.watched.clone(), probes, _permit: permit })
+        let state = states.entry(watched.to_owned()).or_default();
+        match state.rests_until.map(|until| until.saturating_duration_since(Instant::now())) {
+            None => Admitted::Well,
+            Some(left) if !left.is_zero() => Admitted::No(left),
+            // Whoever has this in hand hears of the end, also of one before they wait for it.
+            Some(_) if state.probed => Admitted::Once(Arc::clone(&state.looked).notified_owned()),
+            Some(_) => {
+                state.probed = true;
+                Admitted::ToLook
+            }
+        }
     }
 
     fn turns(&self, place: &Place) -> Arc<Semaphore> {
@@ -102,30 +144,33 @@ impl Health {
         Arc::clone(turns.entry(place.provider.clone()).or_insert_with(new))
     }
 
-    fn succeeded(&self, provider: &str) {
+    fn succeeded(&self, turn: &Turn) {
         let mut states = self.lock();
-        let state = states.entry(provider.to_owned()).or_default();
+        let state = states.entry(turn.watched.clone()).or_default();
         (state.failures, state.rests, state.rests_until) = (0, 0, None);
+        state.looked.notify_waiters();
     }
 
-    fn failed(&self, provider: &str, error: &ModelError) {
+    fn failed(&self, turn: &Turn, error: &ModelError) {
         // What is wrong with a request or a key says nothing about the provider's health.
         if !error.retryable() {
             return;
         }
         let mut states = self.lock();
-        let state = states.entry(provider.to_owned()).or_default();
-        state.failures = state.failures.saturating_add(1);
-        let was_resting = state.rests_until.is_some();
-        let rest = if state.failures >= FAILURES || was_resting {
-            let rest = REST_FIRST.saturating_mul(1 << state.rests.min(8)).min(REST_MOST);
-            state.rests = state.rests.saturating_add(1);
-            Some(rest)
-        } else {
-            None
+        let state = states.entry(turn.watched.clone()).or_default();
+        let named = error.retry_after().filter(|wait| !wait.is_zero()).map(|wait| wait.min(REST_MOST));
+        let rest = match state.rests_until {
+            // It was still underway when the provider was left alone: that it fails, too, is no news.
+            Some(_) if !turn.probes => named,
+            // A time that it names itself is better than a guess of ours.
+            Some(_) => Some(named.unwrap_or_else(|| state.next_rest())),
+            None => {
+                state.failures = state.failures.saturating_add(1);
+                let own = (state.failures >= FAILURES).then(|| state.next_rest());
+                own.max(named)
+            }
         };
-        let asked_for = error.retry_after().map(|wait| wait.min(REST_MOST));
-        if let Some(rest) = rest.max(asked_for) {
+        if let Some(rest) = rest {
             state.rests_until = state.rests_until.max(Some(Instant::now() + rest));
         }
     }
@@ -141,12 +186,31 @@ impl Health {
     }
 }
 
+/// What failures with a key that somebody brought are held against.
+pub(crate) fn with_key(provider: &str, key: &str) -> String {
+    format!("{provider} with {key}")
+}
+
+fn is_key_of(watched: &str, provider: &str) -> bool {
+    watched.strip_prefix(provider).is_some_and(|rest| rest.starts_with(" with "))
+}
+
+impl State {
+    /// How long the provider is left alone now: longer each time it is found unwell.
+    fn next_rest(&mut self) -> Duration {
+        let rest = REST_FIRST.saturating_mul(1 << self.rests.min(8)).min(REST_MOST);
+        self.rests = self.rests.saturating_add(1);
+        rest
+    }
+}
+
 impl Drop for Turn {
     fn drop(&mut self) {
         if self.probes
             && let Some(state) = self.health.lock().get_mut(&self.watched)
         {
             state.probed = false;
+            state.looked.notify_waiters();
         }
     }
 }
@@ -178,11 +242,11 @@ impl Model for Watched {
         let answer = self.inner.answer(request, &timed).await;
         match &answer {
             Ok(_) => {
-                self.health.succeeded(&self.place.watched);
+                self.health.succeeded(&turn);
                 let first = *first.lock().unwrap_or_else(PoisonError::into_inner);
                 self.health.measured(&self.place.model, first.unwrap_or_else(|| began.elapsed()));
             }
-            Err(error) => self.health.failed(&self.place.watched, error),
+            Err(error) => self.health.failed(&turn, error),
         }
         drop(turn);
         answer
@@ -200,8 +264,8 @@ impl Model for Watched {
         let turn = self.health.turn(&self.place).await?;
         let embedded = self.inner.embed(texts, purpose).await;
         match &embedded {
-            Ok(_) => self.health.succeeded(&self.place.watched),
-            Err(error) => self.health.failed(&self.place.watched, error),
+            Ok(_) => self.health.succeeded(&turn),
+            Err(error) => self.health.failed(&turn, error),
         }
         drop(turn);
         embedded
@@ -211,6 +275,9 @@ impl Model for Watched {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use futures::future::join_all;
+    use tokio::time::timeout;
 
     use super::*;
     use crate::view::tests::{answer, request};
@@ -299,6 +366,53 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn whoever_comes_while_one_looks_waits_for_what_comes_of_it() {
+        let health = Health::default();
+        let wait = Some(Duration::from_secs(7));
+        let model = Faulty::new(1, ModelError::RateLimited { retry_after: wait, status: Some(429) });
+        let ask = async |_: usize| watched(&model, &health).answer(&request(&["hi"]), &DeltaSink::none()).await;
+        assert!(ask(0).await.is_err());
+        tokio::time::advance(Duration::from_secs(7)).await;
+        let all = join_all((0..4).map(ask)).await;
+        assert!(all.iter().all(Result::is_ok), "{all:?}");
+        assert_eq!(model.calls.load(Ordering::SeqCst), 5);
+
+        let (health, model) = (Health::default(), Faulty::new(6, DOWN));
+        let ask = async |_: usize| watched(&model, &health).answer(&request(&["hi"]), &DeltaSink::none()).await;
+        for number in 0..5 {
+            assert!(ask(number).await.is_err());
+        }
+        tokio::time::advance(REST_FIRST).await;
+        let looks = timeout(Duration::from_secs(1), ask(5));
+        let (dropped, ..) = tokio::join!(looks, ask(6));
+        assert!(dropped.is_err(), "it was cancelled");
+        assert_eq!(model.calls.load(Ordering::SeqCst), 7, "and the next one looked");
+        assert_eq!(health.resting("p"), Some(REST_FIRST * 2));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn calls_that_were_underway_when_a_provider_failed_do_not_lengthen_its_rest() {
+        let (health, second) = (Health::default(), Duration::from_secs(1));
+        let model = Faulty::new(9, ModelError::RateLimited { retry_after: Some(second), status: Some(429) });
+        let places = Place { at_once: NonZeroUsize::new(8).unwrap(), ..watched(&model, &health).place };
+        let eight = Watched::new(Arc::clone(&model) as Arc<dyn Model>, health.clone(), places);
+        let asked = request(&["hi"]);
+        let ask = async |_: usize| eight.answer(&asked, &DeltaSink::none()).await;
+        assert!(join_all((0..8).map(ask)).await.iter().all(Result::is_err));
+        assert_eq!(health.resting("p"), Some(second), "as long as it asked for");
+        tokio::time::advance(second).await;
+        assert!(ask(8).await.is_err());
+        assert_eq!(health.resting("p"), Some(second), "who looks is told the time, too");
+
+        let (health, model) = (Health::default(), Faulty::new(8, DOWN));
+        let places = Place { at_once: NonZeroUsize::new(8).unwrap(), ..watched(&model, &health).place };
+        let eight = Watched::new(Arc::clone(&model) as Arc<dyn Model>, health.clone(), places);
+        let ask = async |_: usize| eight.answer(&asked, &DeltaSink::none()).await;
+        assert!(join_all((0..8).map(ask)).await.iter().all(Result::is_err));
+        assert_eq!(health.resting("p"), Some(REST_FIRST), "five failures are one rest, and so are eight");
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_bad_request_says_nothing_about_the_provider() {
         let health = Health::default();
         let model = Faulty::new(9, ModelError::NoCredit { status: None });
@@ -316,10 +430,10 @@ mod tests {
             watched_as(&model, &health, watched).answer(&request(&["hi"]), &DeltaSink::none()).await
         };
         let keys = ["p", "p with key_1", "p with key_2", "p with key_1", "p"];
-        let all = futures::future::join_all(keys.into_iter().chain(keys).map(one)).await;
+        let all = join_all(keys.into_iter().chain(keys).map(one)).await;
         assert!(all.iter().all(Result::is_ok));
         assert_eq!(model.most_at_once.load(Ordering::SeqCst), AT_ONCE.get());
-        let dropped = futures::future::join_all(keys.into_iter().take(AT_ONCE.get()).map(one));
+        let dropped = join_all(keys.into_iter().take(AT_ONCE.get()).map(one));
         assert!(timeout(Duration::from_secs(1), dropped).await.is_err());
         assert!(one("p").await.is_ok());
     }
@@ -335,7 +449,7 @@ mod tests {
             answered
         };
         // Each call takes seven seconds, and so many of them fit into a minute of waiting.
-        let all = futures::future::join_all((0..AT_ONCE.get() * 10).map(one)).await;
+        let all = join_all((0..AT_ONCE.get() * 10).map(one)).await;
         assert!(order.lock().unwrap().is_sorted(), "{order:?}");
         let refused: Vec<_> = all.iter().filter_map(|answer| answer.as_ref().err()).collect();
         assert!(!refused.is_empty() && refused.iter().all(|error| error.class() == "overloaded"), "{refused:?}");

@@ -76,7 +76,6 @@ impl Models {
                 host: remote.host(),
                 key: if remote.has_key() { KeyState::Operator } else { KeyState::NotNeeded },
                 calls_at_once: Some(remote.calls_at_once.get()),
-                resting: self.health.resting(name),
                 detected: !self.remotes.contains_key(name),
                 ..self.vendors(name, remote.vendor)
             },
@@ -95,7 +94,7 @@ impl Models {
             key_env: vendor.key_env,
             models: self.catalog().models().filter(|facts| facts.provider == kind).count(),
             calls_at_once: None,
-            resting: None,
+            resting: self.health.resting(name),
             detected: false,
         }
     }
