@@ -21,7 +21,8 @@ use adjutant_models::chain::Next;
 use adjutant_models::{Allowed, Detail, Model, ModelError, Tape, tokens};
 use futures::FutureExt;
 
-use self::answered::{frames, meant, thoughts};
+pub(crate) use self::answered::frames;
+use self::answered::{meant, thoughts};
 use crate::driver::Driver;
 use crate::engine::Engine;
 use crate::env::millis;
@@ -59,8 +60,8 @@ impl Driver {
         });
         let pieces = self.engine.filtered_pieces(pieces, &filter);
         // What a filter may take out of an answer is in no log, not in this one either.
-        let tape = (self.is_debugged() && !filter.may_change(FilterPoint::Output)).then(Tape::default);
-        let pieces = pieces.taped(tape.clone());
+        self.tape = (self.is_debugged() && !filter.may_change(FilterPoint::Output)).then(Tape::default);
+        let pieces = pieces.taped(self.tape.clone());
         let answer = match model {
             Err(error) => Err(error),
             Ok(model) => tokio::select! {
@@ -70,20 +71,20 @@ impl Driver {
                 answer = in_time(model.patience(), model.answer(&request, &pieces)) => answer,
             },
         };
-        let asked = self.state().asking.clone();
+        let (asked, frames) = (self.state().asking.clone(), frames(self.tape.take()));
         let cost = match answer {
             Ok(answer) => {
                 let took = Took {
                     ms: millis(self.now().since(from)),
                     first: first.get().map(|at| millis(at.since(from))),
-                    frames: frames(tape.as_ref()),
+                    frames,
                 };
                 self.record_answer(turn, &request, &filter, answer, took)?;
                 self.state().turns.last().and_then(|turn| turn.answered.as_ref()).and_then(|answered| answered.cost)
             }
             Err(error) => {
                 let allowed = self.allowed_by_now().await?;
-                let failed = Failure { error, partial: first.get().is_some(), frames: frames(tape.as_ref()) };
+                let failed = Failure { error, partial: first.get().is_some(), frames };
                 self.record_failure(turn, attempt, &allowed, failed)?
             }
         };

@@ -13,6 +13,7 @@ use adjutant_core::run::state::State;
 use adjutant_core::run::step::{Settlement, Step, step};
 use adjutant_core::time::Time;
 use adjutant_core::tool::ToolDefinitions;
+use adjutant_models::Tape;
 use adjutant_store::StoreError;
 use adjutant_store::row::{Claim, Writer};
 use tokio::sync::Notify;
@@ -52,6 +53,8 @@ pub(crate) struct Driver {
     pub(crate) definitions: Option<Arc<ToolDefinitions>>,
     pub(crate) running: BTreeMap<CallId, Work>,
     pub(crate) life: Life,
+    /// What goes over the wire in the model call that is open, where somebody asked to see it: also of one that is dropped.
+    pub(crate) tape: Option<Tape>,
     /// Files that keep what could not be recorded.
     pub(crate) evidence: Vec<PathBuf>,
     /// The run as others watch it.
@@ -95,6 +98,7 @@ async fn go_through(engine: &Engine, claim: Claim, life: Life) -> Result<Went, E
         definitions: None,
         running: BTreeMap::new(),
         life,
+        tape: None,
         evidence: Vec::new(),
         trace: None,
         notify: Arc::clone(&driving.notify),

@@ -13,6 +13,7 @@ use adjutant_core::run::state::Call;
 use adjutant_core::run::step::{Finish, Settlement};
 use adjutant_core::tool::{Probe, Recovery};
 
+use crate::asking::frames;
 use crate::driver::Driver;
 use crate::error::EngineError;
 use crate::log::Flushed;
@@ -71,6 +72,7 @@ impl Driver {
     /// Stops what runs, gives every call its result, and ends the run.
     pub(crate) async fn cancel(&mut self) -> Result<Flushed, EngineError> {
         if let Some(asking) = self.state().asking.clone() {
+            let frames = frames(self.tape.take());
             self.log.push(ModelFailed {
                 turn: asking.turn,
                 attempt: asking.attempt,
@@ -81,7 +83,7 @@ impl Driver {
                 next: None,
                 partial: true,
                 cost: asking.reserved,
-                frames: None,
+                frames,
             })?;
         }
         self.close_calls(Ending::Cancelled).await?;

@@ -55,6 +55,6 @@ pub(super) fn meant(call: RawCall) -> (String, String) {
 }
 
 /// What a tape holds, without secrets.
-pub(super) fn frames(tape: Option<&Tape>) -> Option<Content> {
-    tape.and_then(Tape::text).map(|text| Content::from(&*redact(&text, Mode::Standard)))
+pub(crate) fn frames(tape: Option<Tape>) -> Option<Content> {
+    tape.and_then(|tape| tape.text()).map(|text| Content::from(&*redact(&text, Mode::Standard)))
 }

@@ -8,17 +8,20 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use adjutant_core::run::event::{Decision, Event, ModelFailed};
+use adjutant_core::id::RunId;
+use adjutant_core::run::command::Command;
+use adjutant_core::run::event::{Actor, Decision, Event, ModelFailed};
 use adjutant_core::run::status::Status;
 use adjutant_core::time::Time;
 use adjutant_engine::models::catalog::{PriceTier, Prices, Rate};
 use adjutant_engine::models::{Models, ProviderConfig, ProviderKind, RemoteConfig, Timeouts, Vendor};
-use adjutant_engine::{Agent, Env, RunReport, Source};
+use adjutant_engine::{Agent, Env, FeedItem, RunReport, Source, StartRun};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
 
-use super::Stage;
+use super::{Stage, ask};
 
 /// What a server does with one connection.
 #[derive(Clone)]
@@ -26,7 +29,17 @@ struct Reply {
     bytes: Vec<u8>,
     /// Sent one by one.
     singly: bool,
+    /// What has to be opened before anything is sent.
+    gate: Option<Arc<Gate>>,
     end: End,
+}
+
+/// Holds a reply back.
+#[derive(Default)]
+struct Gate {
+    /// Somebody asked.
+    came: Notify,
+    open: Notify,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -39,7 +52,7 @@ enum End {
 
 impl Reply {
     fn new(bytes: impl Into<Vec<u8>>) -> Self {
-        Self { bytes: bytes.into(), singly: false, end: End::Close }
+        Self { bytes: bytes.into(), singly: false, gate: None, end: End::Close }
     }
 
     fn stream(body: &str) -> Self {
@@ -54,6 +67,10 @@ impl Reply {
 
     fn hanging(self) -> Self {
         Self { end: End::Hang, ..self }
+    }
+
+    fn behind(self, gate: &Arc<Gate>) -> Self {
+        Self { gate: Some(Arc::clone(gate)), ..self }
     }
 
     fn singly(self) -> Self {
@@ -95,6 +112,10 @@ async fn serve(replies: Vec<Reply>) -> (String, Arc<Mutex<Vec<String>>>) {
             tokio::spawn(async move {
                 let body = request(&mut stream).await;
                 kept.lock().unwrap().push(body);
+                if let Some(gate) = &reply.gate {
+                    gate.came.notify_one();
+                    gate.open.notified().await;
+                }
                 for part in reply.bytes.chunks(if reply.singly { 1 } else { 64 * 1024 }) {
                     if stream.write_all(part).await.is_err() || stream.flush().await.is_err() {
                         return;
@@ -195,19 +216,25 @@ async fn agent(kind: &str, env: Env, replies: Vec<Reply>) -> (Agent, Arc<Mutex<V
     (agent, asked, stage)
 }
 
-/// A run with a provider of this kind.
-async fn play_as(kind: &str, env: Env, replies: Vec<Reply>) -> Played {
-    let (agent, asked, _stage) = agent(kind, env, replies).await;
-    let report = agent.run("go").await.unwrap();
-    let recorded = agent.engine().recorded(agent.workspace(), report.id, 0, None).await.unwrap();
+/// The model calls of a run that failed.
+async fn failures(agent: &Agent, run: RunId) -> Vec<ModelFailed> {
+    let recorded = agent.engine().recorded(agent.workspace(), run, 0, None).await.unwrap();
     let failed = recorded.into_iter().filter_map(|item| match item.event {
         Event::ModelFailed(body) => Some(body),
         _ => None,
     });
+    failed.collect()
+}
+
+/// A run with a provider of this kind.
+async fn play_as(kind: &str, env: Env, replies: Vec<Reply>) -> Played {
+    let (agent, asked, _stage) = agent(kind, env, replies).await;
+    let report = agent.run("go").await.unwrap();
+    let failed = failures(&agent, report.id).await;
     let replay = agent.engine().replay(agent.workspace(), report.id).await.unwrap();
     assert!(replay.divergences.is_empty(), "{replay:#?}");
     let asked = asked.lock().unwrap().clone();
-    Played { report, failed: failed.collect(), asked }
+    Played { report, failed, asked }
 }
 
 /// A run whose first answer is spoilt and whose second is fine: it says the second, and counts its tokens alone.
@@ -340,6 +367,62 @@ async fn a_refusal_that_names_a_wait_in_seconds_or_as_a_date_is_obeyed() {
         assert_eq!(played.asked.len(), 1, "nobody asks before it is time");
     }
     recovers(Reply::status("429 Too Many Requests", "retry-after: 0\r\n", slow), "rate_limited").await;
+}
+
+#[tokio::test]
+async fn runs_that_come_while_one_looks_whether_a_provider_is_well_wait_and_are_answered() {
+    let gate = Arc::new(Gate::default());
+    let slow = r#"{"error":{"message":"slow down","code":"rate_limit_exceeded"}}"#;
+    let limited = Reply::status("429 Too Many Requests", "retry-after-ms: 1\r\n", slow);
+    let replies = vec![limited, says("well again").behind(&gate), says("well again")];
+    let (agent, _asked, _stage) = agent("compatible", leaping(), replies).await;
+    let (engine, workspace) = (agent.engine(), agent.workspace());
+    let later = async {
+        gate.came.notified().await;
+        let mut runs = Vec::new();
+        for _ in 0..3 {
+            runs.push(engine.start_run(workspace, ask(&agent)).await.unwrap());
+        }
+        let released = async {
+            for run in &runs {
+                let mut follower = agent.follow(*run);
+                while !matches!(follower.next().await.unwrap(), Some(FeedItem::Event(item)) if item.event.kind() == "model_requested")
+                {
+                }
+            }
+            gate.open.notify_one();
+        };
+        let driven = futures::future::join_all(runs.iter().map(|run| agent.resume(*run)));
+        (futures::join!(driven, released).0, runs.clone())
+    };
+    let (first, (others, runs)) = futures::join!(agent.run("go"), later);
+    assert_eq!(first.unwrap().status, Status::Completed);
+    for (report, run) in others.into_iter().zip(runs) {
+        assert_eq!(report.unwrap().result, "well again");
+        assert_eq!(failures(&agent, run).await, [], "it waited, and that is no failure");
+    }
+}
+
+#[tokio::test]
+async fn what_a_provider_sent_before_a_run_was_cancelled_is_kept_where_somebody_asked_to_see_it() {
+    let hangs = Reply::stream(&piece(&json!({"content": "so far"}))).hanging();
+    let (agent, _asked, _stage) = agent("compatible", Env::system(), vec![hangs]).await;
+    let (engine, workspace) = (agent.engine(), agent.workspace());
+    for debug in [true, false] {
+        let run = engine.start_run(workspace, StartRun { debug, ..ask(&agent) }).await.unwrap();
+        let cancel = async {
+            let mut follower = agent.follow(run);
+            while !matches!(follower.next().await.unwrap(), Some(FeedItem::Piece(_))) {}
+            let cancel = Command::Cancel { by: Actor::User(agent.user()), reason: "enough".to_owned() };
+            engine.command(workspace, run, &cancel).await.unwrap();
+        };
+        futures::join!(engine.drive_run(run), cancel).0.unwrap();
+        let failed = failures(&agent, run).await;
+        let [failed] = &failed[..] else { panic!("{failed:#?}") };
+        let frames = failed.frames.as_ref().map(|frames| frames.text().into_owned());
+        assert_eq!(failed.class, "cancelled");
+        assert_eq!(frames.is_some_and(|frames| frames.contains("so far")), debug, "{failed:#?}");
+    }
 }
 
 #[tokio::test]
