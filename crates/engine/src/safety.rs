@@ -1,8 +1,9 @@
 //! How what keeps runs safe stands here: at an instance, and for one run with its model.
 
-use adjutant_core::id::{KeyId, WorkspaceId};
+use adjutant_core::id::{KeyId, UserId, WorkspaceId};
 use adjutant_core::safety::{Requirements, Safety, Standing, Standings, missing};
 
+use crate::current::CurrentAgent;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::spending::Unpriced;
@@ -42,16 +43,24 @@ impl Engine {
         ]))
     }
 
-    /// How it stands for a run that asks these models.
+    /// How it stands for a run of an agent, started by a person, perhaps with a key that is named for it, that asks these models.
     pub(crate) async fn safety_of(
         &self,
         workspace: WorkspaceId,
-        models: &[&str],
+        agent: &CurrentAgent,
+        person: UserId,
         key: Option<KeyId>,
+        models: &[&str],
     ) -> Result<Standings, EngineError> {
         let mut standings = self.safety().await?;
         standings.insert(Safety::PriceKnown, Standing::Enforced);
+        let named = [key, agent.config.provider_key_id];
         for model in models {
+            let key = match self.key_for(workspace, Some(agent.id), person, &named, model).await {
+                // Without the key that is meant for it a model is not asked at all.
+                Err(EngineError::Model(_)) => continue,
+                other => other?,
+            };
             if self.priced(workspace, model, key).await?.is_empty() {
                 let reason = format!("the price of `{model}` is not known");
                 standings.insert(Safety::PriceKnown, Standing::Off { reason });

@@ -3,22 +3,20 @@
 
 mod prices;
 mod settled;
+mod wanted;
 
-use adjutant_core::budget::{
-    Budget, BudgetAsk, Change, Overspent, Owner, Period, Purses, RUN_PURSE, Spend, micros, spend_all,
-};
+use adjutant_core::budget::{Budget, BudgetAsk, Change, Overspent, Owner, Period, Purses, RUN_PURSE, Spend, spend_all};
 use adjutant_core::guard::policy::AgentConfig;
 use adjutant_core::id::KeyId;
 use adjutant_core::label::Labels;
 use adjutant_core::limits;
 use adjutant_core::message::ModelRequest;
 use adjutant_core::money::MicroUsd;
-use adjutant_core::routing::{DEFAULT, Wanted};
 use adjutant_core::run::event::{BudgetAlerted, ModelRequested, PauseReason, Paused, RunLimits};
 use adjutant_core::time::Time;
 use adjutant_models::catalog::{Cost, ModelFacts};
 use adjutant_models::chain::{Failed, Next, Reach, after};
-use adjutant_models::{Allowed, ModelError, ModelSource, tokens};
+use adjutant_models::{Allowed, ModelError, tokens};
 
 use crate::current::CurrentAgent;
 use crate::driver::Driver;
@@ -29,6 +27,7 @@ use crate::service::budgets;
 
 pub(crate) use prices::{Call, dearest};
 pub(crate) use settled::{model_call, of_event, of_failure, settle};
+pub(crate) use wanted::Named;
 
 /// Bytes of a token that a window is filled with: fewer than most texts have, so that a full window still fits.
 const BYTES_PER_TOKEN: u64 = 3;
@@ -290,60 +289,6 @@ impl Engine {
             found.extend(drawn.budget.alerts(kept.spent, kept.alerted).map(reached));
         }
         Ok(found)
-    }
-
-    /// The models that a run asks for: the person's, the cheaper one once much was spent, or the agent's.
-    pub(crate) async fn wanted(
-        &self,
-        agent: &CurrentAgent,
-        asked: Option<&str>,
-        now: Time,
-        zone: &str,
-    ) -> Result<Wanted, EngineError> {
-        let config = &agent.config;
-        if let Some(name) = asked {
-            let wanted = Wanted::of(Some(name.into()), None, None);
-            return wanted.map_err(|(field, why)| EngineError::Invalid(format!("{field}: {why}")));
-        }
-        if let (Some(soft), Some(cheaper)) = (config.budget.soft_usd, &config.budget.cheaper_model) {
-            let purse = Owner::Agent(agent.id).purse(Period::Month, &Period::Month.name(now, zone));
-            if self.store().purse(&purse).await?.spent >= micros(soft) {
-                return Ok(Wanted { model: cheaper.clone(), fallbacks: Vec::new(), strategy: None });
-            }
-        }
-        let (fallbacks, strategy) = (config.fallback_models.clone(), config.routing);
-        Ok(Wanted { model: config.model.clone(), fallbacks, strategy })
-    }
-
-    /// The same, with the default of the person or else of the workspace in place of that of the instance, where there is one.
-    pub(crate) async fn wanted_here(
-        &self,
-        workspace: adjutant_core::id::WorkspaceId,
-        person: adjutant_core::id::UserId,
-        wanted: Wanted,
-    ) -> Result<Wanted, EngineError> {
-        if wanted.model != DEFAULT {
-            return Ok(wanted);
-        }
-        let Some(model) = self.default_here(workspace, person).await? else { return Ok(wanted) };
-        let said = Wanted::of(Some(model.as_str().into()), Some(wanted.fallbacks), wanted.strategy);
-        said.map_err(|(field, why)| EngineError::Invalid(format!("the default model: {field}: {why}")))
-    }
-
-    /// What `default` means for a person in a workspace, where it is not what the instance says. A person's own counts where it may
-    /// be asked: they did not choose it for this workspace.
-    pub(crate) async fn default_here(
-        &self,
-        workspace: adjutant_core::id::WorkspaceId,
-        person: adjutant_core::id::UserId,
-    ) -> Result<Option<String>, EngineError> {
-        if let Some(own) = self.store().default_model(person).await? {
-            let source = self.source(workspace, None, person).await?;
-            if !own.contains('/') || source.reachable(&own).is_ok() {
-                return Ok(Some(own));
-            }
-        }
-        Ok(self.store().workspace(workspace).await?.and_then(|row| row.default_model))
     }
 
     /// Tells whoever starts a run at once that a budget is used up, instead of letting it hold at its first call.

@@ -59,7 +59,7 @@ impl Engine {
         );
         let chat = self.new_chat(workspace, user, &agent, row.notebook, title, Some(run)).await?;
         let base = (Some(Base { run, seq: at }), state.labels);
-        let wishes = self.wishes(start).await?;
+        let wishes = self.wishes(start, None).await?;
         let mut plan = Plan {
             max_cost: wishes.max_cost,
             turns: wishes.turns.map(|turns| turns.min(agent.config.max_turns)),
@@ -108,7 +108,7 @@ impl Engine {
         }
         let agent = self.active_agent(workspace, row.agent, user).await?;
         let base = (Some(Base { run, seq: at }), state.labels);
-        let wishes = self.wishes(start).await?;
+        let wishes = self.wishes(start, None).await?;
         let plan = Plan {
             max_cost: wishes.max_cost,
             turns: Some(extra_turns),

@@ -26,7 +26,7 @@ use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::projection::preview;
 use crate::safety::refuse_weaker;
-use crate::spending;
+use crate::spending::{self, Named};
 
 /// How often a start that lost a race is tried again.
 const RACES: usize = 8;
@@ -132,7 +132,7 @@ impl Engine {
                 base,
                 labels: labels.join(files.labels),
                 supersedes: None,
-                model: ask.model.clone().or_else(|| chat.model.clone()),
+                model: ask.model.clone(),
                 fallbacks: Vec::new(),
                 max_cost: ask.max_cost,
                 turns: ask.max_turns.map(|most| most.clamp(1, agent.config.max_turns)),
@@ -196,13 +196,13 @@ impl Engine {
         let chat =
             self.store().chat(workspace, row.chat).await?.ok_or_else(|| EngineError::not_found("chat", row.chat))?;
         let (attachments, noted) = self.attached_again(workspace, user, &agent, &start.attachments).await?;
-        let wishes = self.wishes(start).await?;
+        let wishes = self.wishes(start, chat.model.as_deref()).await?;
         let plan = Plan {
             message: Some(&message),
             attachments,
             filtered: filtered.into_iter().chain(noted).collect(),
             supersedes: Some(run),
-            model: wishes.model.or_else(|| chat.model.clone()),
+            model: wishes.model,
             fallbacks: Vec::new(),
             max_cost: wishes.max_cost,
             turns: wishes.turns.map(|turns| turns.min(agent.config.max_turns)),
@@ -264,7 +264,8 @@ impl Engine {
         let needs = Needs { tools: !shown.definitions.is_empty(), images, ..Needs::default() };
         let needs = needs.and(&abilities(&config.requires));
         self.check_key(plan.workspace, plan.agent.id, plan.user, plan.key).await?;
-        let mut wanted = self.wanted(plan.agent, plan.model.as_deref(), now, &zone).await?;
+        let named = Named { run: plan.model.as_deref(), chat: plan.chat.model.as_deref() };
+        let mut wanted = self.wanted(plan.agent, named, now, &zone).await?;
         wanted.fallbacks.extend(plan.fallbacks.iter().cloned());
         let wanted = self.wanted_here(plan.workspace, plan.user, wanted).await?;
         let source = self.source(plan.workspace, Some(plan.agent.id), plan.user).await?;
@@ -282,7 +283,7 @@ impl Engine {
             )));
         }
         let models: Vec<_> = std::iter::once(&lineup.model).chain(&lineup.fallbacks).map(String::as_str).collect();
-        let safety = self.safety_of(plan.workspace, &models, plan.key).await?;
+        let safety = self.safety_of(plan.workspace, plan.agent, plan.user, plan.key, &models).await?;
         refuse_weaker(&config.slug, &config.requires, &safety)?;
         let asked = Asked {
             safety,

@@ -18,7 +18,7 @@ use crate::current::CurrentAgent;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::projection::RunSummary;
-use crate::spending::{Unpriced, escaped};
+use crate::spending::{Named, Unpriced, escaped};
 
 /// Model calls read at a time.
 const PAGE: u32 = 1000;
@@ -311,7 +311,7 @@ impl Engine {
         given: Option<MicroUsd>,
     ) -> Result<Option<MicroUsd>, EngineError> {
         let (now, zone) = (self.env().now(), self.zone(workspace).await?);
-        let wanted = self.wanted(agent, model, now, &zone).await?;
+        let wanted = self.wanted(agent, Named { run: model, chat: None }, now, &zone).await?;
         let wanted = self.wanted_here(workspace, person, wanted).await?;
         let source = self.source(workspace, Some(agent.id), person).await?;
         // Where none can be asked there is none whose price is known.

@@ -26,11 +26,11 @@ pub(super) struct Wishes {
 }
 
 impl Engine {
-    /// The wishes that a run was started with.
+    /// The wishes that a run was started with, beside the model that its chat says.
     ///
     /// # Errors
     /// Those of the store.
-    pub(super) async fn wishes(&self, start: &RunStarted) -> Result<Wishes, EngineError> {
+    pub(super) async fn wishes(&self, start: &RunStarted, of_chat: Option<&str>) -> Result<Wishes, EngineError> {
         let row = self.store().agent_version(start.workspace, start.agent, start.agent_version).await?;
         let then: Option<AgentConfig> = row.and_then(|row| serde_json::from_str(&row.spec).ok());
         let Some(then) = then else {
@@ -45,7 +45,7 @@ impl Engine {
         };
         let options = &start.options;
         Ok(Wishes {
-            model: self.chosen(start, &then).await?,
+            model: self.chosen(start, &then, of_chat).await?,
             max_cost: start.budget.filter(|limit| Some(*limit) != then.budget.run()),
             turns: Some(start.limits.turns).filter(|turns| *turns != then.max_turns),
             seed: options.seed.filter(|_| options.seed != then.model_options.seed),
@@ -53,16 +53,21 @@ impl Engine {
         })
     }
 
-    /// The model of a run, if it was not the agent's and can still be asked.
-    async fn chosen(&self, start: &RunStarted, then: &AgentConfig) -> Result<Option<String>, EngineError> {
+    /// The model of a run, if it was neither the agent's nor the chat's, and can still be asked.
+    async fn chosen(
+        &self,
+        start: &RunStarted,
+        then: &AgentConfig,
+        of_chat: Option<&str>,
+    ) -> Result<Option<String>, EngineError> {
         let own = self.default_here(start.workspace, start.initiator).await?;
         let default = own.as_deref().unwrap_or_else(|| self.default_model());
         let is = |name: &str| {
             let name = if name == DEFAULT { default } else { name };
             if name.contains('/') { start.model == name } else { start.model.rsplit('/').next() == Some(name) }
         };
-        let cheaper = then.budget.cheaper_model.as_deref();
-        if start.strategy.is_some() || !start.fallbacks.is_empty() || is(&then.model) || cheaper.is_some_and(is) {
+        let said = [Some(then.model.as_str()), then.budget.cheaper_model.as_deref(), of_chat];
+        if start.strategy.is_some() || !start.fallbacks.is_empty() || said.into_iter().flatten().any(is) {
             return Ok(None);
         }
         let source = self.source(start.workspace, Some(start.agent), start.initiator).await?;

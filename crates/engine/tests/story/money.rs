@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use adjutant_core::budget::{Budget, BudgetSpec};
 use adjutant_core::guard::policy::AgentSpec;
@@ -13,7 +14,7 @@ use adjutant_core::run::event::{Decision, Event, PauseReason};
 use adjutant_core::run::status::Status;
 use adjutant_engine::models::catalog::{ModelFacts, PriceTier, Prices, Rate};
 use adjutant_engine::models::{BroughtKey, DeltaSink, Model, ModelError, tokens};
-use adjutant_engine::{Agent, EngineError, ModelSource, StartRun};
+use adjutant_engine::{Agent, ChatChange, EngineError, ModelSource, StartRun};
 use adjutant_store::row::{BudgetRow, UsageFilter};
 use async_trait::async_trait;
 use futures::future::join_all;
@@ -77,6 +78,10 @@ impl ModelSource for OnShelf {
 
     fn host(&self, provider: &str) -> Option<String> {
         Some(format!("{provider}.example"))
+    }
+
+    fn cheapest(&self, provider: &str) -> Vec<String> {
+        ["rare", "scarce", "one", "two"].map(|model| format!("{provider}/{model}")).into()
     }
 }
 
@@ -348,6 +353,33 @@ async fn each_amount_is_pointed_out_once_and_over_the_soft_limit_runs_are_cheape
     }
     assert_eq!(alerts, [(1, 50, 110), (1, 100, 110), (3, 300, 330)]);
     assert_eq!(models, ["a/one", "a/one", "a/one", "a/one", "b/cheap"]);
+}
+
+#[tokio::test]
+async fn what_a_chat_says_goes_before_the_agent_and_after_the_soft_limit() {
+    let (stage, clock) = (Stage::new(&[]), Clock::new());
+    let busy = ModelError::Overloaded { retry_after: Some(Duration::from_secs(60)), status: Some(503) };
+    let shelf = Shelf::new(&[("c/three", &[busy])]);
+    let change = |spec: &mut AgentSpec| {
+        in_order(&["a/one", "b/two"])(spec);
+        spec.budget = Some(budget(r#"{"soft_usd":0.0002,"cheaper_model":"b/cheap"}"#));
+    };
+    let agent = agent(&stage, &shelf, &clock, change).await;
+    let (engine, workspace, user) = (agent.engine(), agent.workspace(), agent.user());
+    let first = agent.run("go").await.unwrap();
+    let chat = engine.store().chat(workspace, first.chat_id).await.unwrap().unwrap();
+    let change = ChatChange { model: Some("c/three".to_owned()), ..ChatChange::default() };
+    engine.change_chat(user, &chat, change).await.unwrap();
+    let second = agent.run_in(Some(chat.id), "go").await.unwrap();
+    assert_eq!(second.provenance.model, "c/three");
+    assert_eq!(second.result, "from b/two", "those that the agent names still stand in");
+    let third = agent.run_in(Some(chat.id), "go").await.unwrap();
+    assert_eq!(third.provenance.model, "b/cheap", "much was spent");
+    let edited = engine.edit_run(workspace, user, third.id, "again").await.unwrap();
+    assert_eq!(agent.resume(edited).await.unwrap().provenance.model, "b/cheap");
+    let named = StartRun { chat: Some(chat.id), model: Some("d/four".to_owned()), ..ask(&agent) };
+    let named = engine.start_run(workspace, named).await.unwrap();
+    assert_eq!(agent.resume(named).await.unwrap().provenance.model, "d/four", "whoever names one knows what it costs");
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::client::{Client, Server};
+use super::client::{Client, OWNER, Server};
 use crate::house::{House, text};
 
 /// The one-line entries of the audit that a search finds.
@@ -129,6 +129,32 @@ fn a_workspace_has_a_default_model_of_its_own() {
     let set = server.house.document(&["ws", "set", "home", "--model", "default"]);
     assert_eq!(set["default_model"], "default");
     owner.patch(home, json!({"default_model": "two words"})).refuses(422, "validation_failed");
+}
+
+#[test]
+fn a_persons_default_counts_however_it_is_written_and_is_passed_over_where_it_cannot_be_asked() {
+    let house = House::new();
+    std::fs::write(house.path().join("script.yaml"), "- text: Good day.\n").unwrap();
+    let scripted = "kind = \"scripted\"\nscript = \"../../script.yaml\"\n";
+    let far = "kind = \"anthropic\"\nbase_url = \"http://127.0.0.1:9/v1\"\napi_key_env = \"FAR_KEY\"\n";
+    house.configure(&format!(
+        "default_model = \"test/script\"\n[providers.test]\n{scripted}[providers.gemini]\n{scripted}[providers.far]\n{far}"
+    ));
+    let server = Server::start_with(house, &[("ADJUTANT_BOOTSTRAP_TOKEN", OWNER), ("FAR_KEY", "sk-far-away")]);
+    let owner = server.owner();
+    owner.post("/api/v1/agents", json!({"name": "Open", "slug": "open", "toolsets": []})).expect(201);
+    let home = "/api/v1/workspaces/home";
+    owner.patch(home, json!({"default_model": "test/of-the-workspace"})).expect(200);
+    let asked = |default: &str| {
+        owner.patch("/api/v1/me", json!({"default_model": default})).expect(200);
+        let run = owner.post("/api/v1/runs?wait=60", json!({"agent_id": "open", "input": "hello"})).expect(200);
+        text(&run["model_calls"][0]["model_asked"])
+    };
+    assert_eq!(asked("google/any"), "gemini/any", "in the words of others");
+    owner.patch(home, json!({"allowed_providers": ["test"]})).expect(200);
+    assert_eq!(asked("google/any"), "test/of-the-workspace", "its provider is not allowed here");
+    assert_eq!(asked("claude-sonnet-5"), "test/of-the-workspace", "nor is that of a bare name");
+    assert_eq!(asked("cheapest"), "test/script", "a strategy that has nothing to choose from");
 }
 
 #[test]
