@@ -9,9 +9,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use secrecy::SecretString;
 
-use crate::catalog::{Catalog, ModelFacts, Prices};
+use crate::catalog::{self, Catalog, ModelFacts, Prices};
 use crate::demo::Demo;
-use crate::health::{Health, Place, Watched};
+use crate::health::{Health, Place, Watched, with_key};
 use crate::wire::list::{self, Listed};
 use crate::wire::provider::{RemoteConfig, percent};
 use crate::wire::{Clock, Provider, Remote, Takes};
@@ -21,8 +21,6 @@ use crate::{
 
 /// The name of the built-in provider.
 pub(crate) const DEMO: &str = "demo";
-/// The version of prices that the operator wrote.
-const OWN_PRICES: &str = "configuration";
 /// The one model it has.
 const GUIDE: &str = "guide";
 
@@ -60,7 +58,8 @@ enum Entry {
 pub struct Models {
     /// Those that are configured, and what was found on this machine since.
     entries: RwLock<BTreeMap<String, Entry>>,
-    prices: BTreeMap<String, Prices>,
+    /// What the operator says that models of a provider cost, and the version of that.
+    prices: BTreeMap<String, (Prices, String)>,
     remotes: BTreeMap<String, RemoteConfig>,
     catalog: RwLock<Arc<Catalog>>,
     /// The models that servers on this machine list, by the kind of the server.
@@ -80,7 +79,7 @@ impl Models {
         let (mut own_prices, mut remotes) = (BTreeMap::new(), BTreeMap::new());
         for ProviderConfig { name, kind, prices } in config {
             check_name(&name)?;
-            own_prices.extend(prices.map(|prices| (name.clone(), prices)));
+            own_prices.extend(prices.map(|prices| (name.clone(), versioned(prices))));
             let entry = match kind {
                 ProviderKind::Remote(config) => {
                     remotes.insert(name.clone(), config.clone());
@@ -101,7 +100,7 @@ impl Models {
     /// Knows a provider that nobody can use without a key of their own, because the operator has none for it.
     #[must_use]
     pub fn with_unkeyed(mut self, name: &str, config: RemoteConfig, prices: Option<Prices>) -> Self {
-        self.prices.extend(prices.map(|prices| (name.to_owned(), prices)));
+        self.prices.extend(prices.map(|prices| (name.to_owned(), versioned(prices))));
         self.remotes.insert(name.to_owned(), RemoteConfig { credential: Credential::None, ..config });
         self
     }
@@ -277,7 +276,7 @@ impl ModelSource for Models {
         let unpriced = known.as_ref().is_none_or(|facts| !facts.prices.is_known());
         let facts = || known.clone().unwrap_or_else(|| ModelFacts::unknown(provider, rest));
         match self.prices.get(provider) {
-            Some(prices) => Some(facts().costing(prices.clone(), OWN_PRICES)),
+            Some((prices, version)) => Some(facts().costing(prices.clone(), version)),
             None if free && unpriced => Some(facts().free_without_key()),
             None => known,
         }
@@ -287,7 +286,7 @@ impl ModelSource for Models {
         let hint = || "; write it as provider/model".to_owned();
         let unknown = || ModelError::UnknownModel { model: name.to_owned(), hint: hint() };
         let (provider, rest) = name.split_once('/').filter(|(_, rest)| !rest.is_empty()).ok_or_else(unknown)?;
-        let watched = format!("{provider} with {}", key.id);
+        let watched = with_key(provider, &key.id);
         Ok(self.remote(Arc::new(self.with_key(provider, key.key)?), watched, name, rest))
     }
 
@@ -302,12 +301,13 @@ impl ModelSource for Models {
         }
     }
 
-    fn cheapest(&self, provider: &str) -> Option<String> {
-        let kind = Catalog::kind_of(self.config_of(provider)?.vendor.kind).to_owned();
-        let catalog = self.catalog();
-        let talks = catalog.models().filter(|facts| facts.provider == kind && !facts.abilities.embeds);
-        let cheapest = talks.min_by_key(|facts| facts.prices.bound(1000, 1000).map_or(u64::MAX, |cost| cost.0))?;
-        Some(format!("{provider}/{}", cheapest.model))
+    fn cheapest(&self, provider: &str) -> Vec<String> {
+        let Some(config) = self.config_of(provider) else { return Vec::new() };
+        let (catalog, kind) = (self.catalog(), Catalog::kind_of(config.vendor.kind));
+        let mut talks: Vec<_> =
+            catalog.models().filter(|facts| facts.provider == kind && !facts.abilities.embeds).collect();
+        talks.sort_by_key(|facts| facts.prices.bound(1000, 1000).map_or(u64::MAX, |cost| cost.0));
+        talks.into_iter().map(|facts| format!("{provider}/{}", facts.model)).collect()
     }
 
     fn offers(&self) -> Vec<Offer> {
@@ -331,6 +331,12 @@ impl ModelSource for Models {
             None => Vec::new(),
         }
     }
+}
+
+/// Prices that the operator wrote, with the version that says which: two that differ have two.
+fn versioned(prices: Prices) -> (Prices, String) {
+    let version = catalog::version("configuration", prices.written().as_bytes());
+    (prices, version)
 }
 
 /// A name is the first part of a model's name, so it holds no slash, and it is typed by people, so it holds no
@@ -428,6 +434,41 @@ mod tests {
         assert!(error.contains("is not sent to example.com") && !error.contains("sk-secret"), "{error}");
         let home = config("a", remote("openai", Some("https://API.openai.com/v1"), key()));
         assert!(Models::new(vec![home], client()).is_ok());
+    }
+
+    #[test]
+    fn prices_that_differ_have_versions_that_differ() {
+        let priced = |rate: u64| {
+            let base = PriceTier { input: Some(Rate(rate)), ..PriceTier::default() };
+            let prices = Some(Prices { base, over: Vec::new() });
+            let config = ProviderConfig { prices, ..config("lab", openai(Some("http://127.0.0.1:9/v1"), None)) };
+            Models::new(vec![config], client()).unwrap().facts("lab/any").unwrap().version
+        };
+        assert!(priced(7).starts_with("configuration-"), "{}", priced(7));
+        assert_eq!(priced(7), priced(7));
+        assert_ne!(priced(7), priced(8));
+    }
+
+    #[tokio::test]
+    async fn a_provider_that_fails_with_all_keys_that_people_brought_is_seen_to_rest() {
+        use crate::DeltaSink;
+        use crate::view::tests::request;
+        use crate::wire::testing::{Reply, serve};
+
+        let (base, _seen) = serve(vec![Reply::error(429, &[("retry-after", "90")], "{}")]).await;
+        let lab = RemoteConfig { base_url: Some(base), ..RemoteConfig::new(Vendor::of("mistral").unwrap()) };
+        let models = Models::built_in(client()).with_unkeyed("lab", lab, None);
+        let resting = || {
+            let about = models.about_providers().into_iter().find(|facts| facts.name == "lab").unwrap();
+            let offered = models.offers_with_key("lab");
+            (about.resting.is_some(), offered.iter().all(|offer| offer.resting.is_some()))
+        };
+        assert_eq!(resting(), (false, false));
+        let key = ApiKey::for_its_address(SecretString::from("sk-secret"));
+        let brought = BroughtKey { id: "key_1".to_owned(), key };
+        let model = models.model_with("lab/mistral-small-latest", brought).unwrap();
+        model.answer(&request(&["hi"]), &DeltaSink::none()).await.unwrap_err();
+        assert_eq!(resting(), (true, true));
     }
 
     #[test]

@@ -107,10 +107,10 @@ pub trait ModelSource: Send + Sync {
         let _ = show;
     }
 
-    /// The cheapest model of a provider that is known.
-    fn cheapest(&self, provider: &str) -> Option<String> {
+    /// The models of a provider that are known and talk, the cheapest first.
+    fn cheapest(&self, provider: &str) -> Vec<String> {
         let _ = provider;
-        None
+        Vec::new()
     }
 
     /// Whether a model of this name can be asked.
@@ -358,7 +358,7 @@ mod tests {
         ("anthropic/claude-opus-4-8", "anthropic/claude-opus-4-8"),
         ("work/gpt-5.4-mini", "openai/gpt-5.4-mini"),
         ("play/gpt-5.4-mini", "openai/gpt-5.4-mini"),
-        ("deepseek/deepseek-chat", "deepseek/deepseek-chat"),
+        ("deepseek/deepseek-flash", "deepseek/deepseek-flash"),
     ]);
 
     fn wanted(model: &str, fallbacks: &[&str], strategy: Option<Strategy>) -> Wanted {
@@ -373,7 +373,7 @@ mod tests {
 
     #[test]
     fn a_bare_name_is_enough_where_it_means_one_model() {
-        assert_eq!(lined_up(&wanted("deepseek-chat", &[], None)).unwrap(), ["deepseek/deepseek-chat"]);
+        assert_eq!(lined_up(&wanted("deepseek-flash", &[], None)).unwrap(), ["deepseek/deepseek-flash"]);
         assert_eq!(
             lined_up(&wanted("gpt-5.4-mini", &[], None)).unwrap_err(),
             "model `gpt-5.4-mini` is not known: it may be work/gpt-5.4-mini, play/gpt-5.4-mini"
@@ -383,7 +383,7 @@ mod tests {
 
     #[test]
     fn a_provider_is_known_by_the_words_of_others_where_none_here_is_called_like_that() {
-        const ANY: &str = "deepseek/deepseek-chat";
+        const ANY: &str = "deepseek/deepseek-flash";
         let shelf = Shelf(&[
             ("gemini/x", ANY),
             ("vertex/x", ANY),
@@ -410,21 +410,21 @@ mod tests {
 
     #[test]
     fn those_that_stand_in_are_the_ones_that_are_here_each_once() {
-        let named = wanted("deepseek-chat", &["nowhere/x", "deepseek/deepseek-chat", "work/gpt-5.4-mini"], None);
-        assert_eq!(lined_up(&named).unwrap(), ["deepseek/deepseek-chat", "work/gpt-5.4-mini"]);
+        let named = wanted("deepseek-flash", &["nowhere/x", "deepseek/deepseek-flash", "work/gpt-5.4-mini"], None);
+        assert_eq!(lined_up(&named).unwrap(), ["deepseek/deepseek-flash", "work/gpt-5.4-mini"]);
     }
 
     #[test]
     fn a_strategy_chooses_and_names_others_of_other_providers() {
         let cheap = lined_up(&wanted("auto", &[], Some(Strategy::Cheapest))).unwrap();
-        assert_eq!(cheap[0], "deepseek/deepseek-chat");
+        assert_eq!(cheap[0], "deepseek/deepseek-flash");
         assert_eq!(cheap.len(), 4, "one of each of the other providers: {cheap:?}");
         let balanced = lined_up(&wanted("auto", &[], None)).unwrap();
         assert_eq!(balanced, lined_up(&wanted("auto", &[], Some(Strategy::Balanced))).unwrap());
         let own = lined_up(&wanted("auto", &["work/gpt-5.4-mini"], Some(Strategy::Cheapest))).unwrap();
         assert_eq!(
             own,
-            ["deepseek/deepseek-chat", "work/gpt-5.4-mini"],
+            ["deepseek/deepseek-flash", "work/gpt-5.4-mini"],
             "those that are named stand in, and no others"
         );
         let none = lineup(&Shelf(&[]), &wanted("auto", &[], Some(Strategy::Cheapest)), "demo/guide", &Needs::default());

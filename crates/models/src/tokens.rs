@@ -105,6 +105,12 @@ impl Ratios {
         }
     }
 
+    /// Whether anything was learned about a model.
+    #[must_use]
+    pub fn knows(&self, model: &str) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains_key(model)
+    }
+
     /// About how many tokens a request is for this model.
     #[must_use]
     pub fn estimate(&self, model: &str, request: &ModelRequest) -> u64 {
@@ -140,6 +146,7 @@ mod tests {
         let asked = request(&["word ".repeat(1000).as_str()]);
         let bytes = size(&asked);
         assert_eq!(ratios.estimate("p/m", &asked), bytes / 4);
+        assert!(!ratios.knows("p/m"));
         ratios.learn("p/m", &asked, bytes / 2);
         assert_eq!(ratios.estimate("p/m", &asked), bytes / 2);
         assert_eq!(ratios.estimate("p/other", &asked), bytes / 4, "each model has its own");

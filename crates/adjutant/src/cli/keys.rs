@@ -245,6 +245,7 @@ async fn test(context: &Context, place: &Place, text: &str, model: Option<String
     context.print(&serde_json::to_value(&tested).unwrap_or_default(), || {
         let line = match &tested.message {
             None => context.terminal.out.good(&format!("✔ {} answered", clean(&tested.model))),
+            Some(said) if tested.ok => context.terminal.out.good(&format!("✔ {}", clean(said))),
             Some(why) => context.terminal.out.bad(&format!("✖ {}: {}", clean(&tested.model), clean(why))),
         };
         vec![line]

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use adjutant_engine::models::catalog::Catalog;
+use adjutant_engine::models::catalog::{Catalog, version};
 use adjutant_engine::models::{Listed, ModelError, Models};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -12,8 +12,10 @@ use utoipa::ToSchema;
 use super::unusable;
 use crate::failure::Failure;
 
-/// The version of prices that came with a document of the operator's.
-pub(super) const SYNCED: &str = "synced";
+/// The version of prices that came with a document of the operator's: two documents have two.
+pub(super) fn synced(document: &[u8]) -> String {
+    version("synced", document)
+}
 
 /// What came of asking one provider which models it has.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -34,7 +36,7 @@ pub(crate) struct Refreshed {
 pub(crate) fn keep(models: &Models, path: &Path, bytes: &[u8], source: &str) -> Result<usize, Failure> {
     let mut known = Catalog::built_in().clone();
     let count = known
-        .import(bytes, SYNCED)
+        .import(bytes, &synced(bytes))
         .map_err(|error| Failure::usage(format!("{source} cannot be used: {error}. Nothing was taken.")))?;
     let fresh = path.with_extension("new");
     // Whoever starts meanwhile reads the old one or the new one, never half of it.

@@ -8,7 +8,7 @@ use adjutant_engine::models::{ApiKey, Credential, Models, ProviderConfig, Provid
 use adjutant_engine::provider_client;
 use secrecy::SecretString;
 
-use super::catalog::SYNCED;
+use super::catalog::synced;
 use crate::config::{Kind, Proof, Provider, Remote};
 use crate::failure::Failure;
 
@@ -30,7 +30,7 @@ pub(crate) fn models(providers: &[Provider], catalog: &Path) -> Result<Arc<Model
     }
     if let Ok(bytes) = std::fs::read(catalog) {
         let mut known = Catalog::built_in().clone();
-        match known.import(&bytes, SYNCED) {
+        match known.import(&bytes, &synced(&bytes)) {
             Ok(_) => models.set_catalog(known),
             Err(error) => {
                 tracing::warn!(%error, file = %catalog.display(), "the catalog cannot be used; the built-in one is");

@@ -61,7 +61,7 @@ pub(crate) fn key(row: ProviderKeyRow, usage: &[UsageLine]) -> KeyLine {
 /// What became of a test of a key.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub(crate) struct KeyTested {
-    /// Whether the provider answered.
+    /// Whether the provider let it in.
     pub(crate) ok: bool,
     /// The model that was asked.
     pub(crate) model: String,

@@ -127,6 +127,12 @@ fn a_document_is_laid_over_the_built_in_catalog_and_stays() {
     assert_eq!(house.document(&["models", "sync", file.to_str().unwrap()])["models"], 1);
     let shown = house.document(&["models", "show", "work/gpt-99"]);
     assert_eq!((&shown["context_window"], &shown["prices"]["output_usd"]), (&json!(1000), &json!(2.0)));
+    let other = json!({"limit": {"context": 1000}, "cost": {"input": 1, "output": 3}});
+    std::fs::write(&file, json!({"openai": {"models": {"gpt-99": other}}}).to_string()).unwrap();
+    assert_eq!(house.document(&["models", "sync", file.to_str().unwrap()])["models"], 1);
+    let newer = house.document(&["models", "show", "work/gpt-99"]);
+    assert!(text(&newer["price_version"]).starts_with("synced-"), "{newer:#}");
+    assert_ne!(newer["price_version"], shown["price_version"], "a cost says by which of the two it was reckoned");
     std::fs::write(&file, "[1, 2").unwrap();
     let refused = house.adjutant(&["models", "sync", file.to_str().unwrap()]);
     assert!(refused.code == Some(2) && refused.err.contains("Nothing was taken"), "{refused}");

@@ -117,8 +117,11 @@ impl Engine {
                     let hash = request.hash();
                     let loaded = texts(self.store(), workspace, &request.missing()).await?;
                     request.fill(&loaded);
-                    let seen = shown(&request, self.ratios().estimate(&request.model, &request));
                     let same = hash == asked.request;
+                    if same {
+                        self.learn_again(&request, &recorded[at..]);
+                    }
+                    let seen = shown(&request, self.ratios().estimate(&request.model, &request));
                     let frames = match frames {
                         Frames::Shown => self.frames(workspace, &recorded[at..]).await?,
                         Frames::LeftOut => None,
@@ -139,6 +142,17 @@ impl Engine {
             state.apply(&item.event, item.seq, item.at).map_err(|bad| EngineError::impossible(run, &bad))?;
         }
         Err(EngineError::not_found("model call", n))
+    }
+
+    /// Learns how many tokens a request was from the answer among these events, where this process has heard none of its model.
+    fn learn_again(&self, request: &ModelRequest, recorded: &[Recorded]) {
+        let answered = recorded.iter().find_map(|item| match &item.event {
+            Event::ModelAnswered(answered) if !answered.estimated => Some(answered.usage.input),
+            _ => None,
+        });
+        if let Some(counted) = answered.filter(|_| !self.ratios().knows(&request.model)) {
+            self.ratios().learn(&request.model, request, counted);
+        }
     }
 
     /// What went over the wire in the model call that these events begin with, if it was kept and not forgotten since.

@@ -13,7 +13,7 @@ use adjutant_core::routing::ModelChoice;
 use adjutant_core::run::event::Actor;
 use adjutant_core::run::status::Status;
 use adjutant_engine::models::ModelError;
-use adjutant_engine::{Agent, AuditLog, EngineError, KeyOwner, NewKey};
+use adjutant_engine::{Agent, AuditLog, EngineError, Frames, KeyOwner, NewKey, StartRun};
 use adjutant_store::row::UsageFilter;
 
 use super::money::{Shelf, agent, budget, failures, in_order, on_credit};
@@ -152,6 +152,60 @@ async fn a_server_that_is_free_without_a_key_has_no_known_price_for_those_who_br
     keep_key(&agent, KeyOwner::Person(agent.user()), "home").await;
     let held = agent.run("go").await.unwrap();
     assert_eq!((held.status, held.pending_approvals.len()), (Status::Paused, 1), "{held:#?}");
+}
+
+#[tokio::test]
+async fn whether_a_price_is_known_goes_by_the_key_that_a_model_is_called_with() {
+    let (stage, clock) = (Stage::new(&[]), Clock::new());
+    let change = |spec: &mut AgentSpec| {
+        in_order(&["home/llama"])(spec);
+        spec.requires = Some(serde_json::from_str(r#"["price_known"]"#).unwrap());
+    };
+    let agent = agent(&stage, &Shelf::new(&[]), &clock, change).await;
+    let (engine, workspace) = (agent.engine(), agent.workspace());
+    let elsewhere = keep_key(&agent, KeyOwner::Person(agent.user()), "a").await;
+    let named = StartRun { key: Some(elsewhere), ..ask(&agent) };
+    let run = engine.start_run(workspace, named).await.unwrap();
+    let report = agent.resume(run).await.unwrap();
+    assert_eq!((report.status, report.cost_microusd), (Status::Completed, 0), "a key for another provider");
+    keep_key(&agent, KeyOwner::Person(agent.user()), "home").await;
+    let refused = engine.start_run(workspace, ask(&agent)).await.unwrap_err().to_string();
+    assert!(refused.contains("the price of `home/llama` is not known"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_good_key_of_an_account_without_the_cheapest_models_is_called_good() {
+    let gone = || ModelError::UnknownModel { model: "x".to_owned(), hint: String::new() };
+    let test = async |failures: &[(&str, &[ModelError])], model: Option<&str>| {
+        let (stage, clock) = (Stage::new(&[]), Clock::new());
+        let shelf = Shelf::new(failures);
+        let agent = agent(&stage, &shelf, &clock, |_| {}).await;
+        let key = keep_key(&agent, KeyOwner::Person(agent.user()), "a").await;
+        let model = model.map(str::to_owned);
+        let tested = agent.engine().test_key(agent.workspace(), agent.user(), key, model).await.unwrap();
+        (tested, shelf.calls.load(Ordering::SeqCst))
+    };
+    let (tested, calls) = test(&[("a/rare", &[gone()]), ("a/scarce", &[gone()])], None).await;
+    assert_eq!((tested.ok, tested.model.as_str(), tested.message, calls), (true, "a/one", None, 3));
+    let all = [("a/rare", &[gone()][..]), ("a/scarce", &[gone()][..]), ("a/one", &[gone()][..])];
+    let (tested, calls) = test(&all, None).await;
+    assert_eq!((tested.ok, calls), (true, 3), "a fourth is not asked");
+    assert_eq!(tested.message.as_deref(), Some("the key is good; the model `a/one` is not there"));
+    let (tested, calls) = test(&[("a/scarce", &[gone()])], Some("a/scarce")).await;
+    assert_eq!((tested.ok, tested.model.as_str(), calls), (true, "a/scarce", 1), "what is named is asked alone");
+    let refused = ModelError::Unauthorized { status: Some(401), detail: Default::default() };
+    let (tested, calls) = test(&[("a/rare", &[refused])], None).await;
+    assert_eq!((tested.ok, tested.class.as_deref(), calls), (false, Some("unauthorized"), 1));
+}
+
+#[tokio::test]
+async fn how_many_tokens_a_request_is_for_a_model_is_known_after_a_restart_too() {
+    let (stage, clock) = (Stage::new(&[]), Clock::new());
+    let started = async || agent(&stage, &Shelf::new(&[]), &clock, |_| {}).await;
+    let run = started().await.run("go").await.unwrap().id;
+    let again = started().await;
+    let seen = again.engine().seen(again.workspace(), run, 1, Frames::LeftOut).await.unwrap();
+    assert_eq!(seen.sizes.estimated_tokens, 100, "as its provider counted it");
 }
 
 async fn naming(agent: &Agent, models: &[&str], key: Option<KeyId>) -> Result<(), EngineError> {

@@ -8,6 +8,8 @@ mod price;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use adjutant_core::content::Hash;
+
 pub use self::import::BadDocument;
 pub use self::price::{Cost, PriceTier, Prices, Rate};
 use crate::vendor::{BEDROCK_REGIONS, Vendor};
@@ -18,8 +20,17 @@ const TABLE: &str = include_str!("../../catalog.txt");
 const BUILT_IN_PRICES: &str = "built-in";
 /// The version of prices of what nobody is asked to pay for.
 const FREE: &str = "free";
+/// Letters of a hash that tell one state of prices from another.
+const VERSION_LETTERS: usize = 8;
 /// The grade of a model nobody graded.
 const MIDDLE_GRADE: u8 = 5;
+
+/// The version of prices that somebody brought: whose they are, and enough of a hash to tell which were meant.
+#[must_use]
+pub fn version(whose: &str, prices: &[u8]) -> String {
+    let hash = Hash::of(prices).to_string();
+    format!("{whose}-{}", &hash[..VERSION_LETTERS])
+}
 
 /// What a model can do beyond text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -111,6 +111,18 @@ impl Prices {
         Self { base: tier(self.base), over: self.over.into_iter().map(|(over, at)| (over, tier(at))).collect() }
     }
 
+    /// All of it as one text: what differs in anything differs in it.
+    pub(crate) fn written(&self) -> String {
+        let tiers = std::iter::once((0, self.base)).chain(self.over.iter().copied());
+        let line = |(over, tier): (u64, PriceTier)| {
+            let PriceTier { input, cached, cache_write, output, reasoning } = tier;
+            let rates = [input, cached, cache_write, output, reasoning];
+            let rates = rates.map(|rate| rate.map_or_else(|| "-".to_owned(), |rate| rate.0.to_string()));
+            format!("{over} {}\n", rates.join(" "))
+        };
+        tiers.map(line).collect()
+    }
+
     /// What a use costs, rounded up; none where a price is not known.
     #[must_use]
     pub fn cost(&self, usage: &TokenUsage) -> Option<MicroUsd> {

@@ -50,6 +50,18 @@ fn a_model_is_found_by_its_full_name_and_by_its_bare_one_where_that_is_enough() 
 }
 
 #[test]
+fn providers_that_rent_out_the_same_models_are_named_together() {
+    let catalog =
+        parse::table("provider one two\nm 9 9 t 1 - - 2\nover 5 2 - - 4\nprovider three\nn 9 9 t 1 - - 2").unwrap();
+    let (one, two) = (catalog.get("one", "m").unwrap(), catalog.get("two", "m").unwrap());
+    assert_eq!((one.name(), two.name()), ("one/m".to_owned(), "two/m".to_owned()));
+    assert_eq!((one.prices.over.len(), two.prices.over.len()), (1, 1));
+    assert!(catalog.get("two", "n").is_none());
+    let glm = |provider: &str| Catalog::built_in().get(provider, "glm-5.2").map(|facts| facts.prices.clone());
+    assert!(glm("zai").is_some() && glm("zai") == glm("zhipu"));
+}
+
+#[test]
 fn a_use_is_priced_by_class_and_names_the_state_of_the_prices() {
     let facts = Catalog::built_in().find("anthropic/claude-sonnet-4-5", anybody).unwrap();
     let usage = TokenUsage { input: 1320, output: 89, cached: 1000, reasoning: 0, cache_write: 300 };
@@ -100,6 +112,13 @@ fn a_document_is_laid_over_what_was_known() {
     assert_eq!((new.window, new.abilities.fixed_temperature, new.prices.over[0].0), (None, true, 1000));
     assert_eq!(catalog.get("fireworks", "secret").unwrap().cost(&usage(1)), None);
     assert!(catalog.get("anthropic", "claude-sonnet-5").is_some(), "what it does not name stays");
+}
+
+#[test]
+fn a_version_tells_which_prices_were_meant() {
+    assert_eq!(version("synced", b"{}"), version("synced", b"{}"));
+    assert_ne!(version("synced", b"{}"), version("synced", b"{} "));
+    assert_eq!(version("synced", b"{}").len(), "synced-".len() + 8);
 }
 
 #[test]
