@@ -30,6 +30,8 @@ const TASKS: usize = 12;
 const EVERY: Duration = Duration::from_secs(10);
 /// What is aimed at on a machine with nothing else to do, for the table.
 const AIM: &str = "the aim, on a machine with room, is 15000";
+/// How long after its sleep a node may still do what it was about to do.
+const WAKING: Duration = Duration::from_secs(1);
 /// How long a run may stand still after its node was killed: what is promised, and what a machine takes that does all this.
 const STANDSTILL: Duration = Duration::from_secs(30);
 
@@ -123,6 +125,8 @@ struct Stage {
     /// How long it took until a node that was killed had no runs any more, at the most.
     standstill: Mutex<Duration>,
     history: History,
+    /// Nodes that sleep, and when the last one woke up.
+    frozen: Mutex<(usize, Option<Instant>)>,
     given: AtomicUsize,
     over: AtomicBool,
     /// How long it takes; nothing is as long as each fault needs.
@@ -154,6 +158,7 @@ impl Stage {
             ended: Mutex::default(),
             standstill: Mutex::default(),
             history: History::default(),
+            frozen: Mutex::default(),
             given: AtomicUsize::new(0),
             over: AtomicBool::new(false),
             minutes,
@@ -265,9 +270,12 @@ impl Stage {
                 return refuses;
             }
             Fault::FullDisk => {
-                assert!(self.postgres.fill_disk(), "the disk could not be filled");
-                self.endure(Duration::from_secs(5));
+                let filled = self.postgres.fill_disk();
+                if filled {
+                    self.endure(Duration::from_secs(5));
+                }
                 self.postgres.free_disk();
+                return filled;
             }
             Fault::SlowDisk => return self.postgres.stutter(8),
         }
@@ -293,10 +301,20 @@ impl Stage {
                 true
             })
         };
+        self.frozen.lock().unwrap().0 += 1;
         let there = freeze(true);
         self.endure(Duration::from_secs(14));
         freeze(false);
+        let mut frozen = self.frozen.lock().unwrap();
+        *frozen = (frozen.0 - 1, Some(Instant::now()));
         there
+    }
+
+    /// Whether what the bell says of a call in doubt is the last word: a node that sleeps between its look at the lease and the
+    /// bell rings when it wakes up.
+    fn is_settled(&self) -> bool {
+        let (frozen, woken) = *self.frozen.lock().unwrap();
+        frozen == 0 && woken.is_none_or(|woken| woken.elapsed() > WAKING)
     }
 
     fn rings(&self) -> BTreeMap<String, usize> {
@@ -326,7 +344,7 @@ fn three_nodes_lose_nothing_and_do_nothing_twice_whatever_happens_to_them() {
             scope.spawn(|| {
                 while !stage.over.load(Ordering::SeqCst) {
                     let rung = |name: &str| stage.rings().contains_key(name);
-                    let more = decide(&stage.doors, &stage.history, rung);
+                    let more = decide(&stage.doors, &stage.history, || stage.is_settled(), rung);
                     let mut decided = decided.lock().unwrap();
                     decided.approved += more.approved;
                     decided.refused += more.refused;
@@ -406,7 +424,8 @@ fn judge(stage: &Stage, decided: Decided, took: Duration) {
     let standstill = *stage.standstill.lock().unwrap();
     let mut table = String::from("\n");
     let mut row = |what: &str, count: usize| table.push_str(&format!("  {count:>8}  {what}\n"));
-    faults.iter().for_each(|(fault, count)| row(fault.word(), *count));
+    let came = |fault: &Fault| faults.get(fault).copied().unwrap_or_default();
+    FAULTS.iter().for_each(|fault| row(fault.word(), came(fault)));
     row("runs, each asked for until somebody answered", ended.len());
     row("answers that never came (may have been done)", stage.doors.maybes.load(Ordering::Relaxed));
     row("questions approved", decided.approved);
@@ -432,6 +451,9 @@ fn judge(stage: &Stage, decided: Decided, took: Duration) {
     eprintln!("{table}");
     if stage.minutes > 0 {
         // What did not come about was not put to the test.
+        let can = |fault: &&Fault| **fault != Fault::FullDisk || stage.postgres.has_disk();
+        let missed: Vec<_> = FAULTS.iter().filter(can).filter(|fault| came(fault) == 0).collect();
+        assert!(missed.is_empty(), "{missed:?} never came about");
         let came_about = [decided.approved, decided.refused, decided.doubts, stopped, stage.history.streams()];
         assert!(came_about.iter().all(|count| *count > 0), "{came_about:?}");
         assert!(stage.history.hops.load(Ordering::Relaxed) > 0, "no stream was taken up at another node");

@@ -267,8 +267,14 @@ pub(crate) struct Decided {
     pub(crate) doubts: usize,
 }
 
-/// Decides what waits: answers what is asked as the task wants it, and says of what is in doubt what the world saw.
-pub(crate) fn decide(doors: &Doors, history: &History, has_rung: impl Fn(&str) -> bool) -> Decided {
+/// Decides what waits: answers what is asked as the task wants it, and says of what is in doubt what the world saw, once nothing
+/// more is to be seen.
+pub(crate) fn decide(
+    doors: &Doors,
+    history: &History,
+    is_settled: impl Fn() -> bool,
+    has_rung: impl Fn(&str) -> bool,
+) -> Decided {
     let mut decided = Decided::default();
     let (_, inbox) = doors.ask("GET", "/api/v1/approvals?status=pending&limit=100", None, None);
     for item in inbox["data"].as_array().into_iter().flatten() {
@@ -276,6 +282,9 @@ pub(crate) fn decide(doors: &Doors, history: &History, has_rung: impl Fn(&str) -
         let (_, shown) = doors.ask("GET", &format!("/api/v1/approvals/{id}"), None, None);
         let name = shown["context_summary"].as_str().unwrap_or_default();
         if item["kind"] == "in_doubt" {
+            if !is_settled() {
+                continue;
+            }
             let run = text(&item["run_id"]);
             let outcome = if has_rung(name) { "happened" } else { "run" };
             let said = json!({"call_id": item["call_id"], "outcome": outcome});

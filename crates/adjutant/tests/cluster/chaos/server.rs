@@ -130,7 +130,10 @@ impl Postgres {
     /// Leaves it no room at all. Says whether that came about.
     pub(crate) fn fill_disk(&self) -> bool {
         let Some(disk) = &self.disk else { return false };
-        (0..20).any(|_| {
+        (0..20).any(|attempt| {
+            if attempt > 0 {
+                std::thread::sleep(Duration::from_millis(50));
+            }
             let used = Done::of(Command::new("df").args(["-k", "--output=used"]).arg(disk)).out;
             let used = used.lines().nth(1).map(str::trim).unwrap_or_default().to_owned();
             // A disk that is made as small as what is on it needs no file to fill it. It grows while we look.
