@@ -4,14 +4,36 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+/// Milliseconds of a tick, the constant of every Linux that we know.
+const TICK: f64 = 10.0;
+
+/// What the system counts of a process, from its parent on.
+fn counted(pid: u32) -> Option<Vec<f64>> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name of the program may hold blanks, so counting starts behind it and its state.
+    let fields = stat.rsplit(')').next()?.split_whitespace().skip(1);
+    Some(fields.map(|text| text.parse().unwrap_or_default()).collect())
+}
+
 /// Processor time of a process in milliseconds, its threads included.
 pub(crate) fn cpu(pid: u32) -> f64 {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The name of the program may hold blanks, so counting starts behind it.
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    let ticks = |at: usize| fields.get(at).and_then(|text| text.parse::<f64>().ok()).unwrap_or_default();
-    // Ticks of 10 ms, the constant of every Linux that we know.
-    (ticks(11) + ticks(12)) * 10.0
+    counted(pid).and_then(|fields| Some(fields.get(10..12)?.iter().sum::<f64>() * TICK)).unwrap_or_default()
+}
+
+/// The same of the parent of a process and of all its children, those that are gone included; none where it is not on this machine.
+pub(crate) fn family_cpu(child: u32) -> Option<f64> {
+    let parent = *counted(child)?.first()?;
+    let mut ticks = 0.0;
+    for entry in std::fs::read_dir("/proc").ok()?.flatten() {
+        let pid = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok());
+        let Some((pid, fields)) = pid.and_then(|pid| Some((pid, counted(pid)?))) else { continue };
+        if f64::from(pid) == parent {
+            ticks += fields.get(10..14)?.iter().sum::<f64>();
+        } else if fields.first() == Some(&parent) {
+            ticks += fields.get(10..12)?.iter().sum::<f64>();
+        }
+    }
+    Some(ticks * TICK)
 }
 
 /// The same of this process, which is the client.

@@ -99,14 +99,16 @@ async fn streams(binary: &Path, streams: usize) -> Outcome {
     let mock = mock::Mock::start(PACE)?;
     let server = Server::open(binary, &mock.url, &Database::Sqlite).await?;
     play(8, 16, |number| server.follow(format!("say-warm-{number}"))).await?;
+    mock.peak().await?;
     let before = server.rss_kib();
     let (highest, from) = (machine::Highest::watch(server.pid()), Instant::now());
     play(streams, streams, |number| server.follow(format!("say-{number}"))).await?;
     let (seconds, highest) = (from.elapsed().as_secs_f64(), highest.stop());
+    let peak = mock.peak().await?;
     println("");
     println(&format!(
-        "{streams} streaming runs at once, {PACE} pieces a second each: all complete in {seconds:.1} s, memory {before} KiB → {highest} KiB ({:.0} KiB a run)",
-        highest.saturating_sub(before) as f64 / streams as f64
+        "{streams} streaming runs, {peak} of them at once, {PACE} pieces a second each: all complete in {seconds:.1} s, memory {before} KiB → {highest} KiB ({:.0} KiB for each of those at once)",
+        highest.saturating_sub(before) as f64 / peak.max(1) as f64
     ));
     Ok(())
 }

@@ -1,5 +1,5 @@
 //! A provider that speaks chat completions and thinks about nothing: a tool call until there were four, then an answer of 64
-//! pieces; for a message that begins with `say` only that, and for one that begins with `ask` one call of which a person is asked.
+//! pieces, or of ten times as many where each takes its time; for a message that begins with `say` only that, and for one that begins with `ask` one call of which a person is asked.
 //! It knows when it answered whom, and so how long the next step took. What it says is put together once: it shares a machine
 //! with whom it answers, and should be in nobody's way.
 
@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,8 @@ use crate::{Outcome, TOOLS};
 
 /// Pieces of an answer.
 const PIECES: usize = 64;
+/// Pieces of one that takes its time: so long that the first has not ended when the last begins.
+const LONG: usize = 640;
 
 /// An answer, in the pieces it comes in and in one.
 struct Said {
@@ -47,7 +50,8 @@ static CALLS: LazyLock<[Said; TOOLS]> = LazyLock::new(|| {
         call("list_files", &json!({"path": "/"}), 3),
     ]
 });
-static WORDS: LazyLock<Said> = LazyLock::new(words);
+static WORDS: LazyLock<Said> = LazyLock::new(|| words(PIECES));
+static MANY_WORDS: LazyLock<Said> = LazyLock::new(|| words(LONG));
 
 #[derive(Default)]
 struct Seen {
@@ -56,17 +60,42 @@ struct Seen {
     gaps: Vec<f64>,
 }
 
+/// Answers that are under way, and how many there were at the most.
+#[derive(Default)]
+struct Opened {
+    now: AtomicUsize,
+    most: AtomicUsize,
+}
+
+/// One answer that is under way while this lives.
+struct Open(Arc<Opened>);
+
+impl Open {
+    fn new(opened: &Arc<Opened>) -> Self {
+        let now = opened.now.fetch_add(1, Ordering::SeqCst) + 1;
+        opened.most.fetch_max(now, Ordering::SeqCst);
+        Self(Arc::clone(opened))
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.now.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 #[derive(Clone)]
 struct Provider {
     seen: Arc<Mutex<Seen>>,
+    opened: Arc<Opened>,
     pace: u32,
 }
 
 /// Serves until it is killed.
 pub(crate) async fn serve(pace: u32) -> Outcome {
-    let provider = Provider { seen: Arc::default(), pace };
-    let router =
-        Router::new().route("/v1/chat/completions", post(answer)).route("/gaps", get(gaps)).with_state(provider);
+    let provider = Provider { seen: Arc::default(), opened: Arc::default(), pace };
+    let router = Router::new().route("/v1/chat/completions", post(answer)).route("/gaps", get(gaps));
+    let router = router.route("/peak", get(peak)).with_state(provider);
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     crate::println(&format!("http://{}", listener.local_addr()?));
     Ok(axum::serve(listener, router).await?)
@@ -75,6 +104,11 @@ pub(crate) async fn serve(pace: u32) -> Outcome {
 async fn gaps(State(provider): State<Provider>) -> Response {
     let gaps = std::mem::take(&mut provider.seen.lock().unwrap_or_else(PoisonError::into_inner).gaps);
     axum::Json(gaps).into_response()
+}
+
+async fn peak(State(provider): State<Provider>) -> Response {
+    let now = provider.opened.now.load(Ordering::SeqCst);
+    axum::Json(provider.opened.most.swap(now, Ordering::SeqCst)).into_response()
 }
 
 async fn answer(State(provider): State<Provider>, body: Bytes) -> Response {
@@ -93,7 +127,7 @@ async fn answer(State(provider): State<Provider>, body: Bytes) -> Response {
     }
     let asks;
     let said = if tools >= steps {
-        &*WORDS
+        if provider.pace == 0 { &*WORDS } else { &*MANY_WORDS }
     } else if run.starts_with("ask") {
         asks = call("create_file", &json!({"path": format!("/{run}.md"), "content": "something"}), tools);
         &asks
@@ -103,10 +137,14 @@ async fn answer(State(provider): State<Provider>, body: Bytes) -> Response {
     let body = match provider.pace {
         0 => Body::from(said.whole.clone()),
         pace => {
-            let beat = Duration::from_secs(1) / pace;
-            Body::from_stream(futures::stream::iter(said.pieces.clone()).then(move |piece| async move {
-                tokio::time::sleep(beat).await;
-                Ok::<_, Infallible>(piece)
+            let (beat, open) = (Duration::from_secs(1) / pace, Open::new(&provider.opened));
+            Body::from_stream(futures::stream::iter(said.pieces.clone()).then(move |piece| {
+                // It ends with the answer, or with whoever reads it.
+                let _ = &open;
+                async move {
+                    tokio::time::sleep(beat).await;
+                    Ok::<_, Infallible>(piece)
+                }
             }))
         }
     };
@@ -141,8 +179,8 @@ fn chunk(delta: &Value, finish: Option<&str>) -> String {
     format!("data: {whole}\n\n")
 }
 
-fn usage() -> String {
-    let usage = json!({"prompt_tokens": 300, "completion_tokens": PIECES, "total_tokens": 300 + PIECES});
+fn usage(pieces: usize) -> String {
+    let usage = json!({"prompt_tokens": 300, "completion_tokens": pieces, "total_tokens": 300 + pieces});
     format!(
         "data: {}\n\n",
         json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": "mock", "choices": [], "usage": usage})
@@ -155,13 +193,13 @@ fn call(name: &str, arguments: &Value, number: usize) -> Said {
     Said::new(vec![
         chunk(&json!({"role": "assistant", "tool_calls": calls}), None),
         chunk(&json!({}), Some("tool_calls")),
-        usage(),
+        usage(PIECES),
     ])
 }
 
-fn words() -> Said {
-    let mut chunks: Vec<String> = (0..PIECES).map(|_| chunk(&json!({"content": "word "}), None)).collect();
-    chunks.extend([chunk(&json!({}), Some("stop")), usage()]);
+fn words(pieces: usize) -> Said {
+    let mut chunks: Vec<String> = (0..pieces).map(|_| chunk(&json!({"content": "word "}), None)).collect();
+    chunks.extend([chunk(&json!({}), Some("stop")), usage(pieces)]);
     Said::new(chunks)
 }
 
@@ -187,14 +225,17 @@ impl Mock {
 
     /// The gaps between steps since this was last asked, in milliseconds.
     pub(crate) async fn gaps(&self) -> Outcome<Vec<f64>> {
-        Ok(reqwest::Client::builder()
-            .no_proxy()
-            .build()?
-            .get(format!("{}/gaps", self.url))
-            .send()
-            .await?
-            .json()
-            .await?)
+        self.told("gaps").await
+    }
+
+    /// How many answers were under way at once, at the most, since this was last asked.
+    pub(crate) async fn peak(&self) -> Outcome<usize> {
+        self.told("peak").await
+    }
+
+    async fn told<T: serde::de::DeserializeOwned>(&self, what: &str) -> Outcome<T> {
+        let client = reqwest::Client::builder().no_proxy().build()?;
+        Ok(client.get(format!("{}/{what}", self.url)).send().await?.json().await?)
     }
 }
 

@@ -48,9 +48,9 @@ pub(crate) async fn compare(binary: &Path, waiting: usize, ended: usize) -> Outc
     println("");
     println("What a server does with much behind it (SQLite; the middle of fifty; `decide` is to the end of the run)");
     println(
-        "| runs that wait | runs that ended | start to ready, ms | memory, KiB | database, MiB | inbox, ms | run list, ms | decide, ms | one run, ms |",
+        "| runs that wait | runs that ended | start to ready, ms | memory, KiB | database, MiB | inbox, ms | run list, ms | decision alone, ms | decide, ms | one run, ms |",
     );
-    println("|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
+    println("|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
     let home = server.stop()?;
     let server = Server::reopen(binary, &mock.url, home).await?;
     measure(&server, &mut questions, [PLAYED, PLAYED]).await?;
@@ -85,12 +85,15 @@ async fn ask(server: &Server, number: usize) -> Outcome<(String, String)> {
 }
 
 async fn measure(server: &Server, questions: &mut Vec<(String, String)>, [waiting, ended]: [usize; 2]) -> Outcome {
-    let (mut inbox, mut list, mut decide, mut run) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut inbox, mut list, mut run) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut answer, mut decide) = (Vec::new(), Vec::new());
     for number in 0..TIMES {
         inbox.push(timed(server.get("/approvals?status=pending&limit=50")).await?);
         list.push(timed(server.get("/runs?limit=50")).await?);
         let (id, question) = questions.pop().ok_or("too few runs ask")?;
-        decide.push(timed(decided(server, &id, &question)).await?);
+        let (alone, whole) = decided(server, &id, &question).await?;
+        answer.push(alone);
+        decide.push(whole);
         let from = Instant::now();
         server.run(format!("say-{waiting}-{number}")).await?;
         run.push(ms(from));
@@ -98,10 +101,11 @@ async fn measure(server: &Server, questions: &mut Vec<(String, String)>, [waitin
     let size = std::fs::metadata(server.data().join("adjutant.db"))?.len() as f64 / 1048576.0;
     let ready = server.ready().as_secs_f64() * 1e3;
     println(&format!(
-        "| {waiting} | {ended} | {ready:.0} | {} | {size:.0} | {:.2} | {:.2} | {:.2} | {:.2} |",
+        "| {waiting} | {ended} | {ready:.0} | {} | {size:.0} | {:.2} | {:.2} | {:.2} | {:.2} | {:.2} |",
         server.rss_kib(),
         median(inbox),
         median(list),
+        median(answer),
         median(decide),
         median(run)
     ));
@@ -114,12 +118,14 @@ async fn timed(asked: impl Future<Output = Outcome<Value>>) -> Outcome<f64> {
     Ok(ms(from))
 }
 
-/// Approves one, and waits for the end of its run.
-async fn decided(server: &Server, run: &str, question: &str) -> Outcome<Value> {
+/// Approves one, and waits for the end of its run. Says how long the answer to that took, and all of it.
+async fn decided(server: &Server, run: &str, question: &str) -> Outcome<(f64, f64)> {
+    let from = Instant::now();
     server.post(&format!("/approvals/{question}/decision"), &json!({"decision": "approve"})).await?;
+    let alone = ms(from);
     let run = server.get(&format!("/runs/{run}?wait=60")).await?;
     ended(&run, 1)?;
-    Ok(run)
+    Ok((alone, ms(from)))
 }
 
 /// Which runs are meant, and the number that the ids of their copies begin with.

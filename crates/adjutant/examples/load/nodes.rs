@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::common::{Outcome, play, println};
+use crate::machine;
 use crate::mock::Mock;
 use crate::server::{Database, Server};
 
@@ -17,6 +18,8 @@ struct Work {
     wal: f64,
     /// Statements; none where the server does not count them.
     statements: Option<f64>,
+    /// Processor time of all its processes, in milliseconds; none where it is on another machine.
+    cpu: Option<f64>,
 }
 
 /// A database of its own on the server that tests use.
@@ -50,6 +53,9 @@ impl Fresh {
                  WHERE datname = current_database() AND query NOT LIKE '%pg_stat_%'",
             )
             .ok(),
+            cpu: psql(&self.url, "SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'")
+                .ok()
+                .and_then(|pid| machine::family_cpu(pid.parse().ok()?)),
         })
     }
 }
@@ -78,9 +84,9 @@ pub(crate) async fn compare(binary: &Path, runs: usize) -> Outcome {
     };
     println("What a run costs on PostgreSQL (64 at once; samples of sessions that wait for a lock)");
     println(
-        "| nodes | runs/s | CPU ms/run of all nodes | statements/run | commits/run | rows written/run | log bytes/run | samples with a lock wait |",
+        "| nodes | runs/s | CPU ms/run of all nodes | of PostgreSQL | statements/run | commits/run | rows written/run | log bytes/run | samples with a lock wait |",
     );
-    println("|---:|---:|---:|---:|---:|---:|---:|---:|");
+    println("|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
     for count in [1, 2] {
         let mock = Mock::start(0)?;
         let fresh = Fresh::make(&admin, &format!("adjutant_bench_{count}"))?;
@@ -98,11 +104,15 @@ pub(crate) async fn compare(binary: &Path, runs: usize) -> Outcome {
         let cpu = nodes.iter().map(Server::cpu).sum::<f64>() - cpu;
         let after = fresh.work()?;
         let each = |more: f64, less: f64| (more - less) / runs as f64;
-        let statements = after.statements.zip(before.statements);
+        let known = |pair: Option<(f64, f64)>, digits: usize| {
+            pair.map_or("not known".to_owned(), |(after, before)| format!("{:.digits$}", each(after, before)))
+        };
         println(&format!(
-            "| {count} | {rate:.0} | {:.2} | {} | {:.1} | {:.1} | {:.0} | {locked} of {samples} |",
+            "| {count} | {rate:.0} | {:.2} | {} | {} | {:.1} | {:.1} | {:.0} | {locked} of {samples} |",
             cpu / runs as f64,
-            statements.map_or("not known".to_owned(), |(after, before)| format!("{:.1}", each(after, before))),
+            // With what the samples cost, each of which is a session of its own.
+            known(after.cpu.zip(before.cpu), 2),
+            known(after.statements.zip(before.statements), 1),
             // Each sample is a transaction of its own, and none of a run.
             each(after.commits - samples as f64, before.commits),
             each(after.rows, before.rows),
