@@ -6,9 +6,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use adjutant_core::limits;
-use adjutant_store::row::{Change, Claim};
+use adjutant_core::time::Time;
+use adjutant_store::row::{Change, Claim, Claimed};
 use futures::FutureExt;
-use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 
@@ -24,6 +25,8 @@ const POLL: Duration = Duration::from_secs(5);
 const CROWDED: Duration = Duration::from_millis(50);
 /// About how long to wait after the store did not answer.
 const STORE_PAUSE: Duration = Duration::from_secs(1);
+/// About how long to wait after a lease could not be renewed: it lasts for a few tries more.
+const RENEW_AGAIN: Duration = Duration::from_millis(500);
 /// Nodes look for the runs of a dead one at different moments within this span, not all at once.
 const APART: Duration = Duration::from_millis(250);
 // What a dead node drove is others' within fifteen seconds: its lease runs out, and somebody looks.
@@ -113,16 +116,20 @@ async fn work(engine: Engine, mut shift: watch::Receiver<Shift>) {
         }
         let open = *shift.borrow() == Shift::On && engine.has_notebooks().await;
         let free = if open { u32::try_from(places.available_permits()).unwrap_or(u32::MAX) } else { 0 };
-        let claims = if free == 0 {
-            Ok(Vec::new())
+        // What was told until now is answered by one look.
+        while let Ok(_) | Err(TryRecvError::Lagged(_)) = changes.try_recv() {}
+        let claimed = if free == 0 {
+            Ok(Claimed::Runs(Vec::new()))
         } else {
-            engine.store().claim(engine.node(), engine.env().now(), free).await
+            engine.store().claim_due(engine.node(), engine.env().now(), free).await
         };
-        let pause = match claims {
+        let pause = match claimed {
             // A place that is freed wakes the loop, and so does the end of the shift. Notebooks come back without a word.
             Ok(_) if free == 0 => POLL,
-            Ok(claims) if claims.is_empty() => idle_for(&engine).await,
-            Ok(claims) => {
+            Ok(Claimed::NoneBefore(due)) => idle_for(&engine, due).await,
+            // They are due, and this node takes no more of their workspaces: a place that is freed wakes the loop.
+            Ok(Claimed::Runs(claims)) if claims.is_empty() => CROWDED,
+            Ok(Claimed::Runs(claims)) => {
                 for claim in claims {
                     let Ok(place) = Arc::clone(&places).acquire_owned().await else { break };
                     let (taking, freed) = (take_up(engine.clone(), claim), Arc::clone(&freed));
@@ -175,7 +182,9 @@ async fn settle_down(engine: &Engine, drivers: &mut JoinSet<()>) {
     engine.poke_all();
     let settled = async { while drivers.join_next().await.is_some() {} };
     if tokio::time::timeout(DRAIN, settled).await.is_err() {
-        tracing::warn!("something that a run had begun did not end in time; it is in doubt");
+        tracing::warn!(
+            "something that a run had begun did not end in time: a tool is in doubt, a model is asked again"
+        );
     }
     drivers.shutdown().await;
     engine.claims().stay();
@@ -206,15 +215,10 @@ async fn due(changes: &mut tokio::sync::broadcast::Receiver<Change>) {
     }
 }
 
-async fn idle_for(engine: &Engine) -> Duration {
-    match engine.store().next_due().await {
-        // It is due, and this node takes no more of its workspace: a place that is freed wakes the loop.
-        Ok(Some(at)) if at <= engine.env().now() => CROWDED,
-        Ok(Some(at)) => {
-            at.since(engine.env().now()).clamp(Duration::from_millis(1), until_one_may_be_dead(engine).await)
-        }
-        Ok(None) | Err(_) => until_one_may_be_dead(engine).await,
-    }
+/// How long there is nothing to do, of which the next thing is due then.
+async fn idle_for(engine: &Engine, due: Option<Time>) -> Duration {
+    let most = until_one_may_be_dead(engine).await;
+    due.map_or(most, |due| due.since(engine.env().now()).clamp(Duration::from_millis(1), most))
 }
 
 /// How long nobody has to look whether another node has died with runs in its hands.
@@ -237,11 +241,16 @@ async fn close_days(engine: Engine) {
 }
 
 async fn renew(engine: Engine) {
+    let mut pause = limits::LEASE_RENEWAL;
     loop {
-        tokio::time::sleep(limits::LEASE_RENEWAL).await;
-        if let Err(error) = engine.renew_lease().await {
-            tracing::warn!(%error, "the node's lease could not be renewed");
-        }
+        tokio::time::sleep(pause).await;
+        pause = match engine.renew_lease().await {
+            Ok(()) => limits::LEASE_RENEWAL,
+            Err(error) => {
+                tracing::warn!(%error, "the node's lease could not be renewed");
+                RENEW_AGAIN.mul_f64(0.5 + engine.env().fraction())
+            }
+        };
     }
 }
 

@@ -94,9 +94,18 @@ impl Store {
         }
         let id = run.to_string();
         let sealed = sql.sealer(Scope::Workspace(workspace)).await?.seal(place(&id), what)?;
-        let digits: String = sealed.iter().map(|byte| format!("{byte:02x}")).collect();
-        let to = to.map(|to| format!(" {to}")).unwrap_or_default();
-        note(sql, format!("{} s {workspace} {run} {digits}{to}", sql.me));
+        let mut payload = format!("{} s {workspace} {id} ", sql.me);
+        payload.reserve(2 * sealed.len());
+        for byte in sealed {
+            for digit in [byte >> 4, byte & 15] {
+                payload.push(char::from_digit(digit.into(), 16).unwrap_or('0'));
+            }
+        }
+        if let Some(to) = to {
+            payload.push(' ');
+            payload.push_str(to);
+        }
+        note(sql, payload);
         Ok(())
     }
 

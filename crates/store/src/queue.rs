@@ -8,7 +8,7 @@ use adjutant_core::limits::{LEASE, PLACES_PER_FREE};
 use adjutant_core::time::Time;
 
 use crate::db::{Dialect, Tx};
-use crate::row::{Change, Claim};
+use crate::row::{Change, Claim, Claimed};
 use crate::value::{Row, args};
 use crate::{Store, StoreError, migrate};
 
@@ -70,10 +70,25 @@ impl Store {
     /// # Errors
     /// [`StoreError::Stale`] (fenced) when the node itself is not alive: renew, or join again.
     pub async fn claim(&self, node: NodeId, now: Time, free: u32) -> Result<Vec<Claim>, StoreError> {
-        let sql = sql!(self, memory => memory.claim(node, now, free));
+        Ok(match self.claim_due(node, now, free).await? {
+            Claimed::Runs(claims) => claims,
+            Claimed::NoneBefore(_) => Vec::new(),
+        })
+    }
+
+    /// As [`Store::claim`]; where nothing is due, it says when something is.
+    ///
+    /// # Errors
+    /// As [`Store::claim`].
+    pub async fn claim_due(&self, node: NodeId, now: Time, free: u32) -> Result<Claimed, StoreError> {
+        let sql = sql!(self, memory => memory.claim_due(node, now, free));
+        if free == 0 {
+            return Ok(Claimed::Runs(Vec::new()));
+        }
         // Most polls find nothing; they must not stand in the way of the writer.
-        if free == 0 || self.next_due().await?.is_none_or(|due| due > now) {
-            return Ok(Vec::new());
+        let due = self.next_due().await?;
+        if due.is_none_or(|due| due > now) {
+            return Ok(Claimed::NoneBefore(due));
         }
         let mut tx = sql.db.begin().await?;
         assert_alive(&mut tx, node).await?;
@@ -99,7 +114,7 @@ impl Store {
         }
         tx.commit().await?;
         claims.sort_by_key(|(due, claim): &(Time, Claim)| (*due, claim.run));
-        Ok(claims.into_iter().map(|(_, claim)| claim).collect())
+        Ok(Claimed::Runs(claims.into_iter().map(|(_, claim)| claim).collect()))
     }
 
     /// Takes this run, if it is due and nobody alive owns it.

@@ -268,6 +268,15 @@ pub struct Claim {
     pub epoch: u64,
 }
 
+/// What came of a look for runs to drive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Claimed {
+    /// These are driven from now on. None where what is due is not for this node to take now.
+    Runs(Vec<Claim>),
+    /// Nothing is due before this moment, or nothing at all.
+    NoneBefore(Option<Time>),
+}
+
 /// A folder tree of a workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotebookRow {

@@ -9,12 +9,16 @@ use adjutant_core::time::Time;
 use super::{Memory, State};
 use crate::StoreError;
 use crate::queue::{AT_A_TIME, shares};
-use crate::row::{Change, Claim, RunRow};
+use crate::row::{Change, Claim, Claimed, RunRow};
 
 impl Memory {
-    pub(crate) fn claim(&self, node: NodeId, now: Time, free: u32) -> Result<Vec<Claim>, StoreError> {
-        if free == 0 || self.next_due()?.is_none_or(|due| due > now) {
-            return Ok(Vec::new());
+    pub(crate) fn claim_due(&self, node: NodeId, now: Time, free: u32) -> Result<Claimed, StoreError> {
+        if free == 0 {
+            return Ok(Claimed::Runs(Vec::new()));
+        }
+        let due = self.next_due()?;
+        if due.is_none_or(|due| due > now) {
+            return Ok(Claimed::NoneBefore(due));
         }
         let mut state = self.state();
         state.assert_alive(node, self.now())?;
@@ -43,7 +47,7 @@ impl Memory {
         }
         picked.sort_unstable();
         let runs = picked.into_iter().filter_map(|(_, run, _)| state.runs.get_mut(&run).map(|row| take(row, node)));
-        Ok(runs.collect())
+        Ok(Claimed::Runs(runs.collect()))
     }
 
     pub(crate) fn claim_run(&self, node: NodeId, now: Time, run: RunId) -> Result<Option<Claim>, StoreError> {
