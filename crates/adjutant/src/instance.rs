@@ -74,19 +74,8 @@ impl Instance {
         #[cfg(not(feature = "faults"))]
         let env = Env::system();
         let models = models::models(&config.providers, &data.join(CATALOG))?;
-        let store = open_store(config, &env).await?;
-        let parts = Parts {
-            store: store.clone(),
-            env,
-            models: Arc::clone(&models) as Arc<dyn ModelSource>,
-            tools: config.tools.of(tools()),
-            notebooks: data.join(NOTEBOOKS),
-            default_model: config.default_model.value.clone(),
-            connector: connector(config),
-            user_rate: Some(Rate::per_minute(config.most.user_calls_per_minute.value)),
-            max_runs: config.most.runs.value,
-            unpriced: if config.allow_unpriced.value { Unpriced::Allow } else { Unpriced::Ask },
-        };
+        let store = open_store(config, &env, Opening::Whole).await?;
+        let parts = parts(config, store.clone(), env, &models);
         let started = Self::start(parts, models, data, lock).await;
         let watched = started.and_then(|instance| instance.watched(config.traces.as_ref().map(|traces| &traces.value)));
         match watched {
@@ -163,6 +152,34 @@ impl Instance {
     }
 }
 
+/// What an engine is made of by a configuration.
+fn parts(config: &Config, store: Store, env: Env, models: &Arc<Models>) -> Parts {
+    Parts {
+        store,
+        env,
+        models: Arc::clone(models) as Arc<dyn ModelSource>,
+        tools: config.tools.of(tools()),
+        notebooks: config.data.value.join(NOTEBOOKS),
+        default_model: config.default_model.value.clone(),
+        connector: connector(config),
+        user_rate: Some(Rate::per_minute(config.most.user_calls_per_minute.value)),
+        max_runs: config.most.runs.value,
+        unpriced: if config.allow_unpriced.value { Unpriced::Allow } else { Unpriced::Ask },
+    }
+}
+
+/// An engine on a copy that nobody has looked at yet, and that nobody else can open. Opening it changes nothing; whoever calls this
+/// has the lock of the data directory, or it is theirs alone.
+///
+/// # Errors
+/// What stands in the way.
+pub(crate) async fn open_copy(config: &Config) -> Result<Engine, Failure> {
+    let env = Env::system();
+    let models = models::models(&config.providers, &config.data.value.join(CATALOG))?;
+    let store = open_store(config, &env, Opening::Copy).await?;
+    Ok(Engine::new(parts(config, store, env, &models))?)
+}
+
 /// The door to the network: public addresses, and what the operator opened.
 pub(crate) fn connector(config: &Config) -> Connector {
     let open = config.allow_private.as_ref().map(|open| open.value.clone()).unwrap_or_default();
@@ -183,7 +200,16 @@ fn tools() -> Registry {
     tools
 }
 
-async fn open_store(config: &Config, env: &Env) -> Result<Store, Failure> {
+/// What is opened.
+#[derive(Debug, Clone, Copy)]
+enum Opening {
+    /// A database that is in use.
+    Whole,
+    /// A copy that still carries its mark.
+    Copy,
+}
+
+async fn open_store(config: &Config, env: &Env, opening: Opening) -> Result<Store, Failure> {
     let file = config.data.value.join(DATABASE);
     let database = match &config.database.value {
         Database::Sqlite if file.metadata().is_ok_and(|about| about.len() > 0) => key::Database::Old,
@@ -195,13 +221,13 @@ async fn open_store(config: &Config, env: &Env) -> Result<Store, Failure> {
     } else {
         (Sealing::Off, None)
     };
-    let mut opened = open_sealed(config, sealing).await;
+    let mut opened = open_sealed(config, sealing, opening).await;
     let next = key::Next::of(&config.key.value, &config.data.value).filter(|_| config.encrypt.value);
     if let (Err(StoreError::WrongKey), Some(next)) = (&opened, &next)
         && let Some(key) = next.read()?
     {
         // Replacing the master key was cut off after everything was sealed with the new one.
-        opened = open_sealed(config, Sealing::On(key)).await;
+        opened = open_sealed(config, Sealing::On(key), opening).await;
         if opened.is_ok() {
             next.take_place(env)?;
         }
@@ -222,16 +248,19 @@ async fn open_store(config: &Config, env: &Env) -> Result<Store, Failure> {
     })
 }
 
-async fn open_sealed(config: &Config, sealing: Sealing) -> Result<Store, StoreError> {
-    match &config.database.value {
-        Database::Sqlite => {
+async fn open_sealed(config: &Config, sealing: Sealing, opening: Opening) -> Result<Store, StoreError> {
+    let file = config.data.value.join(DATABASE);
+    match (&config.database.value, opening) {
+        (Database::Sqlite, Opening::Whole) => {
             let durability = match config.durability.value {
                 config::Durability::Full => Durability::Full,
                 config::Durability::Normal => Durability::Normal,
             };
-            Store::open_sqlite(&config.data.value.join(DATABASE), durability, sealing).await
+            Store::open_sqlite(&file, durability, sealing).await
         }
-        Database::Postgres(url) => Store::open_postgres(url.expose_secret(), sealing).await,
+        (Database::Sqlite, Opening::Copy) => Store::open_sqlite_copy(&file, sealing).await,
+        (Database::Postgres(url), Opening::Whole) => Store::open_postgres(url.expose_secret(), sealing).await,
+        (Database::Postgres(url), Opening::Copy) => Store::open_postgres_copy(url.expose_secret(), sealing).await,
     }
 }
 

@@ -173,6 +173,13 @@ pub(crate) fn collided(error: &StoreError) -> bool {
     matches!(inner.code().as_deref(), Some("40001" | "40P01"))
 }
 
+/// Whether a statement did not get a lock in the time it was given.
+pub(crate) fn locked_out(error: &StoreError) -> bool {
+    let StoreError::Unavailable(source) = error else { return false };
+    let Some(sqlx::Error::Database(inner)) = source.downcast_ref::<sqlx::Error>() else { return false };
+    inner.code().as_deref() == Some("55P03")
+}
+
 /// Whether the disk failed to confirm a write (SQLITE_IOERR_FSYNC, SQLITE_IOERR_DIR_FSYNC). PostgreSQL stops by itself then.
 pub(crate) fn unsynced(error: &StoreError) -> bool {
     let StoreError::Other(source) = error else { return false };

@@ -27,6 +27,8 @@ pub(crate) enum Keyring {
 pub(crate) enum Sealer {
     Off,
     On(Arc<Key>),
+    /// The key was destroyed: nothing is sealed any more, and nothing that was opens.
+    Gone,
 }
 
 /// The data keys as another master key wraps them. Holds nothing that opens without one.
@@ -58,6 +60,7 @@ impl Sealer {
         match self {
             Self::Off => Ok(plain.to_vec()),
             Self::On(key) => key.seal(place, plain),
+            Self::Gone => Err(StoreError::NotFound),
         }
     }
 
@@ -65,13 +68,19 @@ impl Sealer {
         match self {
             Self::Off => Ok(stored),
             Self::On(key) => key.open(place, stored),
+            Self::Gone => Err(StoreError::NotFound),
         }
+    }
+
+    /// Whether what was sealed counts as erased.
+    pub(crate) const fn is_gone(&self) -> bool {
+        matches!(self, Self::Gone)
     }
 
     /// What can be compared with another of its kind and tells nobody what it was made from who does not have the key.
     pub(crate) fn mark(&self, text: &str) -> String {
         let mark = match self {
-            Self::Off => blake3::hash(text.as_bytes()),
+            Self::Off | Self::Gone => blake3::hash(text.as_bytes()),
             Self::On(key) => key.mark(text),
         };
         mark.to_hex().to_string()
@@ -103,6 +112,13 @@ impl Keyring {
         let key = Arc::new(unwrap(master, scope, wrapped)?);
         known.write().unwrap_or_else(PoisonError::into_inner).insert(scope, Arc::clone(&key));
         Ok(Sealer::On(key))
+    }
+
+    /// Keeps the key of a scope no longer that was taken away.
+    pub(crate) fn forget(&self, scope: Scope) {
+        if let Self::On { known, .. } = self {
+            known.write().unwrap_or_else(PoisonError::into_inner).remove(&scope);
+        }
     }
 
     /// A data key for a scope that is to be made. Nothing is changed yet.

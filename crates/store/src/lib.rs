@@ -93,6 +93,7 @@ pub use seal::{MasterKey, Sealing};
 
 use db::Db;
 use keys::{Keyring, Sealer};
+use migrate::Marked;
 use row::Change;
 use seal::Scope;
 use teller::Teller;
@@ -149,6 +150,14 @@ impl Sql {
     async fn sealer(&self, scope: Scope) -> Result<Sealer, StoreError> {
         self.keys.sealer(&self.db, scope).await
     }
+
+    /// As [`Sql::sealer`], for what may be left of a workspace that was taken away.
+    async fn opener(&self, scope: Scope) -> Result<Sealer, StoreError> {
+        match self.sealer(scope).await {
+            Err(StoreError::NotFound) => Ok(Sealer::Gone),
+            sealer => sealer,
+        }
+    }
 }
 
 impl Store {
@@ -160,7 +169,7 @@ impl Store {
     /// [`StoreError::Corrupt`] say what a person has to look at.
     pub async fn open_sqlite(file: &Path, durability: Durability, sealing: Sealing) -> Result<Self, StoreError> {
         let db = sqlite::open(file, durability).await?;
-        let store = Self::open(db, &sealing).await?;
+        let store = Self::open(db, &sealing, Marked::Refused).await?;
         store.forget_nodes().await?;
         Ok(store)
     }
@@ -171,7 +180,26 @@ impl Store {
     /// As [`Store::open_sqlite`], and [`StoreError::Unavailable`] when the server cannot be reached.
     pub async fn open_postgres(url: &str, sealing: Sealing) -> Result<Self, StoreError> {
         let db = postgres::open(url).await?;
-        Self::open(db, &sealing).await
+        Self::open(db, &sealing, Marked::Refused).await
+    }
+
+    /// Opens a SQLite file that a copy was put into and that still carries its mark, to find out whether it is whole. Nothing is
+    /// changed by that.
+    ///
+    /// # Errors
+    /// As [`Store::open_sqlite`].
+    pub async fn open_sqlite_copy(file: &Path, sealing: Sealing) -> Result<Self, StoreError> {
+        fault::point("copy.opened");
+        Self::open(sqlite::open(file, Durability::Normal).await?, &sealing, Marked::Opened).await
+    }
+
+    /// As [`Store::open_sqlite_copy`], of a PostgreSQL database.
+    ///
+    /// # Errors
+    /// As [`Store::open_postgres`].
+    pub async fn open_postgres_copy(url: &str, sealing: Sealing) -> Result<Self, StoreError> {
+        fault::point("copy.opened");
+        Self::open(postgres::open(url).await?, &sealing, Marked::Opened).await
     }
 
     /// A store that lives in memory, for simulation: the same meaning, with faults on request.
@@ -193,8 +221,12 @@ impl Store {
         Some(Self::of(backend, changes))
     }
 
-    async fn open(db: Db, sealing: &Sealing) -> Result<Self, StoreError> {
-        if let Err(error) = migrate::migrate(&db, sealing).await {
+    async fn open(db: Db, sealing: &Sealing, marked: Marked) -> Result<Self, StoreError> {
+        let made = async {
+            migrate::migrate(&db, sealing, marked).await?;
+            search::overwrite_index(&db).await
+        };
+        if let Err(error) = made.await {
             db.close().await;
             return Err(error);
         }
@@ -250,6 +282,15 @@ impl Store {
             listener.abort();
         }
         sql.db.close().await;
+    }
+
+    /// Keeps the data key of a workspace no longer that was taken away, be it at another node.
+    pub fn forget_key(&self, workspace: adjutant_core::id::WorkspaceId) {
+        match &self.inner.backend {
+            Backend::Sql(sql) => sql.keys.forget(Scope::Workspace(workspace)),
+            #[cfg(feature = "sim")]
+            Backend::Memory(_) => {}
+        }
     }
 
     /// Tells whoever listens, here and at other nodes, that a chat was made, changed or taken away: whoever may see it as it is

@@ -1,10 +1,13 @@
 //! Brings the schema forward, one transaction per step, and refuses what it must not touch. Never goes back.
 
+use std::time::Duration;
+
 use adjutant_core::id::NodeId;
 
 use crate::StoreError;
 use crate::copy::MARK;
 use crate::db::{Db, Dialect, Tx};
+use crate::error::locked_out;
 use crate::keys;
 use crate::queue::reap;
 use crate::seal::Sealing;
@@ -78,18 +81,45 @@ fn came_by(steps: &[Migration], schema: u64, made: Option<&str>) -> bool {
 
 /// Nodes that start together on PostgreSQL take turns; the number only has to be ours.
 const TURN: &str = "SELECT pg_advisory_xact_lock(4703911)";
+/// How long a step waits for a table that somebody reads. Everybody else who wants the table waits behind it.
+const LOCK_WAIT: &str = "SET LOCAL lock_timeout = '2s'";
+/// Wait before it is tried again: time for those who waited behind it.
+const AGAIN: Duration = Duration::from_secs(1);
+/// Tries until it is said who stands in the way: about a minute.
+const TRIES: u32 = 20;
+/// Whoever has read for longer than a step waits, longest first.
+const READERS: &str = "SELECT DISTINCT a.pid, a.application_name, \
+     CAST(extract(epoch FROM clock_timestamp() - a.xact_start) AS BIGINT) AS seconds \
+     FROM pg_stat_activity a JOIN pg_locks l ON l.pid = a.pid AND l.granted JOIN pg_class c ON c.oid = l.relation \
+     WHERE a.datname = current_database() AND a.pid <> pg_backend_pid() AND c.relkind = 'r' \
+     AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = to_regclass('meta')) \
+     AND a.xact_start < clock_timestamp() - interval '2 seconds' ORDER BY seconds DESC LIMIT 8";
 
-/// Brings the database to [`KNOWN`] and checks that it is sealed as the caller says.
-pub(crate) async fn migrate(db: &Db, sealing: &Sealing) -> Result<(), StoreError> {
-    go_through(db, sealing, MIGRATIONS).await
+/// Whether a copy is opened that is not known to be whole yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Marked {
+    /// It is an error.
+    Refused,
+    /// To find out whether it is.
+    Opened,
 }
 
+/// Brings the database to [`KNOWN`] and checks that it is sealed as the caller says.
+pub(crate) async fn migrate(db: &Db, sealing: &Sealing, marked: Marked) -> Result<(), StoreError> {
+    go_on(db, sealing, MIGRATIONS, marked).await
+}
+
+#[cfg(test)]
 async fn go_through(db: &Db, sealing: &Sealing, steps: &[Migration]) -> Result<(), StoreError> {
-    let mut kept = false;
+    go_on(db, sealing, steps, Marked::Refused).await
+}
+
+async fn go_on(db: &Db, sealing: &Sealing, steps: &[Migration], marked: Marked) -> Result<(), StoreError> {
+    let (mut kept, mut tries) = (false, 0);
     loop {
         let mut tx = db.begin().await?;
         tx.queue(TURN).await?;
-        let schema = schema(&mut tx, steps.len() as u64).await?;
+        let schema = schema(&mut tx, steps.len() as u64, marked).await?;
         if schema > 0 && !came_by(steps, schema, get(&mut tx, MADE_BY).await?.as_deref()) {
             return Err(StoreError::OtherBuild);
         }
@@ -104,17 +134,43 @@ async fn go_through(db: &Db, sealing: &Sealing, steps: &[Migration]) -> Result<(
             kept = true;
             continue;
         }
-        // On SQLite there is no other node: whoever opens it has its lock.
-        if schema > 0 && tx.dialect() == Dialect::Postgres {
-            assert_none_older(&mut tx, next.min_binary).await?;
+        match take(&mut tx, schema, next, steps).await {
+            Ok(()) => tx.commit().await?,
+            Err(error) if locked_out(&error) => {
+                tx.roll_back().await?;
+                tries += 1;
+                if tries % TRIES == 0 {
+                    let readers = readers(db).await.unwrap_or_default().join("; ");
+                    tracing::warn!(readers, "the step to schema {} waits until somebody has read a table", schema + 1);
+                }
+                tokio::time::sleep(AGAIN).await;
+            }
+            Err(error) => return Err(error),
         }
-        tx.script(next.script(tx.dialect())).await?;
-        let done = usize::try_from(schema).map_or(steps, |done| steps.get(..=done).unwrap_or(steps));
-        put(&mut tx, MADE_BY, &made_by(done)).await?;
-        put(&mut tx, "schema", &(schema + 1).to_string()).await?;
-        put(&mut tx, "min_binary", &next.min_binary.to_string()).await?;
-        tx.commit().await?;
     }
+}
+
+/// Takes one step, up to its commit.
+async fn take(tx: &mut Tx, schema: u64, next: &Migration, steps: &[Migration]) -> Result<(), StoreError> {
+    // On SQLite there is no other node: whoever opens it has its lock.
+    if schema > 0 && tx.dialect() == Dialect::Postgres {
+        tx.queue(LOCK_WAIT).await?;
+        assert_none_older(tx, next.min_binary).await?;
+    }
+    tx.script(next.script(tx.dialect())).await?;
+    let done = usize::try_from(schema).map_or(steps, |done| steps.get(..=done).unwrap_or(steps));
+    put(tx, MADE_BY, &made_by(done)).await?;
+    put(tx, "schema", &(schema + 1).to_string()).await?;
+    put(tx, "min_binary", &next.min_binary.to_string()).await
+}
+
+/// Who on PostgreSQL has been reading for a while, in words.
+async fn readers(db: &Db) -> Result<Vec<String>, StoreError> {
+    let words = |mut row: crate::value::Row| {
+        let (pid, program, seconds): (i64, String, i64) = (row.take()?, row.take()?, row.take()?);
+        Ok(format!("process {pid} ({program}), for {seconds} s"))
+    };
+    db.read(READERS, vec![]).await?.into_iter().map(words).collect()
 }
 
 /// What makes the tables of a schema that this program knows, and of no later one.
@@ -125,7 +181,7 @@ pub(crate) fn scripts(schema: u64, dialect: Dialect) -> Result<Vec<&'static str>
 }
 
 /// The schema of the database, 0 for an empty one.
-async fn schema(tx: &mut Tx, known: u64) -> Result<u64, StoreError> {
+async fn schema(tx: &mut Tx, known: u64, marked: Marked) -> Result<u64, StoreError> {
     let tables = match tx.dialect() {
         Dialect::Sqlite => "SELECT count(*) FROM sqlite_master WHERE name = 'meta'",
         Dialect::Postgres => "SELECT count(*) FROM pg_class WHERE oid = to_regclass('meta')",
@@ -134,7 +190,7 @@ async fn schema(tx: &mut Tx, known: u64) -> Result<u64, StoreError> {
         let strange = tx.dialect() == Dialect::Sqlite && count(tx, "SELECT count(*) FROM sqlite_master").await? > 0;
         return if strange { Err(StoreError::Corrupt("it belongs to another program".into())) } else { Ok(0) };
     }
-    if get(tx, MARK).await?.is_some() {
+    if marked == Marked::Refused && get(tx, MARK).await?.is_some() {
         let why = "a copy into this database did not come to its end; let it go on, or empty the database";
         return Err(StoreError::Conflict(why.to_owned()));
     }
@@ -276,5 +332,89 @@ mod tests {
         let nodes = db.read_one("SELECT count(*) FROM nodes", vec![]).await.unwrap();
         assert_eq!(nodes.unwrap().take::<i64>().unwrap(), 0, "should it only have slept, it has to ask again");
         db.close().await;
+    }
+    #[tokio::test]
+    async fn a_step_that_meets_a_reader_lets_others_by_and_is_taken_once_the_reader_is_done() {
+        let Some(db) = crate::postgres::tests::fresh().await else { return };
+        let later = "ALTER TABLE chats ADD COLUMN later TEXT";
+        let steps = [MIGRATIONS[0], Migration { sqlite: "", postgres: later, min_binary: 1 }];
+        go_through(&db, &Sealing::Off, &steps[..1]).await.unwrap();
+        let mut reader = db.begin().await.unwrap();
+        reader.rows("SELECT count(*) FROM chats", vec![]).await.unwrap();
+        let waits = async || {
+            let text = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'chats'::regclass";
+            db.read_one(text, vec![]).await.unwrap().unwrap().take::<i64>().unwrap() > 0
+        };
+        let watching = async {
+            while !waits().await {}
+            // It gives way, although nothing has changed.
+            while waits().await {}
+            assert_eq!(readers(&db).await.unwrap().len(), 1, "whoever stands in the way can be named");
+            reader.commit().await.unwrap();
+        };
+        let (stepped, ()) = tokio::join!(go_through(&db, &Sealing::Off, &steps), watching);
+        stepped.unwrap();
+        db.read("SELECT later FROM chats", vec![]).await.unwrap();
+        db.close().await;
+    }
+
+    /// A database of the first schema, with something in every table that later ones changed, brought forward and looked at.
+    async fn come_forward(db: Db) {
+        use adjutant_core::id::{AgentId, ChatId, UserId, WorkspaceId};
+        use adjutant_core::time::Time;
+        let at = Time::from_millis(1_700_000_000_000);
+        let (workspace, agent) = (WorkspaceId::new(at, [1; 10]), AgentId::new(at, [2; 10]));
+        let (chat, person) = (ChatId::new(at, [3; 10]), UserId::new(at, [4; 10]));
+        go_through(&db, &Sealing::Off, &MIGRATIONS[..1]).await.unwrap();
+        let rows = [
+            (
+                "INSERT INTO workspaces (id, slug, name, time_zone, created_at) VALUES ($1, 'lab', 'Lab', 'UTC', $2)",
+                args![workspace, at],
+            ),
+            ("INSERT INTO users (id, name, created_at) VALUES ($1, 'ada', $2)", args![person, at]),
+            (
+                "INSERT INTO members (workspace, person, role, since) VALUES ($1, $2, 'admin', $3)",
+                args![workspace, person, at],
+            ),
+            (
+                "INSERT INTO agents (workspace, id, slug, version, owner) VALUES ($1, $2, 'guide', 1, $3)",
+                args![workspace, agent, person],
+            ),
+            (
+                "INSERT INTO agent_versions (workspace, agent, version, slug, active, spec, saved_at) \
+                 VALUES ($1, $2, 1, 'guide', 1, '{}', $3)",
+                args![workspace, agent, at],
+            ),
+            (
+                "INSERT INTO chats (workspace, id, agent, owner, title, created_at) VALUES ($1, $2, $3, $4, $5, $6)",
+                args![workspace, chat, agent, person, b"Before".to_vec(), at],
+            ),
+        ];
+        for (text, args) in rows {
+            db.write(text, args).await.unwrap();
+        }
+        let store = crate::Store::open(db, &Sealing::Off, Marked::Refused).await.unwrap();
+        assert_eq!(store.health().await.unwrap().schema, KNOWN);
+        let row = store.workspace(workspace).await.unwrap().unwrap();
+        assert_eq!((row.slug.as_str(), row.is_closed()), ("lab", false));
+        assert_eq!(store.user_by_name("ada").await.unwrap().map(|row| row.id), Some(person));
+        let row = store.agent(workspace, agent).await.unwrap().unwrap();
+        assert_eq!((row.owner, row.people), (Some(person), crate::row::AgentPeople::default()));
+        let row = store.chat(workspace, chat).await.unwrap().unwrap();
+        assert_eq!((row.title.as_str(), row.model.clone(), row.metadata.clone()), ("Before", None, None));
+        let row = crate::row::ChatRow { metadata: Some("{}".into()), model: Some("a/b".into()), ..row };
+        assert!(store.change_chat(&row).await.unwrap());
+        assert_eq!(store.chat(workspace, chat).await.unwrap().unwrap().model.as_deref(), Some("a/b"));
+        store.close().await;
+    }
+
+    #[tokio::test]
+    async fn a_filled_database_of_the_first_schema_comes_forward_and_is_used() {
+        let dir = tempfile::tempdir().unwrap();
+        come_forward(sqlite::open(&dir.path().join("a.db"), Durability::Full).await.unwrap()).await;
+        assert_eq!(schema_of(&dir.path().join("a.db.schema-1")), "1", "it is kept as it was");
+        if let Some(db) = crate::postgres::tests::fresh().await {
+            come_forward(db).await;
+        }
     }
 }

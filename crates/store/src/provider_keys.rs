@@ -124,6 +124,7 @@ async fn sealer(sql: &Sql, workspace: WorkspaceId) -> Result<Sealer, StoreError>
     match sql.sealer(Scope::Workspace(workspace)).await? {
         Sealer::Off => Err(StoreError::Conflict("this database is not encrypted, so it keeps no keys".to_owned())),
         sealer @ Sealer::On(_) => Ok(sealer),
+        Sealer::Gone => Err(StoreError::NotFound),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use adjutant_core::id::{NotebookId, WorkspaceId};
 
-use crate::db::{Dialect, Tx};
+use crate::db::{Db, Dialect, Tx};
 use crate::row::{IndexState, IndexedFile, SearchHit};
 use crate::value::args;
 use crate::{Store, StoreError};
@@ -115,6 +115,18 @@ impl Store {
             hits.push(SearchHit { path: row.take()?, snippet: row.take()? });
         }
         Ok(hits)
+    }
+}
+
+/// Has the index of SQLite overwrite what is taken out of it: a word that is only marked as deleted stays in the file.
+pub(crate) async fn overwrite_index(db: &Db) -> Result<(), StoreError> {
+    let set = "SELECT v FROM files_text_config WHERE k = 'secure-delete'";
+    match db.dialect() {
+        Dialect::Sqlite if db.read_one(set, vec![]).await?.is_none() => {
+            let text = "INSERT INTO files_text (files_text, rank) VALUES ('secure-delete', 1)";
+            db.write(text, vec![]).await.map(drop)
+        }
+        Dialect::Sqlite | Dialect::Postgres => Ok(()),
     }
 }
 

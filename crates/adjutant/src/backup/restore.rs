@@ -17,7 +17,7 @@ use super::folder::{Landing, make};
 use super::write::sync_folder;
 use crate::config::{Config, Database, KeySource};
 use crate::failure::{Exit, Failure};
-use crate::instance::{DATABASE, Instance, MASTER_KEY, unusable};
+use crate::instance::{DATABASE, MASTER_KEY, open_copy, unusable};
 
 /// A backup that was put back.
 pub(crate) struct Restored {
@@ -48,14 +48,16 @@ pub(crate) async fn restore(
     }
     let mut config = config.clone();
     config.data.value.clone_from(&beside.path);
-    let summary = fill(&config, &mut reader, &about, progress).await?;
-    let verified = match verify(&config, &about).await {
+    let (summary, target) = fill(&config, &mut reader, &about, progress).await?;
+    let verified = match verify(&config, &about, progress).await {
         Ok(verified) => verified,
         Err(failure) => {
-            empty_database(&config).await;
+            empty(target).await;
             return Err(failure);
         }
     };
+    // Until here it carries a mark: nobody drives what was not looked at, or is not stopped.
+    target.finish().await?;
     beside.take_place(&data)?;
     Ok(Restored { about, summary, verified })
 }
@@ -131,7 +133,12 @@ async fn open_target(config: &Config, schema: u64) -> Result<Target, Failure> {
     })
 }
 
-async fn fill(config: &Config, reader: &mut Reader, about: &About, progress: Progress<'_>) -> Result<Summary, Failure> {
+async fn fill(
+    config: &Config,
+    reader: &mut Reader,
+    about: &About,
+    progress: Progress<'_>,
+) -> Result<(Summary, Target), Failure> {
     let mut target = open_target(config, about.schema).await?;
     if target.is_resumed() {
         // What an earlier attempt left is of no use: the file is read from its beginning.
@@ -139,15 +146,9 @@ async fn fill(config: &Config, reader: &mut Reader, about: &About, progress: Pro
         target = open_target(config, about.schema).await?;
     }
     match pour(config, reader, about, &mut target, progress).await {
-        Ok(summary) => {
-            target.finish().await?;
-            Ok(summary)
-        }
+        Ok(summary) => Ok((summary, target)),
         Err(failure) => {
-            if let Err(error) = target.discard().await {
-                // It carries a mark, so nobody takes it for an instance.
-                tracing::warn!(%error, "the database was not emptied; restoring again empties it");
-            }
+            empty(target).await;
             Err(failure)
         }
     }
@@ -198,36 +199,32 @@ async fn pour(
 
 /// Opens what was put back with its key, walks every log, and turns the stop switch on: what the world has seen since the
 /// backup is not in it, so nothing goes on before a person has looked.
-async fn verify(config: &Config, about: &About) -> Result<AuditVerified, Failure> {
-    let instance = Instance::open(config, "restore").await?;
+async fn verify(config: &Config, about: &About, progress: Progress<'_>) -> Result<AuditVerified, Failure> {
+    let engine = open_copy(config).await?;
     let checked = async {
-        let verified = instance.engine.verify_all().await?;
+        let verified = engine.verify_telling(&mut |seen, of| progress("verifying", seen, of)).await?;
         if let Some(problem) = verified.problems.first() {
             let message =
                 format!("{} in the backup is not whole: {}. Nothing was restored.", problem.stream, problem.reason);
             return Err(Failure::new(Exit::Broken, "chain_broken", message)
                 .hint("use an older backup, from before it was damaged or changed"));
         }
-        let by = Some(Actor::User(instance.home.user));
-        let act = Act::new(Deed::BackupRestored, by, format!("a backup of {}", about.made_at)).with("rows", about.rows);
-        instance.engine.audit(AuditLog::Instance, act).await?;
+        let user = engine.home().await?.user;
+        let act = Act::new(Deed::BackupRestored, Some(Actor::User(user)), format!("a backup of {}", about.made_at));
+        engine.audit(AuditLog::Instance, act.with("rows", about.rows)).await?;
         let reason = format!("restored from a backup of {}", about.made_at);
-        instance.engine.halt(HaltOf::Instance, instance.home.user, reason).await?;
+        engine.halt(HaltOf::Instance, user, reason).await?;
         Ok(verified)
     };
     let verified = checked.await;
-    instance.close().await;
+    engine.store().clone().close().await;
     verified
 }
 
-/// Takes out of PostgreSQL what was put in; a SQLite file goes with its folder.
-async fn empty_database(config: &Config) {
-    let Database::Postgres(url) = &config.database.value else { return };
-    let emptied = match Target::again(url.expose_secret()).await {
-        Ok(target) => target.discard().await,
-        Err(error) => Err(error),
-    };
-    if let Err(error) = emptied {
-        tracing::warn!(%error, "the database was not emptied");
+/// Takes out of a database what was put in; a SQLite file goes with its folder.
+async fn empty(target: Target) {
+    if let Err(error) = target.discard().await {
+        // It carries a mark, so nobody takes it for an instance.
+        tracing::warn!(%error, "the database was not emptied; restoring again empties it");
     }
 }

@@ -13,7 +13,7 @@ use super::progress::Line;
 use crate::backup::snapshot;
 use crate::config::{Config, Database, parse_database};
 use crate::failure::{Exit, Failure};
-use crate::instance::{DATABASE, Instance, Lock};
+use crate::instance::{DATABASE, Instance, Lock, open_copy};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -34,11 +34,12 @@ pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failu
     // Nobody may write to the file meanwhile, whichever side it is on.
     let lock = Lock::take(&from.data.value, "migrate")?;
     let mut line = Line::new(context);
-    let moved = move_rows(&from, &to, &mut line).await;
+    let moved = move_all(&from, &to, &mut line).await;
     line.end();
-    let rows = moved?;
+    let (rows, verified) = moved?;
     drop(lock);
-    let verified = verify(&to, rows, kind(&from.database.value)).await?;
+    record(&to, rows, kind(&from.database.value)).await?;
+    refuse_broken(&verified)?;
     let document = json!({
         "rows": rows, "runs": verified.runs, "events": verified.events, "days": verified.days, "key": verified.key,
     });
@@ -75,7 +76,19 @@ async fn target(to: &Config, schema: u64) -> Result<Target, Failure> {
     })
 }
 
-async fn move_rows(from: &Config, to: &Config, line: &mut Line) -> Result<u64, Failure> {
+/// Moves everything and walks every log there. Only then the new database can be opened: one that was left on the way is gone on
+/// with by giving the command again.
+async fn move_all(from: &Config, to: &Config, line: &mut Line) -> Result<(u64, AuditVerified), Failure> {
+    let (rows, target) = move_rows(from, to, line).await?;
+    let engine = open_copy(to).await?;
+    let verified = engine.verify_telling(&mut |seen, of| line.show("verifying", seen, of)).await;
+    engine.store().clone().close().await;
+    let verified = verified?;
+    target.finish().await?;
+    Ok((rows, verified))
+}
+
+async fn move_rows(from: &Config, to: &Config, line: &mut Line) -> Result<(u64, Target), Failure> {
     loop {
         let mut source = snapshot(from, CopyFor::Move).await?;
         if source.living_nodes().await? > 0 {
@@ -88,34 +101,28 @@ async fn move_rows(from: &Config, to: &Config, line: &mut Line) -> Result<u64, F
         let copied = copy(&mut source, &mut target, &mut |seen| line.show("moving", seen, total)).await;
         source.close().await;
         match copied? {
-            Copied::Whole { rows } => {
-                target.finish().await?;
-                return Ok(rows);
-            }
+            Copied::Whole { rows } => return Ok((rows, target)),
             Copied::Outdated => target.discard().await?,
         }
     }
 }
 
-/// Opens the new database with the key of the old one, records where it came from, and walks every log.
-async fn verify(to: &Config, rows: u64, from: &str) -> Result<AuditVerified, Failure> {
+/// Opens the new database as it will be used, and records where it came from.
+async fn record(to: &Config, rows: u64, from: &str) -> Result<(), Failure> {
     let instance = Instance::open(to, "migrate").await?;
-    let looked = async {
-        let by = Some(Actor::User(instance.home.user));
-        let moved = format!("from {from} to {}", kind(&to.database.value));
-        let act = Act::new(Deed::DatabaseMoved, by, moved).with("rows", rows);
-        instance.engine.audit(AuditLog::Instance, act).await?;
-        instance.engine.verify_all().await
-    };
-    let verified = looked.await;
+    let by = Some(Actor::User(instance.home.user));
+    let moved = format!("from {from} to {}", kind(&to.database.value));
+    let act = Act::new(Deed::DatabaseMoved, by, moved).with("rows", rows);
+    let recorded = instance.engine.audit(AuditLog::Instance, act).await;
     instance.close().await;
-    let verified = verified?;
-    match verified.problems.first() {
-        None => Ok(verified),
-        Some(problem) => {
-            let message = format!("Everything was moved, but {} is not whole: {}.", problem.stream, problem.reason);
-            Err(Failure::new(Exit::Broken, "chain_broken", message)
-                .hint("the old database says the same (adjutant audit verify): it was so before"))
-        }
-    }
+    recorded?;
+    Ok(())
+}
+
+/// What was not whole before is not whole now: the rows are equal.
+fn refuse_broken(verified: &AuditVerified) -> Result<(), Failure> {
+    let Some(problem) = verified.problems.first() else { return Ok(()) };
+    let message = format!("Everything was moved, but {} is not whole: {}.", problem.stream, problem.reason);
+    Err(Failure::new(Exit::Broken, "chain_broken", message)
+        .hint("the old database says the same (adjutant audit verify): it was so before"))
 }

@@ -3,9 +3,9 @@
 use crate::house::{Base, House, Story, live};
 
 /// What a move of this house prints, and whether it was killed.
-async fn moved(house: &House, to: &str, dies_at: Option<u32>) -> crate::house::Done {
+async fn moved(house: &House, to: &str, dies_at: Option<&str>) -> crate::house::Done {
     let mut command = house.command(&["migrate", "--from", "sqlite", "--to", to]);
-    command.envs(dies_at.map(|nth| ("ADJUTANT_FAULT", format!("copy.put:{nth}"))));
+    command.envs(dies_at.map(|point| ("ADJUTANT_FAULT", point)));
     crate::house::Done::of(command).await
 }
 
@@ -20,9 +20,10 @@ fn a_move_to_postgres_that_is_killed_goes_on_where_it_was() {
         let done = crate::house::Done::of(house.start()).await;
         assert_eq!(done.status.code(), Some(0), "{done}");
         let to = new.database().unwrap().to_owned();
-        for nth in [1, 7, 5] {
-            let killed = moved(&house, &to, Some(nth)).await;
-            assert!(killed.was_killed(), "{killed}");
+        // Also when everything is there and nobody has looked at it yet, or has just done so.
+        for point in ["copy.put:1", "copy.put:7", "copy.put:5", "copy.opened:1", "copy.finish:1"] {
+            let killed = moved(&house, &to, Some(point)).await;
+            assert!(killed.was_killed(), "{point}: {killed}");
             let refused = new.adjutant(&["runs", "ls"]).await;
             assert!(refused.err.contains("did not come to its end"), "{refused}");
         }

@@ -200,6 +200,11 @@ impl Verifier {
         self.found.problems.push(AuditProblem { stream, reason });
     }
 
+    /// How many events were walked so far.
+    pub(crate) const fn events(&self) -> u64 {
+        self.found.events
+    }
+
     /// There are no more logs.
     pub(crate) fn finish(mut self) -> AuditVerified {
         let mut missing: Vec<_> = self.claims.drain().collect();

@@ -52,6 +52,22 @@ impl Engine {
     /// # Errors
     /// When the database cannot be read. What is wrong with a log is in the answer.
     pub async fn verify_all(&self) -> Result<AuditVerified, EngineError> {
+        self.walk_all(&mut |_| {}).await
+    }
+
+    /// As [`Engine::verify_all`]; `tell` hears how many events were walked, and of about how many.
+    ///
+    /// # Errors
+    /// As [`Engine::verify_all`].
+    pub async fn verify_telling(&self, tell: &mut (dyn FnMut(u64, u64) + Send)) -> Result<AuditVerified, EngineError> {
+        let mut events = 0;
+        for workspace in self.store().workspaces().await? {
+            events += self.store().sizes(workspace.id).await?.events;
+        }
+        self.walk_all(&mut |seen| tell(seen.min(events), events)).await
+    }
+
+    async fn walk_all(&self, tell: &mut (dyn FnMut(u64) + Send)) -> Result<AuditVerified, EngineError> {
         let mut verifier = Verifier::default();
         if let Some(last) = self.last_day().await? {
             verifier.expect_key(self.audit_key().await?);
@@ -67,6 +83,7 @@ impl Engine {
                 for row in &rows {
                     filter.before = Some(row.id);
                     self.check(&mut verifier, workspace.id, StreamId::Run(row.id)).await?;
+                    tell(verifier.events());
                 }
                 if rows.len() < RUNS as usize {
                     break;

@@ -40,14 +40,6 @@ impl Target {
         Self::begin(Line::postgres(url).await?, schema).await
     }
 
-    /// A PostgreSQL database that was filled a moment ago and is not to stay: only to discard it.
-    ///
-    /// # Errors
-    /// Those of the database.
-    pub async fn again(url: &str) -> Result<Self, StoreError> {
-        Ok(Self { line: Line::postgres(url).await?, inserts: HashMap::new(), there: Vec::new(), resumed: true })
-    }
-
     async fn begin(mut line: Line, schema: u64) -> Result<Self, StoreError> {
         let there = line.tables().await?;
         let mark = if there.iter().any(|name| name == "meta") {
@@ -127,11 +119,12 @@ impl Target {
         }
     }
 
-    /// The copy is whole: takes the mark away. Nobody drives its runs.
+    /// The copy is whole, and somebody has looked: takes the mark away. Nobody drives its runs.
     ///
     /// # Errors
     /// Those of the database; then it still carries the mark.
     pub async fn finish(mut self) -> Result<(), StoreError> {
+        fault::point("copy.finish");
         self.line.script("BEGIN").await?;
         self.line.run("UPDATE runs SET owner = NULL WHERE owner IS NOT NULL", vec![]).await?;
         self.line.run("DELETE FROM meta WHERE key = $1", args![MARK]).await?;
