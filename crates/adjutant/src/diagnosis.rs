@@ -9,6 +9,7 @@ use adjutant_engine::{Engine, EngineError, FOREVER, Home};
 use crate::agent_file::Problem;
 use crate::cli::words::size;
 use crate::config::{Config, Database, Durability, KeySource, Kind};
+use crate::instance::DATABASE;
 
 /// How a thing is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,8 +56,23 @@ pub(crate) fn outside(config: &Config) -> Vec<Check> {
     let mut checks = vec![row("data directory", State::Ok, config.data.value.display().to_string())];
     checks.push(master_key(config));
     checks.push(open_files(config));
+    checks.extend(kept_copies(config));
     checks.extend(providers(config));
     checks
+}
+
+/// Copies of the database as it was before an upgrade.
+fn kept_copies(config: &Config) -> Vec<Check> {
+    let entries = std::fs::read_dir(&config.data.value).into_iter().flatten().flatten();
+    let mut copies: Vec<_> = entries
+        .filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.metadata().ok()?.len())))
+        .filter(|(name, _)| name.starts_with(&format!("{DATABASE}.schema-")))
+        .collect();
+    copies.sort();
+    let said = |bytes| {
+        format!("{}, as it was before an upgrade: erasing does not reach it; delete it once you are sure", size(bytes))
+    };
+    copies.into_iter().map(|(name, bytes)| row(&format!("copy {name}"), State::Degraded, said(bytes))).collect()
 }
 
 /// What a process needs beside streams, runs and requests: the database, the page, its own logs.
@@ -203,6 +219,15 @@ async fn notebooks(
                 Err(error) => row(&name, State::Problem, format!("{error} ({folder})")),
             });
         }
+    }
+    let stray = engine.stray_folders().await?;
+    if !stray.is_empty() {
+        let what = format!(
+            "{} in {} belong to no notebook: left over from one that was taken away, or from another database",
+            stray.join(", "),
+            engine.notebooks_folder().display()
+        );
+        checks.push(row("notebook folders", State::Degraded, what));
     }
     checks.extend(confined.map(|confinement| match confinement {
         Confinement::Kernel => row("file confinement", State::Enforced, "by the kernel (openat2)"),

@@ -16,10 +16,11 @@ use adjutant_core::tool::ToolDefinitions;
 use adjutant_models::Tape;
 use adjutant_store::StoreError;
 use adjutant_store::row::{Claim, Writer};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OnceCell};
 
 use crate::engine::{Driving, Engine};
 use crate::error::EngineError;
+use crate::handles::OpenNotebook;
 use crate::held::Record;
 use crate::lease::Life;
 use crate::log::{Caught, Flushed, RunLog};
@@ -59,6 +60,8 @@ pub(crate) struct Driver {
     pub(crate) evidence: Vec<PathBuf>,
     /// The run as others watch it.
     pub(crate) trace: Option<RunTrace>,
+    /// The run's notebook, once it was looked for: it stays while the run has not ended.
+    pub(crate) notebook: OnceCell<OpenNotebook>,
     notify: Arc<Notify>,
     pub(crate) writer: Writer,
     _driving: Driving,
@@ -101,6 +104,7 @@ async fn go_through(engine: &Engine, claim: Claim, life: Life) -> Result<Went, E
         tape: None,
         evidence: Vec::new(),
         trace: None,
+        notebook: OnceCell::new(),
         notify: Arc::clone(&driving.notify),
         writer,
         _driving: driving,

@@ -274,15 +274,18 @@ impl Engine {
         known.insert(text, Arc::clone(definitions));
     }
 
-    /// A notebook, opened once.
+    /// A notebook, opened once. Whether it is still there is asked each time: another node may have taken it away.
     ///
     /// # Errors
     /// When there is none, or its folder cannot be opened.
     pub async fn notebook(&self, workspace: WorkspaceId, id: NotebookId) -> Result<OpenNotebook, EngineError> {
+        let Some(row) = self.store().notebook(workspace, id).await? else {
+            self.close_notebook(workspace, id);
+            return Err(EngineError::not_found("notebook", id));
+        };
         if let Some(open) = lock(&self.0.open).get(&(workspace, id)) {
             return Ok(open.clone());
         }
-        let row = self.store().notebook(workspace, id).await?.ok_or_else(|| EngineError::not_found("notebook", id))?;
         let managed = row.linked.is_none();
         let folder = row.linked.map_or_else(|| self.notebook_folder(id), PathBuf::from);
         let unusable = |why: FileError| {
@@ -310,8 +313,16 @@ impl Engine {
         lock(&self.0.open).remove(&(workspace, id));
     }
 
+    /// Forgets what is kept ready of a workspace that is gone.
+    pub(crate) fn forget_workspace(&self, workspace: WorkspaceId) {
+        self.store().forget_key(workspace);
+        lock(&self.0.open).retain(|(of, _), _| *of != workspace);
+        lock(&self.0.agents).retain(|(of, _), _| *of != workspace);
+    }
+
     /// Where the managed notebooks are.
-    pub(crate) fn notebooks_folder(&self) -> &std::path::Path {
+    #[must_use]
+    pub fn notebooks_folder(&self) -> &std::path::Path {
         &self.0.parts.notebooks
     }
 

@@ -30,6 +30,8 @@ impl Engine {
         let recognised = self.recognise_notebooks().await;
         if recognised.is_err() {
             let _ = self.store().leave(self.node()).await;
+        } else if let Err(error) = self.sweep_folders().await {
+            tracing::warn!(%error, "folders of notebooks that were being taken away are as they were");
         }
         recognised
     }

@@ -123,7 +123,7 @@ impl Driver {
         if reads && paths.is_empty() {
             // A search names no path: it looks through everything.
             paths.push("/".to_owned());
-            let files = self.engine.notebook(self.log.workspace, notebook).await?.files;
+            let files = self.open_notebook(notebook).await?.files;
             let folder = NotePath::parse(ATTACHMENTS).ok();
             let brought = tokio::task::spawn_blocking(move || {
                 folder.is_some_and(|folder| files.list(&folder).is_ok_and(|listing| !listing.entries.is_empty()))
@@ -159,7 +159,7 @@ impl Driver {
         if marks.is_empty() {
             return Ok(false);
         }
-        let files = self.engine.notebook(self.log.workspace, notebook).await?.files;
+        let files = self.open_notebook(notebook).await?.files;
         let there = move |path: &str, hash| {
             let state = NotePath::parse(path).ok().and_then(|path| files.state(&path).ok());
             state.is_some_and(|state| state.hash() == Some(hash))

@@ -6,7 +6,7 @@ use adjutant_core::guard::host::Elsewhere;
 use adjutant_core::guard::judge::{Caller, Outside, sources, touches};
 use adjutant_core::guard::permit::Permit;
 use adjutant_core::guard::rule::Asked;
-use adjutant_core::id::AgentId;
+use adjutant_core::id::{AgentId, NotebookId};
 use adjutant_core::tool::ToolSpec;
 use adjutant_tools::World;
 use serde_json::Value;
@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::current::CurrentAgent;
 use crate::driver::Driver;
 use crate::error::EngineError;
-use crate::handles;
+use crate::handles::{self, OpenNotebook};
 
 impl Driver {
     pub(crate) async fn world(&self, agent: &CurrentAgent) -> Result<World, EngineError> {
@@ -22,7 +22,7 @@ impl Driver {
         let notebook_id = start.and_then(|start| start.notebook);
         let notebook = match notebook_id {
             // The policy may have changed since the chat was made: what it no longer admits is not opened.
-            Some(id) => Some(self.engine.notebook(workspace, id).await?)
+            Some(id) => Some(self.open_notebook(id).await?)
                 .filter(|open| agent.scope.admits_notebook(&id.to_string(), &open.slug))
                 .map(|open| open.files),
             None => None,
@@ -41,6 +41,12 @@ impl Driver {
             now: self.now(),
             zone,
         })
+    }
+
+    /// The run's notebook. The store is asked once while the run is driven.
+    pub(crate) async fn open_notebook(&self, id: NotebookId) -> Result<OpenNotebook, EngineError> {
+        let open = || self.engine.notebook(self.log.workspace, id);
+        self.notebook.get_or_try_init(open).await.cloned()
     }
 
     /// What a tool sees now.

@@ -191,6 +191,14 @@ impl Db {
         .await
     }
 
+    /// Writes the log of SQLite back into its file and empties it, as far as nobody reads from it just now. PostgreSQL sees to
+    /// its own.
+    pub(crate) async fn write_back(&self) -> Result<(), StoreError> {
+        let Self::Sqlite { writer, .. } = self else { return Ok(()) };
+        let mut writing = Arc::clone(writer).lock_owned().await;
+        apart(move || lite::rows(writing.ready()?, "PRAGMA wal_checkpoint(TRUNCATE)", &[]).map(drop)).await
+    }
+
     /// Closes every connection.
     pub(crate) async fn close(&self) {
         match self {
@@ -254,6 +262,14 @@ impl Tx {
         match self {
             Self::Sqlite(tx, _) => lite::changed(tx.connection()?, &sql, &args),
             Self::Postgres(tx) => tx.execute(query!(sql, args)).await,
+        }
+    }
+
+    /// From here to its end, a transaction on SQLite overwrites what it frees: a file keeps what its unused pages hold.
+    pub(crate) async fn overwrite(&mut self) -> Result<(), StoreError> {
+        match self {
+            Self::Sqlite(tx, _) => tx.overwrite(),
+            Self::Postgres(_) => Ok(()),
         }
     }
 

@@ -15,6 +15,8 @@ pub(crate) struct Writing {
     connection: Option<Connection>,
     /// A transaction was begun and not ended: its owner went away.
     open: bool,
+    /// What is freed is overwritten, until the transaction ends.
+    overwrites: bool,
     /// Set when the disk did not confirm a write: from then on nothing it says about later writes can be trusted.
     broken: Broken,
 }
@@ -24,7 +26,7 @@ pub(crate) type Broken = Arc<OnceLock<StoreError>>;
 
 impl Writing {
     pub(crate) const fn new(connection: Connection, broken: Broken) -> Self {
-        Self { connection: Some(connection), open: false, broken }
+        Self { connection: Some(connection), open: false, overwrites: false, broken }
     }
 
     /// The connection of a transaction that was begun.
@@ -42,7 +44,17 @@ impl Writing {
             let _ = changed(self.connection()?, "ROLLBACK", &[]);
             self.open = false;
         }
+        if std::mem::take(&mut self.overwrites) {
+            rows(self.connection()?, "PRAGMA secure_delete = FAST", &[])?;
+        }
         self.connection()
+    }
+
+    /// Overwrites what is freed from here on, until the next transaction.
+    pub(crate) fn overwrite(&mut self) -> Result<(), StoreError> {
+        rows(self.connection()?, "PRAGMA secure_delete = ON", &[])?;
+        self.overwrites = true;
+        Ok(())
     }
 
     pub(crate) fn begin(&mut self) -> Result<(), StoreError> {

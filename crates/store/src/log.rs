@@ -11,7 +11,7 @@ use crate::db::{Dialect, Tx};
 use crate::fault;
 use crate::prepare::prepare;
 use crate::queue::now;
-use crate::row::{Append, Block};
+use crate::row::{Append, Block, Doing};
 use crate::seal::{Place, Scope};
 use crate::set::Kind::{Bytes, Text};
 use crate::set::SetSql;
@@ -56,10 +56,19 @@ impl Store {
         let sql = sql!(self, memory => memory.append(append).await);
         let scope = Scope::of(append.workspace, append.stream).ok_or(StoreError::NotFound)?;
         let sealer = sql.sealer(scope).await?;
-        sql.writer.append(prepare(append, scope, &sealer)?).await
+        let closed = match &append.doing {
+            Some(Doing::CloseWorkspace(workspace)) => Some(*workspace),
+            Some(_) | None => None,
+        };
+        let head = sql.writer.append(prepare(append, scope, &sealer)?).await?;
+        if let Some(workspace) = closed {
+            sql.keys.forget(Scope::Workspace(workspace));
+        }
+        Ok(head)
     }
 
-    /// Events of a stream after a sequence number, in order, at most `limit`.
+    /// Events of a stream after a sequence number, in order, at most `limit`. What was sealed with a key that is destroyed
+    /// counts as erased.
     ///
     /// # Errors
     /// [`StoreError::Corrupt`] when a body does not open.
@@ -72,11 +81,12 @@ impl Store {
     ) -> Result<Vec<Entry>, StoreError> {
         let sql = sql!(self, memory => memory.events(workspace, stream, after, limit));
         let scope = Scope::of(workspace, stream).ok_or(StoreError::NotFound)?;
-        let sealer = sql.sealer(scope).await?;
+        let sealer = sql.opener(scope).await?;
         let rows = sql.db.read(EVENTS, args![scope, stream, after, limit]).await?;
         let entry = |mut row: crate::value::Row| {
             let (seq, kind, time, body_hash) = (row.take()?, row.take()?, row.take()?, row.take()?);
             let body: Option<Vec<u8>> = row.take()?;
+            let body = body.filter(|_| !sealer.is_gone());
             let body = body.map(|body| sealer.open(Place::Event { stream, seq }, body)).transpose()?;
             Ok(Entry { stream, seq, kind, time, body_hash, body, hash: row.take()? })
         };
@@ -92,7 +102,10 @@ impl Store {
         if hashes.is_empty() {
             return Ok(HashMap::new());
         }
-        let sealer = sql.sealer(Scope::Workspace(workspace)).await?;
+        let sealer = sql.opener(Scope::Workspace(workspace)).await?;
+        if sealer.is_gone() {
+            return Ok(HashMap::new());
+        }
         let keys: Vec<Args> = hashes.iter().map(|hash| args![workspace, *hash]).collect();
         let rows = sql.db.read_set(&READ_BLOCKS, &keys.iter().collect::<Vec<_>>()).await?;
         let block = |mut row: crate::value::Row| {
@@ -149,10 +162,7 @@ pub(crate) async fn erase(
         // An append that finds a block here must not lose it to us before its reference is written.
         tx.run("LOCK TABLE block_refs IN EXCLUSIVE MODE", vec![]).await?;
     }
-    if tx.dialect() == Dialect::Sqlite {
-        // What is freed is overwritten: a file keeps what its unused pages hold.
-        tx.rows("PRAGMA secure_delete = ON", vec![]).await?;
-    }
+    tx.overwrite().await?;
     let erased = tx.run(ERASE_BODIES, args![scope, stream]).await?;
     tx.run(COUNT_ERASURE, args![workspace]).await?;
     tx.run(ERASE_BLOCKS, args![scope, stream]).await?;
@@ -167,9 +177,6 @@ pub(crate) async fn erase(
     }
     if let Some((text, args)) = also {
         tx.run(text, args).await?;
-    }
-    if tx.dialect() == Dialect::Sqlite {
-        tx.rows("PRAGMA secure_delete = OFF", vec![]).await?;
     }
     Ok(erased)
 }

@@ -9,14 +9,14 @@ use adjutant_core::time::Time;
 use crate::commit::Verdicts;
 use crate::db::Tx;
 use crate::keys::Sealer;
-use crate::prepare::{Prepared, rule_place};
+use crate::prepare::{Guard, Prepared, rule_place};
 use crate::row::{Policy, PolicyNames, RuleRow, Under};
 use crate::seal::Scope;
 use crate::statements::{COUNTING, COUNTING_BY, COUNTS};
 use crate::value::{Args, Row, args};
 use crate::{Sql, Store, StoreError};
 
-/// What they take turns at.
+/// What they take turns at; [`MOVE_TIP`](crate::statements::MOVE_TIP) names it, too.
 const POLICY_TURN: i64 = 4_703_912;
 
 const REMOVE: &str = "DELETE FROM rules WHERE workspace = $1 AND id = $2";
@@ -123,21 +123,27 @@ pub(crate) async fn hold_to(tx: &mut Tx, batch: &[Box<Prepared>], verdicts: &mut
     Ok(())
 }
 
-/// On PostgreSQL a policy could change between the look of [`hold_to`] and the commit. So whoever announces calls and whoever
-/// changes what counts take turns: announcements side by side, a change alone. Taken before anything else is held, so that
-/// nobody who waits here keeps others waiting. SQLite writes one transaction at a time anyway.
+/// On PostgreSQL a policy could change between the look of [`hold_to`] and the commit, and a notebook could go between the look
+/// of a start and its commit. So whoever announces calls or starts runs and whoever changes what counts take turns: the former
+/// side by side, a change alone. Taken before anything else is held, so that nobody who waits here keeps others waiting. A start
+/// that moves a chat has its turn from that very statement. SQLite writes one transaction at a time anyway.
 pub(crate) async fn take_turns(tx: &mut Tx, batch: &[Box<Prepared>]) -> Result<(), StoreError> {
     let changes = |append: &Prepared| {
         !append.rules.is_empty() || append.doing.as_ref().is_some_and(crate::row::Doing::changes_policy)
     };
     let turn = if batch.iter().any(|append| changes(append)) {
         "SELECT pg_advisory_xact_lock($1)"
-    } else if batch.iter().any(|append| append.under.is_some()) {
+    } else if batch.iter().any(|append| append.under.is_some() || is_free_start(append)) {
         "SELECT pg_advisory_xact_lock_shared($1)"
     } else {
         return Ok(());
     };
     tx.run(turn, args![POLICY_TURN]).await.map(drop)
+}
+
+/// Whether a run is started that moves no chat.
+const fn is_free_start(append: &Prepared) -> bool {
+    matches!(append.guard, Guard::Start { tip: None, .. })
 }
 
 /// Removes a rule that must be there.

@@ -38,7 +38,7 @@ impl Store {
         let sql = sql!(self, memory => memory.run(workspace, run));
         let text = format!("SELECT {COLUMNS} FROM runs WHERE workspace = $1 AND id = $2");
         let Some(row) = sql.db.read_one(text, args![workspace, run]).await? else { return Ok(None) };
-        read(workspace, row, &sql.sealer(Scope::Workspace(workspace)).await?).map(Some)
+        read(workspace, row, &sql.opener(Scope::Workspace(workspace)).await?).map(Some)
     }
 
     /// Which tenant a run belongs to. Only for the operator's own command line and the worker: everybody else knows their
@@ -80,7 +80,7 @@ impl Store {
         if rows.is_empty() {
             return Ok(Vec::new());
         }
-        let sealer = sql.sealer(Scope::Workspace(workspace)).await?;
+        let sealer = sql.opener(Scope::Workspace(workspace)).await?;
         rows.into_iter().map(|row| read(workspace, row, &sealer)).collect()
     }
 
@@ -244,8 +244,8 @@ fn read(workspace: WorkspaceId, mut row: Row, sealer: &Sealer) -> Result<RunRow,
             },
             cost: MicroUsd(row.take()?),
             summary: match row.take::<Option<Vec<u8>>>()? {
-                Some(summary) => sealer.open_text(summary_place(&id.to_string()), summary)?,
-                None => ERASED.to_owned(),
+                Some(summary) if !sealer.is_gone() => sealer.open_text(summary_place(&id.to_string()), summary)?,
+                Some(_) | None => ERASED.to_owned(),
             },
         },
     })

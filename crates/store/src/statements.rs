@@ -41,17 +41,36 @@ const RUN: [(&str, Kind); 18] = [
     ("bytes", Int),
 ];
 
+/// On PostgreSQL it also takes the turn of [`take_turns`](crate::rules::take_turns), before it holds any row: a statement of its
+/// own would cost each start a trip. What follows it sees whatever was committed until then.
 pub(crate) static MOVE_TIP: LazyLock<SetSql> = LazyLock::new(|| {
-    SetSql::new(
+    let wanted = "chats.workspace = v.workspace AND chats.id = v.chat AND chats.tip IS NOT DISTINCT FROM v.expected \
+                  AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.id = v.run) RETURNING chats.id";
+    SetSql::by_dialect(
         &[("workspace", Text), ("chat", Text), ("run", Text), ("expected", Text)],
-        "UPDATE chats SET tip = v.run FROM {rows} \
-         WHERE chats.workspace = v.workspace AND chats.id = v.chat AND chats.tip IS NOT DISTINCT FROM v.expected \
-         AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.id = v.run) RETURNING chats.id",
+        &format!("UPDATE chats SET tip = v.run FROM {{rows}} WHERE {wanted}"),
+        &format!(
+            "WITH turn AS MATERIALIZED (SELECT pg_advisory_xact_lock_shared(4703912)) \
+             UPDATE chats SET tip = v.run FROM {{rows}}, turn WHERE {wanted}"
+        ),
     )
 });
 
-pub(crate) static START: LazyLock<SetSql> =
-    LazyLock::new(|| SetSql::insert("runs", &[&RUN[..], &STATE[..]].concat(), "ON CONFLICT DO NOTHING RETURNING id"));
+/// A run starts where it can work: in a workspace that is there, on a notebook that is there, or on none.
+pub(crate) static START: LazyLock<SetSql> = LazyLock::new(|| {
+    let columns = [&RUN[..], &STATE[..]].concat();
+    let names = columns.iter().map(|(name, _)| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
+    let values = columns.iter().map(|(name, _)| format!("v.{name}")).collect::<Vec<_>>().join(", ");
+    let there = "EXISTS (SELECT 1 FROM workspaces w WHERE w.id = v.workspace AND w.closed_at IS NULL) \
+                 AND (v.notebook IS NULL OR EXISTS (\
+                 SELECT 1 FROM notebooks n WHERE n.workspace = v.workspace AND n.id = v.notebook)) \
+                 ON CONFLICT DO NOTHING RETURNING id";
+    SetSql::by_dialect(
+        &columns,
+        &format!("INSERT INTO runs ({names}) SELECT {values} WHERE {there}"),
+        &format!("INSERT INTO runs ({names}) SELECT {names} FROM {{rows}} WHERE {there}"),
+    )
+});
 
 /// As [`START`], but a run that is there gets the columns that follow from its log; who owns it does not.
 pub(crate) static REBUILD: LazyLock<SetSql> = LazyLock::new(|| {

@@ -165,3 +165,15 @@ fn a_wrong_command_line_is_two() {
         assert_eq!(house.adjutant(wrong).code, Some(2), "{wrong:?}");
     }
 }
+
+#[test]
+fn doctor_names_the_copies_that_an_upgrade_kept() {
+    let house = House::new();
+    house.document(&["runs", "ls"]);
+    std::fs::write(house.data().join("adjutant.db.schema-1"), vec![0; 8192]).unwrap();
+    let report = house.document(&["doctor"]);
+    let mut checks = report["checks"].as_array().unwrap().iter();
+    let kept = checks.find(|row| row["name"] == "copy adjutant.db.schema-1").unwrap_or_else(|| panic!("{report}"));
+    assert_eq!(kept["state"], "degraded", "{kept}");
+    assert!(text(&kept["detail"]).starts_with("8 KiB, as it was before an upgrade"), "{kept}");
+}

@@ -237,3 +237,28 @@ fn a_page_at_one_node_hears_of_chats_that_are_changed_at_another() {
     let told = up_to(&mut page, "chat").pop().unwrap();
     assert_eq!((&told.data["id"], &told.data["deleted"]), (&made["id"], &json!(true)));
 }
+
+#[test]
+fn a_notebook_that_is_taken_away_at_one_node_is_gone_at_the_other() {
+    let Some(cluster) = Cluster::new() else { return };
+    let (one, two) = (cluster.node(ASKS), cluster.node(ASKS));
+    let folder = cluster.house.path().join("mine");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("note.md"), "kept").unwrap();
+    cluster.house.document(&["ws", "add", folder.to_str().unwrap()]);
+    // The second node has it open, and a run there has changed a file.
+    let order = json!({"agent_id": "guide", "notebook_id": "mine", "input": "write"});
+    let run = text(&two.owner().post("/api/v1/runs?wait=60", order).expect(200)["id"]);
+    let item = two.owner().get("/api/v1/approvals").expect(200);
+    let item = text(&item["data"][0]["id"]);
+    two.owner().post(&format!("/api/v1/approvals/{item}/decision"), json!({"decision": "approve"})).expect(200);
+    let done = two.owner().get(&format!("/api/v1/runs/{run}?wait=60")).expect(200);
+    assert_eq!(done["status"], "COMPLETED", "{done}");
+    assert_eq!(std::fs::read_to_string(folder.join("new.md")).unwrap(), "hello");
+    one.owner().delete("/api/v1/workspaces/home/notebooks/mine?confirm=mine").expect(204);
+    let chat = text(&done["chat_id"]);
+    let more = two.owner().post(&format!("/api/v1/chats/{chat}/runs"), json!({"user_message": "hello"}));
+    more.refuses(404, "not_found");
+    two.owner().post(&format!("/api/v1/runs/{run}/undo"), json!({})).refuses(404, "not_found");
+    assert_eq!(std::fs::read_to_string(folder.join("new.md")).unwrap(), "hello", "nothing touches it any more");
+}

@@ -96,7 +96,12 @@ impl Engine {
         let since = last.as_ref().map_or(0, |last| last.at.millis() - OVERLAP);
         let mut heads = Vec::new();
         for workspace in self.store().workspaces().await? {
-            self.name_ends(workspace.id, &day, Time::from_millis(since)).await?;
+            // Nothing is recorded any more in the log of one that was taken away.
+            let log = match workspace.is_closed() {
+                true => AuditLog::Instance,
+                false => AuditLog::Workspace(workspace.id),
+            };
+            self.name_ends(workspace.id, log, &day, Time::from_millis(since)).await?;
             let stream = StreamId::Workspace(workspace.id);
             let head = self.store().head(workspace.id, stream).await?;
             if head != Head::START {
@@ -123,7 +128,13 @@ impl Engine {
     }
 
     /// Writes down where the runs of a workspace end that moved.
-    async fn name_ends(&self, workspace: WorkspaceId, day: &str, since: Time) -> Result<(), EngineError> {
+    async fn name_ends(
+        &self,
+        workspace: WorkspaceId,
+        log: AuditLog,
+        day: &str,
+        since: Time,
+    ) -> Result<(), EngineError> {
         let mut after = None;
         loop {
             let moved = self.store().moved_heads(workspace, since, after, HEADS).await?;
@@ -132,7 +143,7 @@ impl Engine {
             let heads =
                 moved.iter().map(|(run, head)| StreamHead { stream: StreamId::Run(*run), head: *head }).collect();
             let event = AuditEvent::Heads(DayHeads { day: day.to_owned(), heads });
-            self.append_audit(AuditLog::Workspace(workspace), &event, Done::default()).await?;
+            self.append_audit(log, &event, Done::default()).await?;
         }
     }
 

@@ -130,14 +130,6 @@ impl Engine {
         Ok(row)
     }
 
-    /// Takes the folder of a managed notebook away that is gone, with all that is in it. What it links to elsewhere stays.
-    pub(super) fn remove_folder(&self, id: NotebookId) -> std::io::Result<()> {
-        match std::fs::remove_dir_all(self.notebook_folder(id)) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-            other => other,
-        }
-    }
-
     async fn fill_samples(&self, workspace: WorkspaceId, id: NotebookId) -> Result<(), EngineError> {
         let notebook = self.notebook(workspace, id).await?.files;
         for (path, text) in sample_files() {

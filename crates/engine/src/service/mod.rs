@@ -9,6 +9,7 @@ mod chats;
 mod choose;
 mod embed;
 mod erase;
+mod folders;
 mod halt;
 mod home;
 mod import;

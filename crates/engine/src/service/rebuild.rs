@@ -52,7 +52,9 @@ impl Engine {
         let what = "the tables beside the logs are made again from the logs";
         self.audit(AuditLog::Instance, Act::new(Deed::TablesRebuilt, Some(Actor::User(by)), what)).await?;
         self.rebuild_audit(AuditLog::Instance).await?;
-        let workspaces = self.store().workspaces().await?;
+        let mut workspaces = self.store().workspaces().await?;
+        // Of those that were taken away there is nothing left to make anything from.
+        workspaces.retain(|row| !row.is_closed());
         let mut rebuilt = Rebuilt::default();
         // The newest first: what replaced a run has its row again before that run is looked at.
         for (workspace, stream) in self.store().lost_logs().await?.into_iter().rev() {

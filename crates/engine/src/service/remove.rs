@@ -7,7 +7,7 @@ use adjutant_core::run::event::Actor;
 use adjutant_core::run::status::Status;
 use adjutant_core::time::Time;
 use adjutant_store::StoreError;
-use adjutant_store::row::{Doing, NotebookRow, RunFilter};
+use adjutant_store::row::{Doing, RunFilter};
 
 use super::erase::{EraseWhat, Which};
 use crate::audit::{AuditLog, Done};
@@ -44,6 +44,7 @@ impl Engine {
         };
         let act = Act::new(Deed::SettingChanged, Some(Actor::User(by)), summary).with("notebook", id.to_string());
         let done = Done { doing: Some(Doing::RemoveNotebook(id)), ..Done::default() };
+        let aside = self.put_aside(std::slice::from_ref(&row))?;
         match self.audit_done(AuditLog::Workspace(workspace), act, done).await {
             Ok(_) => {}
             Err(EngineError::Store(StoreError::NotFound)) => return Err(missing()),
@@ -54,7 +55,8 @@ impl Engine {
             }
             Err(error) => return Err(error),
         }
-        self.forget_notebook(workspace, &row);
+        self.close_notebook(workspace, id);
+        aside.remove();
         Ok(())
     }
 
@@ -72,7 +74,6 @@ impl Engine {
             return Err(EngineError::Invalid(why));
         }
         confirmed("workspace", &row.slug, named)?;
-        let notebooks = self.store().notebooks(workspace).await?;
         for _ in 0..ROUNDS {
             if let Some(run) = self.open_run(workspace, None).await? {
                 return Err(EngineError::InUse { what: format!("workspace `{}`", row.slug), run });
@@ -84,10 +85,11 @@ impl Engine {
             let act = Act::new(Deed::WorkspaceRemoved, Some(Actor::User(by)), format!("{} ({})", row.slug, row.name));
             let act = act.with("workspace", workspace.to_string()).with("log", format!("{}:{}", head.seq, head.hash));
             let done = Done { doing: Some(Doing::CloseWorkspace(workspace)), ..Done::default() };
+            let aside = self.put_aside(&self.store().notebooks(workspace).await?)?;
             match self.audit_done(AuditLog::Instance, act, done).await {
                 Ok(_) => {
-                    notebooks.iter().for_each(|notebook| self.forget_notebook(workspace, notebook));
-                    return Ok(());
+                    aside.remove();
+                    return self.sweep_workspace(workspace).await;
                 }
                 Err(EngineError::Store(StoreError::NotFound)) => return Err(missing()),
                 // A run came in between: it is waited for, or erased.
@@ -120,16 +122,6 @@ impl Engine {
             }
         }
         Ok(None)
-    }
-
-    /// Closes a notebook that is gone, and takes its folder away if it is one of ours.
-    fn forget_notebook(&self, workspace: WorkspaceId, row: &NotebookRow) {
-        self.close_notebook(workspace, row.id);
-        if row.linked.is_none()
-            && let Err(error) = self.remove_folder(row.id)
-        {
-            tracing::error!(notebook = %row.id, %error, "the folder of a notebook that is gone could not be taken away");
-        }
     }
 }
 

@@ -99,6 +99,8 @@ impl Engine {
     /// When the store cannot be read or written: what was not forgotten then is the next time.
     pub async fn forget_old(&self) -> Result<Duration, EngineError> {
         let rows = self.store().workspaces().await?;
+        // Another node may have taken one away: its key is not to stay here.
+        rows.iter().filter(|row| row.is_closed()).for_each(|row| self.forget_workspace(row.id));
         let kept: Vec<_> = rows.iter().filter(|row| row.keep_runs.is_some()).map(|row| row.id).collect();
         if kept.is_empty() || !self.store().take_chore(CHORE, self.node()).await? {
             return Ok(LOOK);
@@ -143,6 +145,9 @@ impl Engine {
 
 /// Forgets, for as long as the node works, what is not kept any longer.
 pub(crate) async fn forget(engine: Engine) {
+    if let Err(error) = engine.sweep_workspaces().await {
+        tracing::warn!(%error, "what was being taken away could not be taken away to its end");
+    }
     loop {
         let pause = engine.forget_old().await.unwrap_or_else(|error| {
             tracing::warn!(%error, "what is not kept any longer could not be erased");

@@ -198,6 +198,10 @@ fn guard(state: &State, scope: Scope, append: &Append) -> Result<(), StoreError>
             if state.runs.contains_key(&run) {
                 return Err(stale);
             }
+            let gone = |notebook| !state.notebooks.contains_key(&(append.workspace, notebook));
+            if row.notebook.is_some_and(gone) {
+                return Err(stale);
+            }
             let chat = state.chats.get(&(append.workspace, row.chat));
             if tip.advance && chat.is_none_or(|chat| chat.tip != tip.expected) {
                 return Err(stale);

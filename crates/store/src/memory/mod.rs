@@ -6,6 +6,7 @@ mod hooks;
 mod log;
 mod money;
 mod queue;
+mod removal;
 mod retention;
 mod rules;
 mod runs;

@@ -17,7 +17,8 @@ fn knows_nobody() -> StoreError {
 
 impl State {
     pub(super) fn assert_workspace(&self, workspace: WorkspaceId) -> Result<(), StoreError> {
-        self.workspaces.get(&workspace).map(drop).ok_or(StoreError::NotFound)
+        let there = self.workspaces.get(&workspace).is_some_and(|row| !row.is_closed());
+        if there { Ok(()) } else { Err(StoreError::NotFound) }
     }
 
     /// Whether something can be done, so that it can be recorded as done.
@@ -35,15 +36,8 @@ impl State {
                 if waits { Ok(()) } else { Err(StoreError::NotFound) }
             }
             Doing::AddNotebook(row) => self.may_add_notebook(row),
-            Doing::RemoveNotebook(id) => {
-                let works = |row: &crate::row::RunRow| {
-                    (row.workspace, row.notebook) == (workspace, Some(*id)) && row.state.ended_at.is_none()
-                };
-                if self.runs.values().any(works) {
-                    return Err(StoreError::Conflict("a run works on the notebook".to_owned()));
-                }
-                self.notebooks.get(&(workspace, *id)).map(drop).ok_or(StoreError::NotFound)
-            }
+            Doing::RemoveNotebook(id) => self.may_remove_notebook(workspace, *id),
+            Doing::CloseWorkspace(id) => self.may_close_workspace(*id),
             Doing::SaveWorkspace(row) => {
                 let known = self.workspaces.get(&row.id).ok_or(StoreError::NotFound)?;
                 if known.version + 1 == row.version { Ok(()) } else { Err(StoreError::Stale { fenced: false }) }
@@ -54,11 +48,7 @@ impl State {
             }
             // Money is looked at where it is taken.
             Doing::Spend(_) => Ok(()),
-            Doing::Admit(_)
-            | Doing::AddWorkspace(_)
-            | Doing::CloseWorkspace(_)
-            | Doing::Key(_)
-            | Doing::ReplaceMaster(_) => Err(knows_nobody()),
+            Doing::Admit(_) | Doing::AddWorkspace(_) | Doing::Key(_) | Doing::ReplaceMaster(_) => Err(knows_nobody()),
         }
     }
 
@@ -77,12 +67,8 @@ impl State {
             Doing::AddNotebook(row) => {
                 self.notebooks.insert((workspace, row.id), *row);
             }
-            Doing::RemoveNotebook(id) => {
-                self.notebooks.remove(&(workspace, id));
-                self.files.retain(|(of, notebook, _), _| (*of, *notebook) != (workspace, id));
-                self.marks.retain(|(of, mark)| (*of, mark.notebook) != (workspace, id));
-            }
-            // Refused before.
+            Doing::RemoveNotebook(id) => self.remove_notebook(workspace, id),
+            Doing::CloseWorkspace(id) => self.close_workspace(id),
             Doing::SaveWorkspace(row) => {
                 self.workspaces.insert(row.id, *row);
             }
@@ -92,12 +78,8 @@ impl State {
             Doing::Halt(Switch { key, value: None }) => {
                 self.instance.remove(&key);
             }
-            Doing::Spend(_)
-            | Doing::Admit(_)
-            | Doing::AddWorkspace(_)
-            | Doing::CloseWorkspace(_)
-            | Doing::Key(_)
-            | Doing::ReplaceMaster(_) => {}
+            // Money is taken elsewhere; the others were refused before.
+            Doing::Spend(_) | Doing::Admit(_) | Doing::AddWorkspace(_) | Doing::Key(_) | Doing::ReplaceMaster(_) => {}
         }
     }
 
@@ -145,11 +127,11 @@ impl Memory {
     }
 
     pub(crate) fn workspace(&self, id: WorkspaceId) -> Result<Option<WorkspaceRow>, StoreError> {
-        Ok(self.state().workspaces.get(&id).cloned())
+        Ok(self.state().workspaces.get(&id).filter(|row| !row.is_closed()).cloned())
     }
 
     pub(crate) fn workspace_by_slug(&self, slug: &str) -> Result<Option<WorkspaceRow>, StoreError> {
-        Ok(self.state().workspaces.values().find(|row| row.slug == slug).cloned())
+        Ok(self.state().workspaces.values().find(|row| row.slug == slug && !row.is_closed()).cloned())
     }
 
     pub(crate) fn create_user(&self, row: &UserRow) -> Result<(), StoreError> {

@@ -64,7 +64,7 @@ impl Doing {
         }
     }
 
-    /// Whether calls may be judged differently afterwards.
+    /// Whether calls may be judged differently afterwards, or runs started that were not before or are not any more.
     pub(crate) const fn changes_policy(&self) -> bool {
         match self {
             Self::SaveAgent(_)
@@ -73,14 +73,12 @@ impl Doing {
             | Self::Admit(_)
             | Self::SaveWorkspace(_)
             | Self::Halt(_)
+            | Self::RemoveNotebook(_)
             | Self::CloseWorkspace(_)
             | Self::ReplaceMaster(_) => true,
-            Self::StartWaiting(_)
-            | Self::Key(_)
-            | Self::AddNotebook(_)
-            | Self::RemoveNotebook(_)
-            | Self::AddWorkspace(_)
-            | Self::Spend(_) => false,
+            Self::StartWaiting(_) | Self::Key(_) | Self::AddNotebook(_) | Self::AddWorkspace(_) | Self::Spend(_) => {
+                false
+            }
         }
     }
 

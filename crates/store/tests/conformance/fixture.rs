@@ -9,8 +9,8 @@ use adjutant_core::money::{MicroUsd, TokenUsage};
 use adjutant_core::run::chain::{Entry, Head, StreamId};
 use adjutant_core::time::Time;
 use adjutant_store::row::{
-    AgentPeople, AgentRow, Append, ApprovalRow, Block, CallEnd, CallRow, ChatRow, Doing, RuleRow, RunChange, RunRow,
-    RunState, Tip, WorkspaceRow, Writer,
+    AgentPeople, AgentRow, Append, ApprovalRow, Block, CallEnd, CallRow, ChatRow, Doing, NotebookRow, RuleRow,
+    RunChange, RunRow, RunState, Tip, WorkspaceRow, Writer,
 };
 use adjutant_store::{Store, StoreError};
 
@@ -58,6 +58,7 @@ pub(crate) struct Home {
     pub(crate) workspace: WorkspaceId,
     pub(crate) agent: AgentId,
     pub(crate) chat: ChatId,
+    pub(crate) notebook: NotebookId,
 }
 
 /// The agent of a home, not saved yet.
@@ -78,9 +79,11 @@ pub(crate) fn agent_row(home: &Home, slug: &str) -> AgentRow {
 
 impl Home {
     pub(crate) async fn new(store: &Store) -> Self {
-        let (workspace, agent) = (workspace_id(), agent_id());
+        let (workspace, agent, notebook) = (workspace_id(), agent_id(), notebook_id());
         store.create_workspace(&workspace_row(workspace)).await.unwrap();
-        let mut home = Self { workspace, agent, chat: chat_id() };
+        let (slug, created_at) = ("notes".to_owned(), at(0));
+        store.create_notebook(&NotebookRow { id: notebook, workspace, slug, linked: None, created_at }).await.unwrap();
+        let mut home = Self { workspace, agent, chat: chat_id(), notebook };
         home.chat = home.new_chat(store).await;
         home
     }
@@ -117,7 +120,7 @@ impl Home {
             chat: self.chat,
             agent: self.agent,
             agent_version: 3,
-            notebook: Some(notebook_id()),
+            notebook: Some(self.notebook),
             base: tip.map(|tip| (tip, 7)),
             parent: None,
             initiator: user_id(),
@@ -268,11 +271,15 @@ pub(crate) fn state(status: &str, due: Option<Time>) -> RunState {
 }
 
 pub(crate) fn workspace_row(id: WorkspaceId) -> WorkspaceRow {
-    WorkspaceRow::new(id, id.to_string(), "Home", at(0))
+    WorkspaceRow::new(id, format!("of-{id}"), "Home", at(0))
 }
 
 /// Adds to the log of a workspace what goes with something that is done.
-async fn act(store: &Store, workspace: WorkspaceId, change: impl FnOnce(&mut Append)) -> Result<Head, StoreError> {
+pub(crate) async fn act(
+    store: &Store,
+    workspace: WorkspaceId,
+    change: impl FnOnce(&mut Append),
+) -> Result<Head, StoreError> {
     let log = StreamId::Workspace(workspace);
     let mut append = add(workspace, log, store.head(workspace, log).await?, &["done"]);
     change(&mut append);

@@ -22,6 +22,7 @@ mod nodes;
 mod open;
 mod queue;
 mod rates;
+mod removal;
 mod retention;
 mod rules;
 mod search;

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::client::Server;
-use crate::house::{House, text};
+use crate::house::{Done, House, text};
 
 #[test]
 fn a_notebook_is_taken_away_by_name_once_nobody_works_on_it() {
@@ -60,22 +60,27 @@ fn a_workspace_is_taken_away_with_all_that_was_said_in_it_and_the_chains_stay() 
     lee.delete(&format!("{path}?confirm=lab")).refuses(403, "forbidden");
     let body = json!({"agent_id": "guide", "input": "hello, this is the secret of the lab", "metadata": {"a": "b"}});
     let run = lee.post("/api/v1/runs?wait=60", body).expect(200);
-    let open = lee.post("/api/v1/runs?wait=60", json!({"agent_id": "guide", "input": "write a note"})).expect(200);
+    let open =
+        lee.post("/api/v1/runs?wait=60", json!({"agent_id": "guide", "input": "create a note about cats"})).expect(200);
     let notebook = text(&owner.get(&format!("{path}/notebooks")).expect(200)["data"][0]["id"]);
     let folder = server.house.data().join("notebooks").join(&notebook);
     assert!(folder.exists());
     let fresh = lee.with("if-none-match", "*");
     fresh.call("PUT", &format!("/api/v1/notebooks/{notebook}/files/a.md"), Some(b"secret of the file")).expect(201);
     owner.delete(path).refuses(422, "validation_failed");
-    if open["status"] == "WAITING_APPROVAL" {
-        owner.delete(&format!("{path}?confirm=lab")).refuses(409, "busy");
-        lee.post(&format!("/api/v1/runs/{}/cancel", text(&open["id"])), json!({})).expect(200);
-        lee.get(&format!("/api/v1/runs/{}?wait=60", text(&open["id"]))).expect(200);
-    }
+    assert_eq!(open["status"], "WAITING_APPROVAL", "{open}");
+    assert_eq!(owner.delete(&format!("{path}?confirm=lab")).refuses(409, "busy")["run_id"], open["id"]);
+    assert!(folder.join("a.md").exists());
+    lee.post(&format!("/api/v1/runs/{}/cancel", text(&open["id"])), json!({})).expect(200);
+    lee.get(&format!("/api/v1/runs/{}?wait=60", text(&open["id"]))).expect(200);
+    let made = lee.post("/api/v1/tokens", json!({"name": "bound", "workspace_id": "lab", "scopes": ["read"]}));
+    let bound = server.nobody().with("authorization", &format!("Bearer {}", text(&made.expect(201)["token"])));
+    bound.get("/api/v1/me").expect(200);
     owner.delete("/api/v1/workspaces/home?confirm=home").refuses(422, "validation_failed");
 
     owner.delete(&format!("{path}?confirm=lab")).expect(204);
     assert!(!folder.exists());
+    bound.get("/api/v1/me").refuses(401, "unauthenticated");
     owner.get(path).refuses(404, "not_found");
     owner.delete(&format!("{path}?confirm=lab")).refuses(404, "not_found");
     lee.get(&format!("/api/v1/runs/{}", text(&run["id"]))).refuses(404, "not_found");
@@ -87,4 +92,36 @@ fn a_workspace_is_taken_away_with_all_that_was_said_in_it_and_the_chains_stay() 
     assert_eq!(owner.get(path).expect(200)["id"], again["id"], "its name is free");
     let (house, _) = server.stop();
     assert_eq!(house.adjutant(&["audit", "verify"]).code, Some(0));
+}
+
+#[test]
+fn a_removal_that_is_killed_leaves_a_notebook_with_its_files_or_neither() {
+    let mut house = House::new();
+    house.document(&["ws", "notebooks"]);
+    let folder = house.note("todo.md").parent().unwrap().to_owned();
+    let rm = ["ws", "notebooks", "rm", "welcome", "--confirm", "welcome"];
+    let mut killed = 0;
+    for point in ["commit.before", "commit.after"] {
+        for nth in 1.. {
+            let done = Done::of(house.command(&rm).env("ADJUTANT_FAULT", format!("{point}:{nth}")));
+            if done.code.is_some() {
+                assert_eq!(done.code, Some(if folder.exists() { 2 } else { 0 }), "{done}");
+                break;
+            }
+            killed += 1;
+            let server = Server::start(house);
+            let found = server.owner().get("/api/v1/notebooks/welcome/files/todo.md").status;
+            assert_eq!(found, if folder.exists() { 200 } else { 404 }, "{point}:{nth}");
+            let folders = std::fs::read_dir(folder.parent().unwrap()).unwrap().flatten();
+            assert_eq!(folders.filter(|entry| entry.path().is_dir()).count(), usize::from(found == 200));
+            house = server.stop().0;
+            if found == 404 {
+                break;
+            }
+        }
+    }
+    assert!(killed > 1 && !folder.exists());
+    std::fs::create_dir(&folder).unwrap();
+    let doctor = house.adjutant(&["doctor"]);
+    assert!(doctor.out.contains("belong to no notebook"), "{doctor}");
 }
