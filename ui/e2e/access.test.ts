@@ -3,25 +3,21 @@ import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { pseudo } from '../src/i18n/pseudo'
 import { startBrowser, type Browser } from './browser'
-import { begin, listen, setUp, tidy, type Story } from './story'
+import { furnish, open, pathOf, SCREENS, type Places, type Scheme, type Screen } from './screens'
+import { begin, listen, type Story } from './story'
 
 interface Finding {
   id: string
   impact: string
   nodes: { html: string }[]
 }
-type Scheme = 'light' | 'dark'
-type Screen = [place: string, text: string, width: number, scheme: Scheme]
 
 let story: Story
 let axe: string
 let firstFindings: string[]
 let stranger: Browser
-let run = ''
-let chat = ''
-let question = ''
+let places: Places
 beforeAll(async () => {
   axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
   story = await begin()
@@ -29,59 +25,12 @@ beforeAll(async () => {
   // The first screen of all is there only before there is an owner.
   await open(story.page, story.server.setUpLink, 'Create the owner', 390, 'dark')
   firstFindings = await findings(story.page)
-  await setUp(story)
-  await tidy(story.page)
-  chat = new URL(story.page.url()).pathname
-  const asked = (await story.page.evaluate(async () => (await fetch('/api/v1/approvals')).json())) as { data: { id: string }[] }
-  question = `/inbox/${asked.data[0]?.id}`
-  await story.page.goto(`${story.server.url}/runs`)
-  run = (await story.page.getByRole('link', { name: 'tidy the welcome notes' }).getAttribute('href')) ?? ''
+  places = await furnish(story)
 })
 afterAll(async () => {
   await stranger?.close()
   await story?.end()
 })
-
-/** A first visit in each width and scheme would take minutes; each screen has its own pair, the long tests try them all. */
-const SCREENS: Screen[] = [
-  ['/chat', 'What should be done', 1440, 'light'],
-  ['CHAT', 'Approve', 390, 'dark'],
-  ['/inbox', 'write_file', 1024, 'dark'],
-  ['QUESTION', 'Approve', 390, 'dark'],
-  ['/runs', 'tidy the welcome notes', 390, 'light'],
-  ['RUN', 'Fork from here', 1440, 'dark'],
-  ['RUN?view=waterfall', 'Waiting', 1024, 'light'],
-  ['RUN?view=events', 'interaction_started', 390, 'dark'],
-  ['RUN/vs/RUN_ID', 'Both took the same steps', 390, 'light'],
-  ['/agents', 'Guide', 390, 'dark'],
-  ['/agents/guide?tab=scope', 'Folder or pattern', 390, 'light'],
-  ['/agents/guide?tab=limits', 'Without asking', 390, 'light'],
-  ['/agents/guide?tab=basics', 'Switched on', 390, 'dark'],
-  ['/agents/guide?tab=people', 'Nobody else is in this workspace', 390, 'light'],
-  ['/agents/guide?tab=versions', 'Version 1', 1024, 'light'],
-  ['/agents/new', 'Instructions', 1440, 'dark'],
-  ['/files/welcome?path=/todo.md', 'Preview', 1024, 'dark'],
-  ['/files/welcome?path=/todo.md&view=edit', 'Saved', 390, 'light'],
-  ['/files/welcome?path=/todo.md&view=lines', 'To do', 390, 'dark'],
-  ['/files/welcome?path=/todo.md&view=history', 'No change is known', 1024, 'light'],
-  ['/files/welcome', 'Choose a file', 390, 'dark'],
-  ['/nowhere', 'There is nothing here', 390, 'light'],
-  ['/rules', 'No standing rules', 390, 'dark'],
-  ['/agents/guide?tab=told', 'What it is told', 1024, 'dark'],
-  ['/usage', 'Budgets', 1024, 'dark'],
-  ['/agents/guide?tab=usage', 'Together', 390, 'light'],
-  ['/audit', 'Check the chains', 1440, 'light'],
-  ['/settings/stop', 'Stop everything', 390, 'dark'],
-  ['/settings/profile', 'Present password', 1440, 'light'],
-  ['/settings/appearance', 'Colours', 390, 'light'],
-  ['/settings/models', 'Which one would it be?', 390, 'dark'],
-  ['/agents/guide?tab=credentials', 'No keys are kept here', 1024, 'light'],
-  ['/settings/tokens', 'New token', 1024, 'dark'],
-  ['/settings/workspace', 'Content filter', 390, 'light'],
-  ['/settings/people', 'Members', 390, 'dark'],
-  ['/settings/tools', 'read_file', 390, 'light'],
-  ['/settings/about', 'The HTTP API', 1024, 'light'],
-]
 
 const WIDTHS = [390, 1024, 1440]
 const SCHEMES: Scheme[] = ['light', 'dark']
@@ -107,14 +56,8 @@ async function outside(page: Page): Promise<string[]> {
   })
 }
 
-async function open(page: Page, url: string, text: string, width: number, scheme: Scheme): Promise<void> {
-  await page.setViewportSize({ width, height: 900 })
-  await page.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' })
-  await page.goto(url)
-  await page.getByText(text).or(page.getByText(pseudo(text).slice(1, -1))).filter({ visible: true }).first().waitFor()
-}
 async function visit(place: string, text: string, width: number, scheme: Scheme): Promise<Page> {
-  await open(story.page, story.server.url + place.replace('RUN_ID', run.split('/').at(-1) ?? '').replace('RUN', run).replace('CHAT', chat).replace('QUESTION', question), text, width, scheme)
+  await open(story.page, story.server.url + pathOf(place, places), text, width, scheme)
   return story.page
 }
 
@@ -187,22 +130,22 @@ it('opens the palette and the help without a finding, and closes them with Escap
 })
 
 /** Where the server says what the page shows as it is: names, texts of files and of agents, what tools are for. */
-const ADDRESSES = ['/agents', '/agents/templates', '/agents/guide/prompt', '/tools', '/models', '/providers', '/audit?limit=200', '/about', '/settings', '/workspaces', '/approvals', '/provider-keys']
+const ADDRESSES = ['/agents', '/agents/templates', '/agents/guide/prompt', '/tools', '/models', '/providers', '/audit?limit=200', '/about', '/settings', '/workspaces', '/approvals', '/provider-keys', '/notebooks/welcome/files']
 function stringsIn(value: unknown): string[] {
   if (typeof value === 'string') return [value]
   return typeof value === 'object' && value !== null ? Object.entries(value).flatMap(([name, one]) => [name, ...stringsIn(one)]) : []
 }
-async function toldByTheServer(page: Page): Promise<string> {
+async function toldByTheServer(page: Page): Promise<Set<string>> {
   const answers = await page.evaluate(async ([addresses, run]) => {
     const read = async (address: string): Promise<unknown> => (await fetch(`/api/v1${address}`)).json()
     const approvals = (await read('/approvals')) as { data: { id: string }[] }
     return Promise.all([...addresses, `${run}/events?limit=200`, ...approvals.data.map(({ id }) => `/approvals/${id}`)].map(read))
-  }, [ADDRESSES, run] as const)
-  return stringsIn(answers).join('\n')
+  }, [ADDRESSES, places.run] as const)
+  return new Set(stringsIn(answers).flatMap((said) => [said, ...said.split(/\n| · /)]).map((said) => said.trim()))
 }
-/** Keys, code, what is written in files, and names are nobody's to translate; nor are days and moments, which have their own form. */
-const THEIRS = 'kbd, code, pre, .mono, noscript, script, .brand, .name, .cm-editor, .paper, datalist'
-const FORMS = /^(· |aria-label: |title: |placeholder: )?(dana|demo\/guide|Home|welcome|USD|[A-Z][a-z]{2} \d+(, \d.*)?)$/u
+/** Keys, code, what is written in files and by models, and names are nobody's to translate; nor are days and moments, which have their own form. */
+const THEIRS = 'kbd, code, pre, .mono, noscript, script, .brand, .name, .cm-editor, .paper, .markdown, datalist'
+const FORMS = /^(· |aria-label: |title: |placeholder: )?(dana|demo\/guide|Adjutant [\d.]+|Home|welcome|USD|[A-Z][a-z]{2} \d+(, \d.*)?)$/u
 it.each(SCREENS)('says everything on %s through the translation', async (place, text) => {
   const page = await visit(`${place}${place.includes('?') ? '&' : '?'}locale=pseudo`, text, 1440, 'light')
   const raw = await page.evaluate((theirs) => {
@@ -222,12 +165,14 @@ it.each(SCREENS)('says everything on %s through the translation', async (place, 
     return texts
   }, THEIRS)
   const told = await toldByTheServer(page)
-  // The log shows what is known of an event with points between, and an emoji stands before a name.
+  // Only a whole text is the server's, or the beginning of one that is cut, or a tool with what it is about. The log shows what is
+  // known of an event with points between, and an emoji stands before a name.
+  const isCut = (words: string): boolean => words.endsWith('…') && [...told].some((whole) => whole.startsWith(words.slice(0, -1).trim()))
   const isKnown = (words: string): boolean => {
     const [first = '', ...rest] = words.split(' ')
-    return told.includes(words) || FORMS.test(words) || (told.includes(first) && told.includes(rest.join(' ')))
+    return told.has(words) || FORMS.test(words) || isCut(words) || (told.has(first) && told.has(rest.join(' ')))
   }
-  const isTold = (said: string): boolean => (said.replace(/^[a-z-]+: |^\P{L}+ /u, '').split(' {')[0] ?? '').split(' · ').every(isKnown)
+  const isTold = (said: string): boolean => told.has(said) || (said.replace(/^[a-z-]+: |^\P{L}+ /u, '').split(' {')[0] ?? '').split(' · ').every(isKnown)
   // How long ago something was has its own form, too, and grows while the screens are gone through.
   const timeless = raw.map((said) => said.replace(/(^| · )\d+ (second|minute|hour)s? ago$/u, '')).filter((said) => said !== '')
   expect(timeless.filter((said) => !FORMS.test(said) && !isTold(said))).toEqual([])

@@ -114,7 +114,7 @@ it('a folder of ten thousand files', async () => {
 it('an inbox of two thousand items', async () => {
   const { page, server } = story
   const item = (n: number): object => ({
-    id: `approval_${n}`, kind: 'call', run_id: 'run_x', chat_id: 'chat_x', agent_id: 'agent_x', call_id: null, status: 'pending', tool_name: 'write_file',
+    id: `approval_${n}`, kind: 'call', workspace_id: 'ws_x', may_decide: true, run_id: 'run_x', chat_id: 'chat_x', agent_id: 'agent_x', call_id: null, status: 'pending', tool_name: 'write_file',
     summary: `write_file /notes/${n}.md`, risk: 'medium', reason: 'Writing asks.', rule: 'autonomy', created_at: at(n), expires_at: at(n), decided_at: null, decided_by: null, decision: null,
     arguments: { path: `/notes/${n}.md`, content: 'x' }, labels: [], allowed_scopes: ['once'], context_summary: 'many',
   })
