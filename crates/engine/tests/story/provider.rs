@@ -15,7 +15,7 @@ use adjutant_core::run::status::Status;
 use adjutant_core::time::Time;
 use adjutant_engine::models::catalog::{PriceTier, Prices, Rate};
 use adjutant_engine::models::{Models, ProviderConfig, ProviderKind, RemoteConfig, Timeouts, Vendor};
-use adjutant_engine::{Agent, Env, FeedItem, RunReport, Source, StartRun};
+use adjutant_engine::{Agent, Env, FeedItem, Frames, RunReport, Source, StartRun};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -419,9 +419,9 @@ async fn what_a_provider_sent_before_a_run_was_cancelled_is_kept_where_somebody_
         futures::join!(engine.drive_run(run), cancel).0.unwrap();
         let failed = failures(&agent, run).await;
         let [failed] = &failed[..] else { panic!("{failed:#?}") };
-        let frames = failed.frames.as_ref().map(|frames| frames.text().into_owned());
         assert_eq!(failed.class, "cancelled");
-        assert_eq!(frames.is_some_and(|frames| frames.contains("so far")), debug, "{failed:#?}");
+        let seen = engine.seen(workspace, run, 1, Frames::Shown).await.unwrap();
+        assert_eq!(seen.frames.is_some_and(|frames| frames.contains("so far")), debug, "{failed:#?}");
     }
 }
 
