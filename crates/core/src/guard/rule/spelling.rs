@@ -14,7 +14,7 @@ pub(super) fn problem(pattern: &str) -> Option<String> {
         Some((first, _)) => (first, REST),
         None => (pattern, ""),
     };
-    if is_path(first) && first.split('/').any(|segment| segment == "..") {
+    if is_path(first) && format!("{first}{rest}").split('/').any(|segment| segment == "..") {
         return Some("matches nothing: no path holds `..`".to_owned());
     }
     let normal = normal(first, rest)?;
