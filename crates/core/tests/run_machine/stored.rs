@@ -383,13 +383,13 @@ fn without_options(mut event: Event) -> Event {
             (body.model, body.partial) = (String::new(), false);
         }
         Event::CallJudged(body) => {
-            (body.prepared, body.touches, body.standing) = (None, Vec::new(), None);
+            (body.prepared, body.touches, body.standing, body.labels) = (None, Vec::new(), None, Labels::NONE);
             (body.verdict.smallest_grant, body.verdict.scopes) = (None, Vec::new());
         }
         Event::ApprovalAsked(body) => {
             (body.diff, body.target, body.intended, body.labels) = (None, Target::default(), None, Labels::NONE);
         }
-        Event::ApprovalDecided(body) => (body.arguments, body.message) = (None, None),
+        Event::ApprovalDecided(body) => (body.arguments, body.about, body.message) = (None, None, None),
         Event::CallStarted(body) => (body.target, body.intended, body.again) = (Target::default(), None, None),
         Event::CallEnded(body) => (body.rule, body.labels, body.resources) = (None, Labels::NONE, Vec::new()),
         Event::CallInDoubt(body) => (body.summary, body.arguments) = (String::new(), None),
