@@ -89,7 +89,11 @@ impl Engine {
             match self.audit_done(AuditLog::Instance, act, done).await {
                 Ok(_) => {
                     aside.remove();
-                    return self.sweep_workspace(workspace).await;
+                    // It is gone; what is left of it is swept up at the next start, if not now.
+                    if let Err(error) = self.sweep_workspace(workspace).await {
+                        tracing::warn!(%workspace, %error, "what is left of a workspace that is gone is still there");
+                    }
+                    return Ok(());
                 }
                 Err(EngineError::Store(StoreError::NotFound)) => return Err(missing()),
                 // A run came in between: it is waited for, or erased.

@@ -81,7 +81,7 @@ impl Home {
     pub(crate) async fn new(store: &Store) -> Self {
         let (workspace, agent, notebook) = (workspace_id(), agent_id(), notebook_id());
         store.create_workspace(&workspace_row(workspace)).await.unwrap();
-        let (slug, created_at) = ("notes".to_owned(), at(0));
+        let (slug, created_at) = ("own".to_owned(), at(0));
         store.create_notebook(&NotebookRow { id: notebook, workspace, slug, linked: None, created_at }).await.unwrap();
         let mut home = Self { workspace, agent, chat: chat_id(), notebook };
         home.chat = home.new_chat(store).await;

@@ -1,7 +1,7 @@
 //! The queue: a due run is driven by one living node, and whoever lost it cannot write any more.
 
 use adjutant_core::id::NodeId;
-use adjutant_store::row::{RunChange, Writer};
+use adjutant_store::row::{Claimed, RunChange, Writer};
 use adjutant_store::{Store, StoreError};
 
 use crate::fixture::*;
@@ -78,6 +78,8 @@ stories! {
         }
         assert_eq!(world.store.next_due().await.unwrap(), Some(at(10)));
         assert!(world.store.claim(node, at(9), 9).await.unwrap().is_empty());
+        let early = world.store.claim_due(node, at(9), 9).await.unwrap();
+        assert_eq!(early, Claimed::NoneBefore(Some(at(10))), "a look that finds nothing says when to look again");
         let claims = world.store.claim(node, at(25), 9).await.unwrap();
         assert_eq!(claims.iter().map(|claim| claim.run).collect::<Vec<_>>(), [runs[1], runs[4], runs[3]]);
         assert_eq!(world.store.next_due().await.unwrap(), Some(at(30)));
@@ -85,6 +87,7 @@ stories! {
         assert!(world.store.claim_run(node, at(99), runs[2]).await.unwrap().is_none(), "only a command moves it");
         assert_eq!(world.store.claim_run(node, at(30), runs[0]).await.unwrap().unwrap().epoch, 1);
         assert_eq!(world.store.next_due().await.unwrap(), None);
+        assert_eq!(world.store.claim_due(node, at(99), 9).await.unwrap(), Claimed::NoneBefore(None));
     }
 
     async fn an_owner_writes_with_its_epoch_and_a_command_without(world: &World) {

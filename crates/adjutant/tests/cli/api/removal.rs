@@ -94,34 +94,42 @@ fn a_workspace_is_taken_away_with_all_that_was_said_in_it_and_the_chains_stay() 
     assert_eq!(house.adjutant(&["audit", "verify"]).code, Some(0));
 }
 
-#[test]
-fn a_removal_that_is_killed_leaves_a_notebook_with_its_files_or_neither() {
-    let mut house = House::new();
-    house.document(&["ws", "notebooks"]);
+/// Takes the notebook `welcome` of a house away and dies at a point, the nth time it is reached; then a server starts there. Says
+/// whether it died, and whether the notebook is there.
+fn killed_at(house: House, point: &str, nth: u32) -> (House, bool, bool) {
     let folder = house.note("todo.md").parent().unwrap().to_owned();
     let rm = ["ws", "notebooks", "rm", "welcome", "--confirm", "welcome"];
-    let mut killed = 0;
+    let done = Done::of(house.command(&rm).env("ADJUTANT_FAULT", format!("{point}:{nth}")));
+    assert!(matches!(done.code, None | Some(0)), "{done}");
+    let server = Server::start(house);
+    let found = server.owner().get("/api/v1/notebooks/welcome/files/todo.md").status;
+    assert_eq!(found, if folder.join("todo.md").exists() { 200 } else { 404 }, "{point}:{nth}");
+    let folders = std::fs::read_dir(folder.parent().unwrap()).unwrap().flatten();
+    assert_eq!(folders.filter(|entry| entry.path().is_dir()).count(), usize::from(found == 200), "{point}:{nth}");
+    (server.stop().0, done.code.is_none(), found == 200)
+}
+
+#[test]
+fn a_removal_that_is_killed_leaves_a_notebook_with_its_files_or_neither() {
     for point in ["commit.before", "commit.after"] {
+        let mut house = House::new();
+        house.document(&["ws", "notebooks"]);
+        let (folder, mut deaths) = (house.note("todo.md").parent().unwrap().to_owned(), 0);
         for nth in 1.. {
-            let done = Done::of(house.command(&rm).env("ADJUTANT_FAULT", format!("{point}:{nth}")));
-            if done.code.is_some() {
-                assert_eq!(done.code, Some(if folder.exists() { 2 } else { 0 }), "{done}");
-                break;
-            }
-            killed += 1;
-            let server = Server::start(house);
-            let found = server.owner().get("/api/v1/notebooks/welcome/files/todo.md").status;
-            assert_eq!(found, if folder.exists() { 200 } else { 404 }, "{point}:{nth}");
-            let folders = std::fs::read_dir(folder.parent().unwrap()).unwrap().flatten();
-            assert_eq!(folders.filter(|entry| entry.path().is_dir()).count(), usize::from(found == 200));
-            house = server.stop().0;
-            if found == 404 {
+            let (after, died, there) = killed_at(house, point, nth);
+            house = after;
+            deaths += u32::from(died);
+            if !there {
                 break;
             }
         }
+        assert!(deaths > 0, "{point}");
+        assert!(!house.adjutant(&["doctor"]).out.contains("belong to no notebook"));
+        std::fs::create_dir(&folder).unwrap();
+        let (doctor, name) = (house.adjutant(&["doctor"]), folder.file_name().unwrap().to_str().unwrap());
+        assert!(
+            doctor.out.contains(&format!("{name} in ")) && doctor.out.contains("belong to no notebook"),
+            "{doctor}"
+        );
     }
-    assert!(killed > 1 && !folder.exists());
-    std::fs::create_dir(&folder).unwrap();
-    let doctor = house.adjutant(&["doctor"]);
-    assert!(doctor.out.contains("belong to no notebook"), "{doctor}");
 }
