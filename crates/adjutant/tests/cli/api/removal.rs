@@ -91,7 +91,14 @@ fn a_workspace_is_taken_away_with_all_that_was_said_in_it_and_the_chains_stay() 
     let again = owner.post("/api/v1/workspaces", json!({"name": "Lab", "slug": "lab"})).expect(201);
     assert_eq!(owner.get(path).expect(200)["id"], again["id"], "its name is free");
     let (house, _) = server.stop();
-    assert_eq!(house.adjutant(&["audit", "verify"]).code, Some(0));
+    // The day after, all ends of that day are signed, also those of what is gone.
+    let clock = house.path().join("clock");
+    std::fs::write(&clock, (24 * 60 * 60 * 1000).to_string()).unwrap();
+    let verified = || Done::of(house.command(&["audit", "verify", "--json"]).env("ADJUTANT_CLOCK", &clock));
+    assert_eq!(verified().code, Some(0));
+    let after = verified();
+    let found: serde_json::Value = serde_json::from_str(&after.out).unwrap();
+    assert_eq!((after.code, &found["days"]), (Some(0), &json!(1)), "{after}");
 }
 
 /// Takes the notebook `welcome` of a house away and dies at a point, the nth time it is reached; then a server starts there. Says
