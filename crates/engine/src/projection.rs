@@ -77,7 +77,7 @@ pub(crate) fn run_row(state: &State, head: Head) -> Option<RunRow> {
         agent_version: start.agent_version,
         notebook: start.notebook,
         base: start.base.map(|base| (base.run, base.seq)),
-        parent: None,
+        parent: start.parent(),
         initiator: start.initiator,
         trigger: start.trigger.clone(),
         created_at: state.started_at,

@@ -13,6 +13,8 @@ pub struct RunFilter {
     pub status: Option<String>,
     /// Only started by this.
     pub trigger: Option<String>,
+    /// Only made from this run.
+    pub parent: Option<RunId>,
     /// Only what this person may see without being an admin: what they started, and shared chats.
     pub visible_to: Option<UserId>,
     /// Only older than this run (keyset cursor).

@@ -49,6 +49,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!("0003_defaults"),
     migration!("0004_chat_metadata"),
     migration!("0005_closed_workspaces"),
+    migration!("0006_run_parents"),
 ];
 
 /// The schema this program knows.
@@ -250,6 +251,8 @@ mod tests {
     const CHAT_METADATA: &str = "9f88af023dcdb43f6975d558d2e37ef38df8cc0ad19032c87d59abe479921895";
     /// And those of schema 5.
     const CLOSED_WORKSPACES: &str = "d36e6ec765529ca5566ae7af244fd5313484215a5c38a8a13534ec5be4c87750";
+    /// And those of schema 6.
+    const RUN_PARENTS: &str = "09c86497181d2e8da8be03dd3efb00587a3228ee8e4c499dd907f1c9da338ff8";
 
     const fn step(sqlite: &'static str) -> Migration {
         Migration { sqlite, postgres: "", min_binary: 1 }
@@ -265,7 +268,7 @@ mod tests {
         let known: Vec<_> = (1..=MIGRATIONS.len()).map(|count| made_by(&MIGRATIONS[..count])).collect();
         assert_eq!(
             known,
-            [GROUND, PEOPLE, DEFAULTS, CHAT_METADATA, CLOSED_WORKSPACES],
+            [GROUND, PEOPLE, DEFAULTS, CHAT_METADATA, CLOSED_WORKSPACES, RUN_PARENTS],
             "databases were made by these scripts: a change is a migration of its own, and a line here"
         );
     }

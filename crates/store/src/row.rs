@@ -146,7 +146,7 @@ pub struct RunRow {
     pub notebook: Option<NotebookId>,
     /// The run it continues (its transcript comes before this one's) and that run's last sequence number then.
     pub base: Option<(RunId, u64)>,
-    /// The run that started it, for a child.
+    /// The run it was made from: forked, edited or extended.
     pub parent: Option<RunId>,
     /// The person it acts for.
     pub initiator: UserId,

@@ -68,6 +68,7 @@ impl Store {
         wanted.equal("chat", filter.chat);
         wanted.equal("status", filter.status.as_deref());
         wanted.equal("\"trigger\"", filter.trigger.as_deref());
+        wanted.equal("parent", filter.parent);
         wanted.also("id <", filter.before);
         if !filter.superseded {
             wanted.plain("superseded_by IS NULL");

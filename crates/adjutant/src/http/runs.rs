@@ -76,6 +76,8 @@ struct Wanted {
     status: Option<String>,
     /// Only started by this: `message`, …
     trigger: Option<String>,
+    /// Only made from this run: its forks, its edits, and what went on after it at a limit.
+    parent: Option<String>,
     /// Runs that an edit replaced, too.
     superseded: Option<bool>,
     /// How many, from 1 to 200.
@@ -104,6 +106,7 @@ async fn list(
             chat: given::<ChatId>("chat", wanted.chat.as_deref())?,
             status: wanted.status.clone(),
             trigger: wanted.trigger.clone(),
+            parent: given::<RunId>("parent", wanted.parent.as_deref())?,
             visible_to: access.visible_to(),
             before: given::<RunId>("cursor", wanted.cursor.as_deref())?,
             superseded: wanted.superseded.unwrap_or(false),

@@ -57,6 +57,8 @@ pub(crate) struct RunLine {
     cost_microusd: u64,
     /// Whether tokens or prices of some call are estimated or not known.
     cost_estimated: bool,
+    /// The run it was made from: forked, edited, or extended after a limit.
+    parent_run_id: Option<String>,
     /// The run that replaced it.
     superseded_by: Option<String>,
     /// The number of its last event.
@@ -84,6 +86,7 @@ pub(crate) fn run(row: &RunRow, agent: &str) -> RunLine {
         cost_usd: row.state.cost.dollars(),
         cost_microusd: row.state.cost.0,
         cost_estimated: summary.cost_estimated,
+        parent_run_id: row.parent.map(|run| run.to_string()),
         superseded_by: row.superseded_by.map(|run| run.to_string()),
         head_seq: row.head.seq,
     }

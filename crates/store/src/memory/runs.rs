@@ -30,6 +30,7 @@ impl Memory {
                 && filter.chat.is_none_or(|chat| row.chat == chat)
                 && filter.status.as_ref().is_none_or(|status| row.state.status == *status)
                 && filter.trigger.as_ref().is_none_or(|trigger| row.trigger == *trigger)
+                && filter.parent.is_none_or(|parent| row.parent == Some(parent))
                 && filter.before.is_none_or(|before| row.id < before)
                 && (filter.superseded || row.superseded_by.is_none())
         };

@@ -9,6 +9,7 @@ use adjutant_engine::store::row::{RunFilter, RunRow};
 use serde_json::{Value, json};
 
 use crate::cli::Context;
+use crate::cli::find;
 use crate::cli::place::Place;
 use crate::cli::terminal::{Style, cut, one_line, table};
 use crate::cli::words::{ago, ours, short};
@@ -29,6 +30,9 @@ pub(super) struct Args {
     /// Only in this status, as in WAITING_APPROVAL
     #[arg(long)]
     status: Option<String>,
+    /// Only made from this run: its forks, its edits, and what went on after it at a limit
+    #[arg(long, value_name = "RUN")]
+    parent: Option<String>,
     /// How many
     #[arg(long, default_value_t = RUNS, value_parser = clap::value_parser!(u32).range(1..=500))]
     limit: u32,
@@ -39,7 +43,7 @@ pub(super) struct Args {
 
 impl Default for Args {
     fn default() -> Self {
-        Self { agent: None, status: None, limit: RUNS, all: false }
+        Self { agent: None, status: None, parent: None, limit: RUNS, all: false }
     }
 }
 
@@ -52,6 +56,11 @@ pub(super) async fn execute(context: &Context, place: &Place, args: Args) -> Res
             let mut query = vec![("limit", limit.as_str()), ("superseded", all.as_str())];
             query.extend(args.agent.as_deref().map(|agent| ("agent", agent)));
             query.extend(status.as_deref().map(|status| ("status", status)));
+            let parent = match &args.parent {
+                Some(run) => Some(remote.run_id(run).await?),
+                None => None,
+            };
+            query.extend(parent.as_deref().map(|run| ("parent", run)));
             remote.get(&["runs"], &query).await?
         }
     };
@@ -65,7 +74,11 @@ async fn here(instance: &Instance, args: &Args, status: Option<String>) -> Resul
         Some(name) => Some(engine.find_agent(workspace, name).await?.id),
         None => None,
     };
-    let filter = RunFilter { agent, status, superseded: args.all, ..RunFilter::default() };
+    let parent = match &args.parent {
+        Some(run) => Some(find::run(instance, run).await?),
+        None => None,
+    };
+    let filter = RunFilter { agent, status, parent, superseded: args.all, ..RunFilter::default() };
     // One more than is shown tells whether there are more.
     let mut rows = engine.store().runs(workspace, &filter, args.limit + 1).await?;
     let more = rows.len() > args.limit as usize;

@@ -61,7 +61,7 @@ pub(in crate::http) struct RunDocument {
     /// What it wrote into what its agent remembers.
     memory_deltas: Vec<MemoryDelta>,
     diagnostics: RunDiagnostics,
-    /// The run that began it as a part of its own work.
+    /// The run it was made from: forked, edited, or extended after a limit.
     parent_run_id: Option<String>,
     enforcement: RunEnforcement,
     retry_info: RetryInfo,

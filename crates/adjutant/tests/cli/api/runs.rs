@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::client::{Client, Sent, Server, Stream};
 use super::flow::{SCRIPT, names, scripted};
-use crate::house::text;
+use crate::house::{House, text};
 
 fn start(client: &Client, message: &str) -> Stream {
     client.follow("POST", "/api/v1/runs", Some(&json!({"agent_id": "guide", "input": message})))
@@ -216,6 +216,7 @@ fn a_run_is_paused_resumed_forked_replayed_exported_and_verified() {
     owner.post(&format!("{run}/resume"), json!({})).refuses(409, "conflict");
     let fork = owner.post(&format!("{run}/fork?wait=60"), json!({"effects": "dry"})).expect(200);
     assert_ne!(fork["chat_id"], said["chat_id"]);
+    assert_eq!(fork["parent_run_id"], said["id"]);
     let replay = owner.post(&format!("{run}/replay"), json!({"mode": "strict"})).expect(200);
     assert_eq!(replay["divergences"], json!([]));
     owner.post(&format!("{run}/replay"), json!({"mode": "what-if"})).refuses(422, "validation_failed");
@@ -227,6 +228,43 @@ fn a_run_is_paused_resumed_forked_replayed_exported_and_verified() {
     let (house, _) = server.stop();
     let checked = house.adjutant(&["audit", "verify", file.to_str().unwrap()]);
     assert_eq!(checked.code, Some(0), "{checked}");
+}
+
+#[test]
+fn what_was_made_from_a_run_is_found_by_it() {
+    let server = Server::start(scripted("- text: one\n- text: two\n- text: three\n- text: four\n"));
+    let owner = server.owner();
+    let said = owner.post("/api/v1/runs?wait=60", json!({"agent_id": "guide", "input": "first"})).expect(200);
+    let (run, chat) = (text(&said["id"]), text(&said["chat_id"]));
+    assert_eq!(said["parent_run_id"], json!(null));
+    // What is said next is built on it, and not made from it.
+    owner.post(&format!("/api/v1/chats/{chat}/runs?wait=60"), json!({"user_message": "second"})).expect(200);
+    let fork = owner.post(&format!("/api/v1/runs/{run}/fork?wait=60"), json!({})).expect(200);
+    let edit = json!({"new_user_message": "other"});
+    let edited = owner.post(&format!("/api/v1/runs/{run}/edit?wait=60"), edit).expect(200);
+    assert_eq!(edited["parent_run_id"], said["id"]);
+    let made = |query: &str| {
+        let page = owner.get(&format!("/api/v1/runs?parent={query}")).expect(200);
+        let rows = page["data"].as_array().unwrap().clone();
+        rows.iter().map(|row| text(&row["id"])).collect::<Vec<_>>()
+    };
+    assert_eq!(made(&run), [text(&edited["id"]), text(&fork["id"])]);
+    assert_eq!(made(&format!("{run}&limit=1")), [text(&edited["id"])]);
+    assert_eq!(made(&text(&fork["id"])), Vec::<String>::new());
+    owner.get("/api/v1/runs?parent=nothing").refuses(422, "validation_failed");
+    let kim = server.person("kim", "home", "write");
+    assert_eq!(kim.get(&format!("/api/v1/runs?parent={run}")).expect(200)["data"], json!([]));
+    let ids = |house: &House| {
+        let listed = house.document(&["runs", "ls", "--parent", &run]);
+        listed["data"].as_array().unwrap().iter().map(|row| text(&row["id"])).collect::<Vec<_>>()
+    };
+    let both = [text(&edited["id"]), text(&fork["id"])];
+    assert_eq!(ids(&server.house), both);
+    let (house, _) = server.stop();
+    assert_eq!(ids(&house), both);
+    let rebuilt = house.adjutant(&["doctor", "--rebuild"]);
+    assert_eq!(rebuilt.code, Some(0), "{rebuilt}");
+    assert_eq!(ids(&house), both);
 }
 
 #[test]

@@ -152,6 +152,15 @@ pub struct RunStarted {
     pub traceparent: Option<String>,
 }
 
+impl RunStarted {
+    /// The run it was made from: what it takes the place of, or what it goes on from without a message of its own.
+    #[must_use]
+    pub fn parent(&self) -> Option<RunId> {
+        let forked = || self.base.filter(|_| self.user_message.is_none()).map(|base| base.run);
+        self.supersedes.or_else(forked)
+    }
+}
+
 /// Whether a run acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -25,7 +25,7 @@ pub struct Account {
     pub memory_deltas: Vec<MemoryDelta>,
     /// What went wrong on the way.
     pub diagnostics: Diagnostics,
-    /// The run that began it as a part of its own work.
+    /// The run it was made from: forked, edited, or extended after a limit.
     pub parent_run_id: Option<RunId>,
     /// What the guard made of it.
     pub enforcement: Enforcement,
