@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use serde_json::json;
 
-use crate::api::client::{OWNER, Server};
+use crate::api::client::{Client, OWNER, Server};
 use crate::house::{Done, House, signal, text};
 
 /// A house without data of its own that knows where a server is.
@@ -404,4 +404,76 @@ fn a_command_whose_server_started_again_meanwhile_goes_on_at_the_new_one() {
     let lost = server.house.adjutant(&["runs", "ls"]);
     assert!(lost.code == Some(4) && lost.err.contains("try once more"), "{lost}");
     std::fs::write(&file, told).unwrap();
+}
+
+/// The token of somebody who may do there what their role lets them.
+fn token(person: &Client) -> String {
+    let scopes = ["read", "run", "write", "approvals:decide"];
+    text(&person.post("/api/v1/tokens", json!({"name": "theirs", "scopes": scopes})).expect(201)["token"])
+}
+
+#[test]
+fn a_named_approver_decides_all_that_they_name_in_one_command() {
+    let server = Server::start(House::new());
+    let (lee, kim) = (server.person("lee", "home", "write"), server.person("kim", "home", "write"));
+    let mut mine = server.owner().get("/api/v1/agents/guide").expect(200);
+    (mine["name"], mine["slug"], mine["owner"]) = (json!("Mine"), json!("mine"), json!("user"));
+    mine["approvers"] = json!(["kim"]);
+    lee.post("/api/v1/agents", mine).expect(201);
+    let asked = || {
+        let body = json!({"agent_id": "mine", "input": "tidy the welcome notes"});
+        text(&lee.post("/api/v1/runs?wait=60", body).expect(200)["pending_approvals"][0])
+    };
+    let (first, second, third) = (asked(), asked(), asked());
+    let kims = token(&kim);
+    let done = away(&server, &["inbox", "reject", &first, &second], Some(&kims));
+    assert_eq!(done.code, Some(0), "{done}");
+    assert!(!done.err.contains("runs watch"), "they may not follow the run: {done}");
+    let told = away(&server, &["inbox", "reject", &third, "--json"], Some(&kims));
+    assert_eq!(told.code, Some(0), "{told}");
+    let told: serde_json::Value = serde_json::from_str(&told.out).unwrap();
+    assert_eq!(told["data"][0]["run_status"], json!(null));
+    for id in [first, second, third] {
+        assert_eq!(lee.get(&format!("/api/v1/approvals/{id}")).expect(200)["status"], "rejected");
+    }
+}
+
+#[test]
+fn whoever_may_write_makes_agents_of_their_own() {
+    let server = Server::start(House::new());
+    let kim = server.person("kim", "home", "write");
+    let kims = token(&kim);
+    let make = ["agents", "new", "Notes", "--from", "research", "--yes", "--json"];
+    let refused = away(&server, &make, Some(&kims));
+    assert_eq!(refused.code, Some(4), "those of the workspace are for admins: {refused}");
+    let made = away(&server, &[&make[..], &["--own"]].concat(), Some(&kims));
+    assert_eq!(made.code, Some(0), "{made}");
+    let file = server.house.path().join("mine.md");
+    std::fs::write(&file, "---\nname: Mine\n---\nHelp.\n").unwrap();
+    let import = ["agents", "import", file.to_str().unwrap(), "--yes"];
+    assert_eq!(away(&server, &import, Some(&kims)).code, Some(4));
+    let imported = away(&server, &[&import[..], &["--own"]].concat(), Some(&kims));
+    assert_eq!(imported.code, Some(0), "{imported}");
+    let id = kim.get("/api/v1/me").expect(200)["user_id"].clone();
+    for slug in ["notes", "mine"] {
+        let agent = kim.get(&format!("/api/v1/agents/{slug}")).expect(200);
+        assert_eq!((&agent["owner"], &agent["owner_id"]), (&json!("user"), &id), "{agent}");
+    }
+    let (house, _) = server.stop();
+    let here = house.adjutant(&[&import[..], &["--own"]].concat());
+    assert!(here.code == Some(2) && here.err.contains("belongs to the workspace"), "{here}");
+    let own = house.document(&["agents", "new", "Own", "--own", "--yes"]);
+    assert_eq!(own["slug"], "own", "{own}");
+}
+
+#[test]
+fn a_resync_tells_no_changes_of_agents_that_it_leaves_alone() {
+    let server = Server::start(House::new());
+    let lee = server.person("lee", "home", "write");
+    lee.post("/api/v1/agents", json!({"name": "Writer", "can_read": true})).expect(201);
+    let owner = server.owner().with("if-match", "*");
+    owner.patch("/api/v1/agents/guide", json!({"can_write": false, "permission_level": "read"})).expect(200);
+    let told = server.house.adjutant(&["agents", "resync", "--dry-run"]);
+    assert!(told.code == Some(0) && told.out.contains("guide: "), "{told}");
+    assert!(told.out.contains("writer") && !told.out.contains("writer: "), "{told}");
 }

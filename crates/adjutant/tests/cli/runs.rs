@@ -192,6 +192,21 @@ fn a_run_is_paused_resumed_forked_and_cancelled() {
 }
 
 #[test]
+fn a_run_that_has_ended_is_not_resumed_here_or_at_a_server() {
+    let house = House::new();
+    let done = house.adjutant(&["run", "what files are here", "--json"]);
+    let run = text(&done.events()[0]["data"]["run_id"]);
+    let resume = |house: &House| house.adjutant(&["runs", "resume", &run]);
+    let here = resume(&house);
+    assert_eq!((here.code, here.out.as_str()), (Some(1), ""), "{here}");
+    assert!(here.err.contains("The run has ended (COMPLETED). Nothing was recorded."), "{here}");
+    assert!(here.err.contains(&house.hint("runs fork")), "{here}");
+    let server = crate::api::client::Server::start(house);
+    let there = resume(&server.house);
+    assert_eq!((there.code, &there.out, &there.err), (here.code, &here.out, &here.err));
+}
+
+#[test]
 fn an_interrupted_run_is_kept_and_goes_on_later() {
     let house = House::new();
     house.script("- text: too late\n  delay_ms: 600000\n");

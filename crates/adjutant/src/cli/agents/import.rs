@@ -22,6 +22,9 @@ use crate::instance;
 pub(super) struct Args {
     /// A file, or a folder whose `.md` files are taken
     path: PathBuf,
+    /// At a server: make those that are new your own, and not the workspace's
+    #[arg(long)]
+    own: bool,
     /// Do not ask
     #[arg(short, long)]
     yes: bool,
@@ -37,7 +40,7 @@ struct Imported {
 pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failure> {
     let files = read(&args.path)?;
     let place = Place::find(context, "agents", Work::Looks).await?;
-    let imported = import(context, &place, &files, args.yes).await;
+    let imported = import(context, &place, &files, &args).await;
     place.close().await;
     let imported = imported?;
     let slugs: Vec<_> = imported.iter().map(|one| &one.slug).collect();
@@ -78,14 +81,18 @@ fn read(path: &Path) -> Result<Vec<AgentFile>, Failure> {
     Ok(files)
 }
 
-async fn import(context: &Context, place: &Place, files: &[AgentFile], yes: bool) -> Result<Vec<Imported>, Failure> {
+async fn import(context: &Context, place: &Place, files: &[AgentFile], args: &Args) -> Result<Vec<Imported>, Failure> {
+    if args.own && matches!(place, Place::Here(_)) {
+        let what = "An agent of a file in the data directory belongs to the workspace. Nothing was imported.";
+        return Err(Failure::usage(what).hint("leave --own out, or say it to a server (--url)"));
+    }
     let mut imported = Vec::new();
     for file in files {
         let slug = &file.config.slug;
         let before = before(place, slug).await?;
         let replaces = |(version, old): &(u64, Option<_>)| replaced(*version, old.as_ref(), &file.config);
         let instead = before.as_ref().map(replaces).unwrap_or_default();
-        if !yes {
+        if !args.yes {
             let style = context.terminal.err;
             tell(&format!("{}  {}", style.bold(slug), instead.first().map_or("(new)", String::as_str)));
             for line in instead.iter().skip(1).cloned().chain(summary(&file.config, style)) {
@@ -105,9 +112,10 @@ async fn import(context: &Context, place: &Place, files: &[AgentFile], yes: bool
                 instance::save_agent_file(&instance.engine, instance.home, file).await?;
             }
             Place::There(remote) => {
-                save_there(remote, before.map(|(version, _)| version), file).await?;
-                // Else the next start would bring back the file that was there.
-                if Remote::is_ours(context) {
+                let owner = if args.own { "user" } else { "workspace" };
+                save_there(remote, before.map(|(version, _)| version), file, owner).await?;
+                // Else the next start would bring back the file that was there. What is somebody's own has no file there.
+                if Remote::is_ours(context) && !args.own {
                     keep(&context.config()?.data.value, file)?;
                 }
             }
@@ -132,7 +140,7 @@ pub(super) async fn before(place: &Place, slug: &str) -> Result<Option<(u64, Opt
     }
 }
 
-async fn save_there(remote: &Remote, version: Option<u64>, file: &AgentFile) -> Result<(), Failure> {
+async fn save_there(remote: &Remote, version: Option<u64>, file: &AgentFile, owner: &str) -> Result<(), Failure> {
     let mut body = serde_json::to_value(&file.spec).unwrap_or_default();
     let slug = file.config.slug.as_str();
     body["slug"] = json!(slug);
@@ -140,7 +148,7 @@ async fn save_there(remote: &Remote, version: Option<u64>, file: &AgentFile) -> 
         return remote.put_if(&["agents", slug], &format!("\"v{version}\""), &body).await.map(drop);
     }
     body["workspace_id"] = json!(remote.only_workspace().await?);
-    body["owner"] = json!("workspace");
+    body["owner"] = json!(owner);
     remote.post(&["agents"], &body).await.map(drop)
 }
 

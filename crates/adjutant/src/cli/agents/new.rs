@@ -2,6 +2,7 @@
 
 use adjutant_core::guard::policy::{AgentConfig, AgentSpec, slug_of};
 use adjutant_core::run::event::Actor;
+use adjutant_engine::store::row::AgentRow;
 use adjutant_engine::templates;
 use serde_json::json;
 
@@ -19,6 +20,9 @@ pub(super) struct Args {
     /// The agent that it is made like, as `agents templates` lists them
     #[arg(long, value_name = "TEMPLATE", default_value = "guide")]
     from: String,
+    /// Make it your own, and not the workspace's: nobody else but admins sees it until you share it
+    #[arg(long)]
+    own: bool,
     /// Do not ask
     #[arg(short, long)]
     yes: bool,
@@ -46,7 +50,10 @@ pub(super) async fn execute(context: &Context, place: &Place, args: &Args) -> Re
             if instance.engine.store().agent_by_slug(workspace, &config.slug).await?.is_some() {
                 return Err(Failure::usage(format!("There is an agent `{}` already. Nothing was made.", config.slug)));
             }
-            let row = instance.engine.save_agent(workspace, by, spec, 0).await?;
+            let owner = args.own.then_some(instance.home.user);
+            let config = instance.engine.complete_agent(spec)?;
+            let row = AgentRow { owner, ..instance.engine.new_agent(workspace, &config)? };
+            let row = instance.engine.put_agent(by, row, &config).await?;
             super::shown(instance, &row).await?
         }
         Place::There(remote) => {
@@ -55,7 +62,7 @@ pub(super) async fn execute(context: &Context, place: &Place, args: &Args) -> Re
                 fields.retain(|_, value| !value.is_null());
             }
             body["workspace_id"] = json!(remote.only_workspace().await?);
-            body["owner"] = json!("workspace");
+            body["owner"] = json!(if args.own { "user" } else { "workspace" });
             remote.post(&["agents"], &body).await?
         }
     };

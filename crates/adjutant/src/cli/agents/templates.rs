@@ -53,21 +53,24 @@ pub(super) async fn resync(context: &Context, place: &Place, dry_run: bool) -> R
     context.print(&page, || {
         let word = |row: &Value, field: &str| one_line(row[field].as_str().unwrap_or_default());
         let row = |row: &Value| vec![word(row, "slug"), word(row, "change")];
-        let cells: Vec<_> = page["data"].as_array().map(Vec::as_slice).unwrap_or_default().iter().map(row).collect();
+        let rows = page["data"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let cells: Vec<_> = rows.iter().map(row).collect();
         let mut lines = table(&["AGENT", if dry_run { "WOULD BE" } else { "IS" }], &cells, context.terminal.out);
-        lines.extend(changes.iter().map(|line| one_line(line)));
+        // An agent that is left alone, such as somebody's own of that name, changes in nothing.
+        let changed = |slug: &str| rows.iter().any(|row| row["slug"] == slug && row["change"] == "changed");
+        lines.extend(changes.iter().filter(|(slug, _)| changed(slug)).map(|(_, line)| one_line(line)));
         lines
     });
     Ok(Exit::Done)
 }
 
-/// What the templates change in what the agents of their names may do, a line for each thing.
-async fn changes(place: &Place) -> Result<Vec<String>, Failure> {
+/// What the templates would change in what the agents of their names may do, a line for each thing, with the name.
+async fn changes(place: &Place) -> Result<Vec<(String, String)>, Failure> {
     let mut lines = Vec::new();
     for template in templates().into_iter().filter_map(|spec| spec.complete().ok()) {
         if let Some((_, Some(now))) = import::before(place, &template.slug).await? {
             let changed = template.changes_since(&now);
-            lines.extend(changed.iter().map(|line| format!("{}: {line}", template.slug)));
+            lines.extend(changed.iter().map(|line| (template.slug.clone(), format!("{}: {line}", template.slug))));
         }
     }
     Ok(lines)

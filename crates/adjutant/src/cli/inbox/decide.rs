@@ -135,7 +135,7 @@ impl Order {
     }
 
     /// Records it in the log of the run here. What the run is doing then, and the item as it stands.
-    async fn here(&self, instance: &Instance) -> Result<(String, Value), Failure> {
+    async fn here(&self, instance: &Instance) -> Result<(Option<String>, Value), Failure> {
         let approval: ApprovalId = self.word("id").parse().map_err(|_| find::no_approval(self.word("id")))?;
         let fingerprint: Option<Hash> = serde_json::from_value(self.item["fingerprint"].clone()).unwrap_or_default();
         let decide = Decide {
@@ -150,11 +150,11 @@ impl Order {
         };
         let state = instance.engine.decide(instance.home.workspace, decide).await?;
         let row = find::approval(instance, self.word("id")).await?;
-        Ok((state.status().word().to_owned(), shown(instance, &row, Secrets::Hidden).await?))
+        Ok((Some(state.status().word().to_owned()), shown(instance, &row, Secrets::Hidden).await?))
     }
 
     /// Sends it to a server.
-    async fn there(&self, remote: &Remote) -> Result<(String, Value), Failure> {
+    async fn there(&self, remote: &Remote) -> Result<(Option<String>, Value), Failure> {
         let mut body = json!({"decision": self.decision, "message": self.message});
         if self.scope != GrantScope::Once {
             body["scope"] = json!(self.scope);
@@ -169,8 +169,7 @@ impl Order {
             body["fingerprint"] = self.item["fingerprint"].clone();
         }
         let decided = remote.post(&["approvals", self.word("id"), "decision"], &body).await?;
-        let run = remote.get(&["runs", self.word("run_id")], &[]).await?;
-        Ok((run["status"].as_str().unwrap_or_default().to_owned(), decided))
+        Ok((remote.status(self.word("run_id")).await?, decided))
     }
 }
 
@@ -315,20 +314,19 @@ pub(super) async fn resolve(context: &Context, place: &Place, args: Resolve) -> 
             };
             let by = Actor::User(instance.home.user);
             let command = Command::Resolve { call, outcome, result: args.result, by };
-            instance.engine.command(instance.home.workspace, run, &command).await?.status().word().to_owned()
+            Some(instance.engine.command(instance.home.workspace, run, &command).await?.status().word().to_owned())
         }
         Place::There(remote) => {
             let body = json!({"decision": outcome, "message": args.result});
             remote.post(&["approvals", word("id"), "decision"], &body).await?;
-            let run = remote.get(&["runs", word("run_id")], &[]).await?;
-            run["status"].as_str().unwrap_or_default().to_owned()
+            remote.status(word("run_id")).await?
         }
     };
     if context.json {
-        document(&told(&item, "resolve", &status));
+        document(&told(&item, "resolve", status.as_deref()));
     } else {
         say(&line(&item, "resolved", context));
-        hint(&item, place);
+        hint(&item, place, status.as_deref());
     }
     Ok(Exit::Done)
 }
@@ -343,7 +341,7 @@ async fn find_all(place: &Place, ids: &[String]) -> Result<Vec<Value>, Failure> 
 }
 
 async fn record_all(context: &Context, place: &Place, orders: Vec<Order>) -> Result<Exit, Failure> {
-    let mut documents = Vec::new();
+    let (mut documents, mut last) = (Vec::new(), None);
     for order in &orders {
         let (word, past) = match order.decision {
             Decision::Approve => ("approve", "approved"),
@@ -360,21 +358,22 @@ async fn record_all(context: &Context, place: &Place, orders: Vec<Order>) -> Res
             say(&line(&order.item, past, context));
             rule_lines(&now).iter().for_each(|line| say(line));
         }
-        let mut document = told(&order.item, word, &status);
+        let mut document = told(&order.item, word, status.as_deref());
         if !now["rule_written"].is_null() {
             document["rule"] = now["rule_written"].clone();
         }
         documents.push(document);
+        last = status;
     }
     if context.json {
         document(&json!({"data": documents}));
     } else if let Some(order) = orders.last() {
-        hint(&order.item, place);
+        hint(&order.item, place, last.as_deref());
     }
     Ok(Exit::Done)
 }
 
-fn told(item: &Value, decision: &str, status: &str) -> Value {
+fn told(item: &Value, decision: &str, status: Option<&str>) -> Value {
     json!({"id": item["id"], "run_id": item["run_id"], "decision": decision, "run_status": status})
 }
 
@@ -383,7 +382,11 @@ fn line(item: &Value, past: &str, context: &Context) -> String {
     context.terminal.out.good(&format!("✔ {past}: {}  ({})", one_line(word("summary")), short(&word("id"))))
 }
 
-fn hint(item: &Value, place: &Place) {
+/// How to go on with the run, for whoever was told what it is doing.
+fn hint(item: &Value, place: &Place, status: Option<&str>) {
+    if status.is_none() {
+        return;
+    }
     let run = short(&item["run_id"].as_str().unwrap_or_default());
     tell(&ours(&match place {
         Place::Here(_) => format!("hint: adjutant runs watch {run} lets the run go on here"),

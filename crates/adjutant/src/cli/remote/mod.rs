@@ -283,6 +283,15 @@ impl Remote {
         .hint("adjutant serve starts one; --url names another")
     }
 
+    /// What a run is doing, for whoever may see it: a named approver is shown what they decide, and not the run.
+    pub(super) async fn status(&self, run: &str) -> Result<Option<String>, Failure> {
+        match self.get(&["runs", run], &[]).await {
+            Ok(run) => Ok(run["status"].as_str().map(str::to_owned)),
+            Err(failure) if failure.code == "not_found" => Ok(None),
+            Err(failure) => Err(failure),
+        }
+    }
+
     /// The id of a run that a person means.
     pub(super) async fn run_id(&self, text: &str) -> Result<String, Failure> {
         match find::meant::<RunId>(text, Edge::Last)? {

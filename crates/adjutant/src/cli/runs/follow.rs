@@ -4,15 +4,16 @@ use std::time::Duration;
 
 use adjutant_core::run::command::{Command, Refusal};
 use adjutant_core::run::event::{Actor, Effects};
+use adjutant_core::run::status::Status;
 use adjutant_engine::EngineError;
 use serde_json::json;
 
-use super::steer::tell;
 use crate::cli::Context;
 use crate::cli::find;
 use crate::cli::place::Place;
 use crate::cli::remote::Visit;
 use crate::cli::session::{Approve, Follow, Session};
+use crate::cli::words::short;
 use crate::failure::{Exit, Failure};
 
 #[derive(Debug, clap::Args)]
@@ -92,9 +93,7 @@ pub(super) async fn resume(context: &Context, place: &Place, args: Resume) -> Re
             }
             let row = engine.run_row(workspace, run).await?;
             let after = row.head.seq;
-            if row.state.ended_at.is_some() {
-                tell(context, &run.to_string(), &row.state.status, "runs show");
-            }
+            goes_on(&short(&run), &row.state.status)?;
             let command = Command::Resume { by: Actor::User(instance.home.user) };
             match engine.command(workspace, run, &command).await {
                 // A run that was only left, not paused, needs nothing but somebody who drives it.
@@ -112,9 +111,7 @@ pub(super) async fn resume(context: &Context, place: &Place, args: Resume) -> Re
             }
             let after = remote.last_event(&run).await?;
             let found = remote.get(&["runs", &run], &[]).await?;
-            if !found["finished_at"].is_null() {
-                tell(context, &run, found["status"].as_str().unwrap_or_default(), "runs show");
-            }
+            goes_on(&short(&run), found["status"].as_str().unwrap_or_default())?;
             match remote.post(&["runs", &run, "resume"], &json!({})).await {
                 Ok(_) => {}
                 // The server drives it already.
@@ -122,6 +119,18 @@ pub(super) async fn resume(context: &Context, place: &Place, args: Resume) -> Re
                 Err(failure) => return Err(failure),
             }
             Visit::new(context, remote, run, follow(after)).go().await
+        }
+    }
+}
+
+/// Refuses to go on with a run that is over, in the same words wherever it is.
+fn goes_on(run: &str, status: &str) -> Result<(), Failure> {
+    match Status::parse(status).filter(|status| status.is_end()) {
+        None => Ok(()),
+        Some(status) => {
+            let hint =
+                format!("adjutant runs show {run} tells what came of it; adjutant runs fork {run} goes on from it");
+            Err(Failure::from(Refusal::Ended(status)).hint(hint))
         }
     }
 }

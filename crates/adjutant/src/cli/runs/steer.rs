@@ -77,7 +77,7 @@ fn told(context: &Context, state: &State, next: &str) {
     tell(context, &run, state.status().word(), next);
 }
 
-pub(super) fn tell(context: &Context, run: &str, status: &str, next: &str) {
+fn tell(context: &Context, run: &str, status: &str, next: &str) {
     context.print(&json!({"id": run, "status": status}), || {
         let run = short(&run);
         vec![ours(&format!("{run} is {status}  (adjutant {next} {run})"))]
