@@ -2,6 +2,7 @@
 
 use adjutant_core::budget::{Owner, micros};
 use adjutant_core::money::MicroUsd;
+use adjutant_engine::{Member, Role};
 use serde_json::json;
 
 use super::keys;
@@ -117,7 +118,9 @@ async fn ls(context: &Context, place: &Place) -> Result<Exit, Failure> {
     let list: BudgetList = match place {
         Place::Here(instance) => {
             let workspace = instance.home.workspace;
-            let reports = instance.engine.budgets(workspace).await?.into_iter();
+            // Whoever has the data directory may know everything in it.
+            let reader = Member { user: instance.home.user, role: Role::Admin };
+            let reports = instance.engine.budgets(workspace, reader).await?.into_iter();
             BudgetList { data: reports.map(|report| wire::budget(workspace, report)).collect() }
         }
         Place::There(remote) => remote.read(remote.get(&["budgets"], &[]).await?)?,

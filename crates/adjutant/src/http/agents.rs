@@ -390,10 +390,16 @@ async fn change(
     signed: Signed,
     headers: HeaderMap,
     Path(name): Path<String>,
-    Body(body): Body<Value>,
+    Body(mut body): Body<Value>,
 ) -> Result<Response, Problem> {
     let found = changed(&server, &signed, &name).await?;
     same(&headers, &found.1)?;
+    // People are kept beside the configuration: where they are nulled nobody is left, where nothing is said of them they stay.
+    for people in ["shared_with", "approvers"] {
+        if let Some(field) = body.get_mut(people).filter(|field| field.is_null()) {
+            *field = json!([]);
+        }
+    }
     let mut whole = serde_json::to_value(config(&found.1)?).unwrap_or_default();
     merge(&mut whole, body);
     save(&server, &signed, found, read(whole)?).await

@@ -35,7 +35,7 @@ struct Where {
     workspace_id: Option<String>,
 }
 
-/// What may be spent and what is: by workspaces, their people, agents and keys. Who is no admin sees nothing of other people.
+/// What may be spent and what is: by workspaces, their people, agents and keys. Who is no admin sees nothing of other people, and of their agents only those that are shared with them.
 #[utoipa::path(get, operation_id = "list_budgets", path = "/budgets", tag = "money", params(Where), responses((status = 200, description = "Budgets", body = BudgetList)))]
 async fn budgets(
     State(server): State<Server>,
@@ -44,9 +44,8 @@ async fn budgets(
 ) -> Result<Json<BudgetList>, Problem> {
     let mut data = Vec::new();
     for access in signed.workspaces(asked.workspace_id.as_deref())? {
-        let reports = server.engine.budgets(access.workspace).await?.into_iter();
-        let seen = reports.filter(|report| report.private_to.is_none_or(|person| access.may_see(person, false)));
-        data.extend(seen.map(|report| wire::budget(access.workspace, report)));
+        let reports = server.engine.budgets(access.workspace, access.member()).await?.into_iter();
+        data.extend(reports.map(|report| wire::budget(access.workspace, report)));
     }
     Ok(Json(BudgetList { data }))
 }

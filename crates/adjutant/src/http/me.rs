@@ -153,9 +153,7 @@ async fn place_in_words(server: &Server, access: Access) -> Result<String, Probl
         let summary = wire::approval(item, None, &Texts::default(), Secrets::Hidden).summary.unwrap_or_default();
         text += &format!("{}- `{}`: {summary}\n", if nth == 0 { "\n" } else { "" }, item.id);
     }
-    let reports = engine.budgets(workspace).await?;
-    let seen = reports.iter().filter(|report| report.private_to.is_none_or(|person| access.may_see(person, false)));
-    let money: String = seen.filter_map(left).collect();
+    let money: String = engine.budgets(workspace, access.member()).await?.iter().filter_map(left).collect();
     if !money.is_empty() {
         text += &format!("\nMoney left:\n\n{money}");
     }

@@ -9,6 +9,7 @@ use adjutant_core::run::event::Actor;
 use adjutant_core::time::Time;
 use adjutant_store::row::{AgentRow, BudgetRow};
 
+use super::access::{Member, Role};
 use crate::audit::AuditLog;
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -20,14 +21,32 @@ pub struct BudgetReport {
     pub owner: Owner,
     /// What people call them, where that is known.
     pub name: Option<String>,
-    /// The person that an agent belongs to, or that it is about; none where all of the workspace may know.
-    pub private_to: Option<UserId>,
     /// What may be spent.
     pub budget: Budget,
     /// What is spent today, reservations included.
     pub day: Spent,
     /// What is spent this month, reservations included.
     pub month: Spent,
+}
+
+/// Who may know of a budget.
+enum Whose {
+    /// All of the workspace.
+    Everybody,
+    /// The person that it is about, and admins.
+    Person(UserId),
+    /// Whoever sees the agent: they are refused when it is used up.
+    Agent(Box<AgentRow>),
+}
+
+impl Whose {
+    fn is_for(&self, reader: Member) -> bool {
+        match self {
+            Self::Everybody => true,
+            Self::Person(person) => reader.role == Role::Admin || *person == reader.user,
+            Self::Agent(row) => reader.sees(row),
+        }
+    }
 }
 
 /// What is spent of a budget in a stretch of time.
@@ -77,31 +96,37 @@ fn stored_as(owner: Owner) -> Option<(&'static str, String)> {
 }
 
 impl Engine {
-    /// The budgets of a workspace: its own, those of its members and keys, and those of its agents.
+    /// The budgets of a workspace that a member may know of: its own, those of its members and keys, and those of its agents.
     ///
     /// # Errors
     /// Those of the store; a budget that cannot be read is one.
-    pub async fn budgets(&self, workspace: WorkspaceId) -> Result<Vec<BudgetReport>, EngineError> {
+    pub async fn budgets(&self, workspace: WorkspaceId, reader: Member) -> Result<Vec<BudgetReport>, EngineError> {
+        let all = self.all_budgets(workspace).await?.into_iter();
+        Ok(all.filter(|(_, whose)| whose.is_for(reader)).map(|(report, _)| report).collect())
+    }
+
+    async fn all_budgets(&self, workspace: WorkspaceId) -> Result<Vec<(BudgetReport, Whose)>, EngineError> {
         let saved = self.store().budgets(workspace).await?;
         let name = self.store().workspace(workspace).await?.map(|row| row.name);
-        let mut found = vec![(Owner::Workspace(workspace), name, None)];
+        let mut found = vec![(Owner::Workspace(workspace), name, Whose::Everybody)];
         for row in self.store().members(workspace).await? {
-            found.push((Owner::Person(workspace, row.user), Some(row.name), Some(row.user)));
+            found.push((Owner::Person(workspace, row.user), Some(row.name), Whose::Person(row.user)));
         }
         for row in self.store().provider_keys(workspace).await? {
             let person = (row.kind == "person").then(|| row.subject.parse().ok()).flatten();
-            found.push((Owner::Key(row.id), Some(row.name), person));
+            found.push((Owner::Key(row.id), Some(row.name), person.map_or(Whose::Everybody, Whose::Person)));
         }
         let mut reports = Vec::new();
-        for (owner, name, private_to) in found {
+        for (owner, name, whose) in found {
             let budget = read(&saved, owner)?;
-            reports.push(self.spent(workspace, owner, name, private_to, budget).await?);
+            reports.push((self.spent(workspace, owner, name, budget).await?, whose));
         }
         for row in self.store().agents(workspace).await? {
             // An agent that cannot be read cannot run, and says so where agents are listed.
             if let Ok(config) = serde_json::from_str::<AgentConfig>(&row.spec) {
-                let (owner, name) = (Owner::Agent(row.id), Some(row.slug));
-                reports.push(self.spent(workspace, owner, name, row.owner, config.budget).await?);
+                let (owner, name) = (Owner::Agent(row.id), Some(row.slug.clone()));
+                let report = self.spent(workspace, owner, name, config.budget).await?;
+                reports.push((report, Whose::Agent(Box::new(row))));
             }
         }
         Ok(reports)
@@ -146,8 +171,9 @@ impl Engine {
     /// # Errors
     /// When there is no such owner in the workspace.
     pub async fn budget(&self, workspace: WorkspaceId, owner: Owner) -> Result<BudgetReport, EngineError> {
-        let found = self.budgets(workspace).await?.into_iter().find(|report| report.owner == owner);
-        found.ok_or_else(|| EngineError::not_found(owner.word(), subject(owner)))
+        let found = self.all_budgets(workspace).await?.into_iter().map(|(report, _)| report);
+        let mut found = found.filter(|report| report.owner == owner);
+        found.next().ok_or_else(|| EngineError::not_found(owner.word(), subject(owner)))
     }
 
     async fn spent(
@@ -155,7 +181,6 @@ impl Engine {
         workspace: WorkspaceId,
         owner: Owner,
         name: Option<String>,
-        private_to: Option<UserId>,
         budget: Budget,
     ) -> Result<BudgetReport, EngineError> {
         let (now, zone) = (self.env().now(), self.zone(workspace).await?);
@@ -165,7 +190,7 @@ impl Engine {
             Ok(Spent { spent: purse.spent, limit, until: period.end(now, &zone) })
         };
         let (day, month) = (of(Period::Day).await?, of(Period::Month).await?);
-        Ok(BudgetReport { owner, name, private_to, budget, day, month })
+        Ok(BudgetReport { owner, name, budget, day, month })
     }
 
     /// Says what a workspace, a person or a key may spend from now on; counts for the next model call of every run.

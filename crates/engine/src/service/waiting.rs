@@ -198,11 +198,6 @@ impl Engine {
         if role.is_none_or(|role| role < Role::Write) {
             return Err(EngineError::Invalid("whoever said it may no longer start runs in this workspace".to_owned()));
         }
-        let agent = self.store().agent(row.workspace, kept.agent).await?;
-        let owner = agent.and_then(|agent| agent.owner);
-        if owner.is_some_and(|owner| owner != row.person) && role != Some(Role::Admin) {
-            return Err(EngineError::Invalid("the agent is no longer one that whoever said it may run".to_owned()));
-        }
         let chat = self.store().chat(row.workspace, row.chat).await?;
         let chat = chat.ok_or_else(|| EngineError::not_found("chat", row.chat))?;
         if !chat.shared && chat.owner != row.person && role != Some(Role::Admin) {

@@ -61,8 +61,15 @@ fn an_agent_of_somebodys_own_is_seen_and_run_by_those_it_is_shared_with_alone() 
     dan.get(&of_run("events")).expect(200);
     dan.post(&of_run("fork"), json!({})).refuses(404, "not_found");
 
+    // Whoever runs it knows what is left of its money.
+    let has_budget = |who: &Client| {
+        let list = who.get("/api/v1/budgets").expect(200);
+        list["data"].as_array().unwrap().iter().any(|line| line["kind"] == "agent" && line["name"] == "mine")
+    };
+    assert!(has_budget(&lee) && has_budget(&kim) && !has_budget(&dan));
+
     // What was shared can be taken back, and then what was begun is not gone on with either.
-    change(&lee, json!({"shared_with": []})).expect(200);
+    assert_eq!(change(&lee, json!({"shared_with": null})).expect(200)["shared_with"], json!([]));
     kim.post(&of_run("cancel"), json!({})).expect(200);
     assert!(!listed(&kim));
     for (path, body) in [
@@ -124,4 +131,29 @@ fn a_named_approver_decides_what_an_agent_asks_and_nothing_else() {
     assert_eq!(waits(&kim), Vec::<bool>::new());
     let path = format!("/api/v1/approvals/{}/decision", text(&run["pending_approvals"][0]));
     kim.post(&path, json!({"decision": "approve"})).refuses(404, "not_found");
+}
+
+#[test]
+fn what_somebody_queued_is_started_while_the_agent_is_shared_with_them() {
+    let server = Server::start(House::new());
+    let (lee, kim) = (server.person("lee", "home", "write"), server.person("kim", "home", "write"));
+    own(&server, &lee, &json!({"shared_with": ["kim"], "approvers": ["kim"]})).expect(201);
+    // A run that asks keeps its chat busy until it is cancelled.
+    let queued = || {
+        let first = start(&kim).expect(200);
+        let body = json!({"user_message": "what files are here", "when_busy": "queue"});
+        let next = kim.post(&format!("/api/v1/chats/{}/runs", text(&first["chat_id"])), body).expect(202);
+        (format!("/api/v1/runs/{}/cancel", text(&first["id"])), next["id"].clone())
+    };
+    let mut news = kim.follow("GET", "/api/v1/events?topics=runs", None);
+    assert_eq!(news.next().unwrap().name, "reread");
+    let (cancel, next) = queued();
+    kim.post(&cancel, json!({})).expect(200);
+    news.find(|event| event.data["id"] == next && event.data["status"] == "COMPLETED").unwrap();
+
+    let (cancel, next) = queued();
+    assert_eq!(change(&lee, json!({"shared_with": null, "approvers": null})).expect(200)["approvers"], json!([]));
+    kim.post(&cancel, json!({})).expect(200);
+    let told = news.find(|event| event.data["id"] == next && event.data["status"] == "FAILED").unwrap();
+    assert!(text(&told.data["error"]).contains("there is no agent"), "{:?}", told.data);
 }
