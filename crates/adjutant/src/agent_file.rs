@@ -17,7 +17,7 @@ mod write;
 const FILE_BYTES: u64 = 256 * 1024;
 
 /// The fields a file may have: those of an agent, and what they are called elsewhere.
-const FIELDS: [&str; 44] = [
+const FIELDS: [&str; 46] = [
     "name",
     "slug",
     "description",
@@ -58,6 +58,8 @@ const FIELDS: [&str; 44] = [
     "content_filter",
     "max_tokens_per_request",
     "approval_expires_in",
+    "memory",
+    "data_access",
     "is_active",
     "metadata",
     "shared_with",
@@ -66,8 +68,17 @@ const FIELDS: [&str; 44] = [
 /// Other tools' spelling of the same fields.
 const ALIASES: [(&str, &str); 2] = [("disallowedTools", "denied_tools"), ("maxTurns", "max_turns")];
 /// Lists that may be written as one text with commas.
-const LISTS: [&str; 8] =
-    ["tools", "toolsets", "denied_tools", "requires_approval", "keywords", "requires", "shared_with", "approvers"];
+const LISTS: [&str; 9] = [
+    "tools",
+    "toolsets",
+    "denied_tools",
+    "requires_approval",
+    "keywords",
+    "requires",
+    "data_access",
+    "shared_with",
+    "approvers",
+];
 
 /// The tools there are, to check names against.
 #[derive(Debug, Clone, Default)]

@@ -121,6 +121,10 @@ pub const LASTING_YES_LEAST: Duration = Duration::from_secs(60);
 pub const RULES: usize = 1000;
 /// People whom an agent is shared with, and as many who decide for it.
 pub const AGENT_PEOPLE: usize = 64;
+/// Kinds of data that an agent names.
+pub const DATA_KINDS: usize = 32;
+/// Characters of one of them.
+pub const DATA_KIND_CHARS: usize = 64;
 /// Bytes of a rule's note.
 pub const RULE_NOTE_BYTES: usize = 1000;
 /// Examples that a rule carries.

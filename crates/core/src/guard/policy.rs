@@ -57,6 +57,14 @@ pub enum Flow {
     Deny,
 }
 
+/// Whether an agent remembers from run to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Memory {
+    /// Whether it does.
+    pub enabled: bool,
+}
+
 /// An agent as it is stored and judged: nothing is left to a default.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -84,8 +92,8 @@ pub struct AgentConfig {
     /// Sampling temperature; none is the provider's own.
     #[serde(deserialize_with = "written_out")]
     pub temperature: Option<f64>,
-    /// How its model is asked beyond that. This and the next two came later than stored agents and recorded policies, which
-    /// do not say: there nothing was chosen, required or named. None of them grants anything.
+    /// How its model is asked beyond that. This, the next two, `memory` and `data_access` came later than stored agents and
+    /// recorded policies, which do not say: there nothing was chosen, required or named. None of them grants anything.
     #[serde(default, skip_serializing_if = "ModelOptions::is_empty")]
     pub model_options: ModelOptions,
     /// What a model has to be able to do to be chosen, or to stand in, beside what a run needs; and what has to be enforced.
@@ -147,6 +155,12 @@ pub struct AgentConfig {
     pub approval_expires_secs: u64,
     /// What it may spend.
     pub budget: Budget,
+    /// Whether it remembers, where that was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Memory>,
+    /// The kinds of data it is meant for. Kept for people; no tool asks for one yet, so it narrows nothing.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub data_access: BTreeSet<String>,
     /// Whether it may run.
     pub is_active: bool,
     /// Free fields, never shown to a model.
@@ -337,6 +351,8 @@ mod tests {
             model_options: serde_json::from_value(serde_json::json!({"top_p": 0.5})).unwrap(),
             requires: serde_json::from_value(serde_json::json!(["tools"])).unwrap(),
             provider_key_id: Some(KeyId::new(crate::time::Time::from_millis(0), [1; 10])),
+            memory: Some(Memory { enabled: false }),
+            data_access: ["mail".to_owned()].into(),
             ..plain.clone()
         };
         let whole = serde_json::to_value(&config).unwrap();
@@ -349,11 +365,11 @@ mod tests {
         }
         assert_eq!(
             may_be_missing,
-            ["model_options", "provider_key_id", "requires"],
+            ["data_access", "memory", "model_options", "provider_key_id", "requires"],
             "what earlier versions did not write"
         );
         assert_eq!(
-            serde_json::to_value(&plain).unwrap().as_object().unwrap().len() + 3,
+            serde_json::to_value(&plain).unwrap().as_object().unwrap().len() + 5,
             whole.as_object().unwrap().len()
         );
     }

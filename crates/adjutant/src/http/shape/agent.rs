@@ -91,6 +91,10 @@ pub(in crate::http) struct Agent {
     /// How long a question waits.
     approval_expires_secs: u64,
     budget: AgentBudget,
+    /// Whether it remembers; not there where nothing was said.
+    memory: Option<AgentMemory>,
+    /// The kinds of data it is meant for; not there where nothing was said. No tool asks for one yet, so it narrows nothing.
+    data_access: Option<Vec<String>>,
     /// Whether it may run.
     is_active: bool,
     /// Free fields, never shown to a model.
@@ -261,8 +265,18 @@ pub(in crate::http) struct AgentBody {
     /// How long a question waits, such as `24h`.
     approval_expires_in: Option<String>,
     budget: Option<AgentBudget>,
+    /// Agents do not remember yet: `enabled` is false, or it is refused.
+    memory: Option<AgentMemory>,
+    /// The kinds of data it is meant for, up to 32 in words of your own. Kept for people: no tool asks for one yet.
+    data_access: Option<Vec<String>>,
     is_active: Option<bool>,
     metadata: Option<BTreeMap<String, String>>,
+}
+
+/// Whether an agent remembers from run to run.
+#[derive(Serialize, ToSchema)]
+struct AgentMemory {
+    enabled: bool,
 }
 
 /// A bundle of grants.

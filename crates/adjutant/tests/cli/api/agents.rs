@@ -25,6 +25,34 @@ fn an_agent_is_changed_by_version_and_sent_back_as_it_came() {
 }
 
 #[test]
+fn an_agent_with_every_field_that_is_written_down_is_made() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    let home = owner.get("/api/v1/workspaces/home").expect(200);
+    let body = json!({"workspace_id": home["id"], "name": "Research Assistant", "slug": "research", "description": "",
+        "owner": "user", "model": "anthropic/claude-sonnet-4-5", "fallback_models": [], "routing": "balanced",
+        "temperature": 0.7, "system_prompt": "", "scope": {"notebooks": ["*"], "folders": ["/experiments", "/notes"],
+        "file_types": ["*.md"], "operations": ["read", "write", "create"]}, "can_read": true, "can_write": true,
+        "can_create": true, "can_delete": false, "can_execute_code": false, "can_access_integrations": false,
+        "permission_level": "write", "categories": ["file_read", "file_write"], "tools": [], "toolsets": ["files"],
+        "denied_tools": [], "allowed_hosts": [], "autonomy": "low", "requires_approval": ["write_file"],
+        "max_turns": 50, "max_tool_calls": 200, "max_tokens_per_request": 4000, "max_requests_per_hour": 100,
+        "budget": {"run_usd": 0.5, "day_usd": null, "month_usd": 20, "alert_at_usd": [1, 5, 10]},
+        "memory": {"enabled": false}, "flow": "ask", "requires": [], "is_active": true});
+    let made = owner.post("/api/v1/agents", body.clone()).expect(201);
+    assert_eq!((&made["slug"], &made["memory"]), (&json!("research"), &json!({"enabled": false})));
+    let path = "/api/v1/agents/research";
+    let any = owner.with("if-match", "*");
+    let kept = any.patch(path, json!({"data_access": ["experiments", "mail"]})).expect(200);
+    assert_eq!(kept["data_access"], json!(["experiments", "mail"]));
+    assert_eq!(any.put(path, kept.clone()).expect(200)["data_access"], kept["data_access"], "sent back as it came");
+    let refused = any.patch(path, json!({"memory": {"enabled": true}})).refuses(422, "validation_failed");
+    assert_eq!(refused["errors"][0]["pointer"], "/memory/enabled");
+    assert!(text(&refused["errors"][0]["detail"]).contains("do not remember yet"), "{refused}");
+    any.patch(path, json!({"data_access": ["x".repeat(65)]})).refuses(422, "validation_failed");
+}
+
+#[test]
 fn eight_templates_can_be_taken_over_and_speak_up_by_keyword() {
     let server = Server::start(House::new());
     let owner = server.owner();

@@ -76,6 +76,8 @@ impl AgentConfig {
             output_schema: _,
             system_prompt: _,
             metadata: _,
+            // It is off wherever it is said.
+            memory: _,
             // All that `files` reads.
             can_read: _,
             can_write: _,
@@ -103,6 +105,7 @@ impl AgentConfig {
             approval_expires_secs,
             provider_key_id,
             budget,
+            data_access,
             is_active,
         } = self;
         let texts = |names: &BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>();
@@ -130,6 +133,7 @@ impl AgentConfig {
             ("seconds that a question waits:", approval_expires_secs.to_string()),
             ("budget", money(budget)),
             ("stored key", provider_key_id.as_ref().map(ToString::to_string).unwrap_or_default()),
+            ("kinds of data:", texts(data_access).join(", ")),
             ("is", on(*is_active)),
         ]
     }

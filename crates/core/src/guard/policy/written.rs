@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{AgentConfig, Autonomy, Flow};
+use super::{AgentConfig, Autonomy, Flow, Memory};
 use crate::budget::BudgetSpec;
 use crate::guard::filter::{self, FilterEntry};
 use crate::guard::host::{HostSpec, hosts_or_policy};
@@ -104,6 +104,10 @@ pub struct AgentSpec {
     pub approval_expires_in: Option<String>,
     /// What it may spend.
     pub budget: Option<BudgetSpec>,
+    /// Whether it remembers; nothing does yet.
+    pub memory: Option<Memory>,
+    /// The kinds of data it is meant for, in words of its own.
+    pub data_access: Option<BTreeSet<String>>,
     /// Whether it may run.
     pub is_active: Option<bool>,
     /// Free fields, never shown to a model.
@@ -244,6 +248,8 @@ impl AgentSpec {
             content_filter: problems.filter(self.content_filter.unwrap_or_default()),
             approval_expires_secs: limits.expiry.unwrap_or_default(),
             budget: budget.unwrap_or_default(),
+            memory: problems.memory(self.memory),
+            data_access: problems.data_access(self.data_access.unwrap_or_default()),
             is_active: self.is_active.unwrap_or(true),
             metadata: self.metadata.unwrap_or_default(),
         };
@@ -357,6 +363,20 @@ impl Problems {
         let problems = filter::problems(&entries).into_iter();
         self.0.extend(problems.map(|(field, detail)| AgentProblem { field, detail }));
         entries
+    }
+
+    /// What is not there cannot be switched on: an agent that counts on it would be told nothing.
+    fn memory(&mut self, memory: Option<Memory>) -> Option<Memory> {
+        let off = memory.is_none_or(|memory| !memory.enabled);
+        self.check(off, "memory.enabled", "agents do not remember yet; use false, or leave it out");
+        memory
+    }
+
+    fn data_access(&mut self, kinds: BTreeSet<String>) -> BTreeSet<String> {
+        let short = |kind: &String| (1..=limits::DATA_KIND_CHARS).contains(&kind.trim().chars().count());
+        let fine = kinds.len() <= limits::DATA_KINDS && kinds.iter().all(short);
+        self.check(fine, "data_access", "use at most 32 of 1 to 64 characters");
+        kinds
     }
 
     fn check(&mut self, fine: bool, field: &str, detail: &str) {
