@@ -127,11 +127,13 @@ pub(super) fn finish(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi:
     // What stands for several parts of a path in the router is one parameter for everybody else.
     let paths = std::mem::take(&mut document.paths.paths);
     document.paths.paths = paths.into_iter().map(|(path, item)| (path.replace("{*", "{"), item)).collect();
-    for item in document.paths.paths.values_mut() {
-        let others = [&mut item.get, &mut item.put, &mut item.delete, &mut item.patch];
-        let others = others.into_iter().flatten().map(|operation| (false, operation));
-        let operations = others.chain(item.post.as_mut().map(|operation| (true, operation)));
-        for (is_post, operation) in operations {
+    for (path, item) in &mut document.paths.paths {
+        let others = [&mut item.put, &mut item.delete, &mut item.patch].into_iter().flatten();
+        let others = others.map(|operation| (Method::Changes, operation));
+        let operations = item.get.as_mut().map(|operation| (Method::Reads, operation)).into_iter().chain(others);
+        let operations = operations.chain(item.post.as_mut().map(|operation| (Method::Posts, operation)));
+        for (method, operation) in operations {
+            let is_post = method == Method::Posts;
             let streams = operation.responses.responses.values().any(|response| match response {
                 RefOr::T(response) => response.content.contains_key("text/event-stream"),
                 RefOr::Ref(_) => false,
@@ -140,38 +142,57 @@ pub(super) fn finish(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi:
                 operation.responses.responses.insert("303".to_owned(), RefOr::T(elsewhere.clone()));
                 locate(operation);
             }
-            refuse(operation, is_post, streams);
+            refuse(operation, method, path, streams);
             ask_by_header(operation, is_post, streams);
         }
     }
     document
 }
 
-/// Says with which problems an operation may answer: those that follow from what it is given, each by its status, and whatever
-/// else may happen.
-fn refuse(operation: &mut Operation, is_post: bool, streams: bool) {
-    let given = |place: &ParameterIn| {
-        operation.parameters.iter().flatten().any(|parameter| match parameter {
-            RefOr::T(parameter) => parameter.parameter_in == *place,
-            RefOr::Ref(_) => false,
+/// What kind of method an operation is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Method {
+    Reads,
+    Posts,
+    /// Replaces, changes or takes away.
+    Changes,
+}
+
+/// Operations beside those that stream a run that begin one, or ask a provider themselves.
+const ASKING: [&str; 5] =
+    ["create_embeddings", "refresh_models", "resume_run", "send_session_message", "test_provider_key"];
+
+/// Operations on what can be over: a run or a chat that was erased, a question that nobody answered in time, a link.
+const PASSING: [&str; 6] = ["{run}", "{chat}", "{approval}", "/invites/accept", "/setup", "/password/renew"];
+
+/// Operations that decide about what somebody saw.
+const DECIDING: [&str; 3] = ["decide_approval", "decide_approvals", "approve_interaction"];
+
+/// Says with which problems an operation may answer, each by its status: those that follow from what it is given and what it
+/// is about, and those that may happen to any. An answer with another status is a mistake, here or there.
+fn refuse(operation: &mut Operation, method: Method, path: &str, streams: bool) {
+    let parameters = || {
+        operation.parameters.iter().flatten().filter_map(|parameter| match parameter {
+            RefOr::T(parameter) => Some(parameter),
+            RefOr::Ref(_) => None,
         })
     };
+    let name = operation.operation_id.as_deref().unwrap_or_default();
+    // Whoever is signed in may name a workspace in a header, and is told of words behind the `?` that mean nothing.
     let is_closed = operation.security.is_none();
+    let is_write = method != Method::Reads;
     let has_body = operation.request_body.is_some();
-    let looked_at = |name: &str| {
-        operation.parameters.iter().flatten().any(|parameter| match parameter {
-            RefOr::T(parameter) => parameter.name == name,
-            RefOr::Ref(_) => false,
-        })
-    };
+    let asks = streams && method == Method::Posts || ASKING.contains(&name);
     let may = |status: &str| match status {
-        "401" | "403" => is_closed,
-        "402" => streams && is_post,
-        "404" => given(&ParameterIn::Path),
-        "409" => is_post,
-        "412" | "428" => looked_at("If-Match"),
-        "413" | "415" => has_body,
-        "422" => has_body || given(&ParameterIn::Query),
+        "400" | "413" | "415" => has_body,
+        "401" | "403" => is_closed || is_write,
+        "402" | "502" | "504" => asks,
+        "404" => is_closed,
+        "409" => is_write,
+        "410" => PASSING.iter().any(|part| path.contains(part)),
+        "412" => parameters().any(|parameter| parameter.name == "If-Match") || DECIDING.contains(&name),
+        "422" => is_closed || has_body,
+        "428" => parameters().any(|parameter| parameter.name == "If-Match"),
         _ => true,
     };
     let statuses: Vec<&str> = PROBLEMS.iter().map(|(status, _)| *status).filter(|status| may(status)).collect();
@@ -182,21 +203,25 @@ fn refuse(operation: &mut Operation, is_post: bool, streams: bool) {
 }
 
 /// The problems there are, by the status they come with.
-const PROBLEMS: [(&str, &str); 14] = [
+const PROBLEMS: [(&str, &str); 18] = [
+    ("400", "The body is no JSON, or broke off"),
     ("401", "Nobody is signed in, or the token is no good any more"),
     ("402", "There is no money left for it"),
     ("403", "You, or your token, may not do this"),
     ("404", "There is none, or none that you may see"),
     ("409", "It does not go together with what is there now, or with another use of the Idempotency-Key"),
+    ("410", "It was there and is over, or what was said there was erased"),
     ("412", "It has changed since: the tag is of an older version"),
     ("413", "The body is too large"),
     ("415", "The body is of another type than this takes"),
+    ("421", "The server was called by another name than its own"),
     ("422", "Something that was sent cannot be used; `errors` says what"),
     ("428", "It has to be said which version is meant, by If-Match"),
     ("429", "Too much in too short a time; see `Retry-After`"),
-    ("503", "The server has too much to do, or its database is away; see `Retry-After`"),
-    ("4XX", "Another problem: what happened, what was not done, what to do next"),
-    ("5XX", "A problem of the server: what happened, what was not done, what to do next"),
+    ("500", "The server made a mistake; its log knows more"),
+    ("502", "The model's provider refused, failed or broke off"),
+    ("503", "The server has too much to do, or something that it needs is away; see `Retry-After`"),
+    ("504", "The model's provider took too long"),
 ];
 
 fn problem_name(status: &str) -> String {
@@ -298,6 +323,18 @@ mod tests {
         let made = super::super::document();
         let golden: Value = serde_json::from_str(GOLDEN).unwrap_or_default();
         assert!(made == golden, "the API changed: write it down with `make openapi`");
+    }
+
+    #[test]
+    fn every_status_that_is_described_is_one_of_a_kind_of_problem() {
+        use super::super::problem::Kind;
+        let made = super::super::document();
+        for (place, operation) in operations(&made) {
+            for status in operation["responses"].as_object().into_iter().flatten().map(|(status, _)| status) {
+                let known = Kind::ALL.iter().any(|kind| kind.status().as_str() == status);
+                assert!(known || status.starts_with(['2', '3']), "{place} is described to answer {status}");
+            }
+        }
     }
 
     /// Every operation of the description, with its address.

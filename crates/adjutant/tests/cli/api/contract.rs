@@ -78,12 +78,11 @@ fn described(path: &str) -> Option<(&'static String, &'static Map<String, Value>
 pub(crate) fn hold(method: &str, path: &str, reply: &Reply) {
     let Some((pattern, item)) = described(path) else { return };
     let Some(operation) = item.get(&method.to_ascii_lowercase()) else { return };
-    let (status, range) = (reply.status.to_string(), format!("{}XX", reply.status / 100));
-    let Some(key) = [status, range].into_iter().find(|key| operation["responses"].get(key).is_some()) else {
-        panic!("{method} {pattern} is not described to answer {}: {reply:?}", reply.status);
+    let key = reply.status.to_string();
+    let Some(described) = operation["responses"].get(&key) else {
+        panic!("{method} {pattern} is not described to answer {key}: {reply:?}");
     };
     // What many answer alike is described once.
-    let described = &operation["responses"][&key];
     let named = described["$ref"].as_str().and_then(|path| path.rsplit('/').next());
     let described = named.map_or(described, |name| &CONTRACT["components"]["responses"][name]);
     for name in ["ETag", "Location", "Retry-After"] {
