@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(
             lines(&events),
             [
-                "run_01k2m3n4p5q6 · demo/guide",
+                "run_01k2m3n4p5q6r · demo/guide",
                 "▸ list_files /  (2)",
                 "▸ read_file /a.md",
                 "✖ read_file /c.md  there is nothing at this path\\u{1b}[0m",
