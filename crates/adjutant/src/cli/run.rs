@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use adjutant_core::budget::micros;
 use adjutant_core::guard::policy::parse_seconds;
-use adjutant_core::id::{ChatId, KeyId, NotebookId};
+use adjutant_core::id::{ChatId, KeyId, NotebookId, RunId};
 use adjutant_core::limits::MESSAGE_BYTES;
 use adjutant_core::money::MicroUsd;
+use adjutant_core::run::event::Effects;
 use adjutant_engine::StartRun;
 use serde_json::{Value, json};
 
@@ -66,6 +67,35 @@ pub(super) struct Args {
     /// Keep what goes over the wire in its model calls, without keys (adjutant runs show ID --seen N --frames)
     #[arg(long)]
     debug: bool,
+    /// Whether it acts.
+    #[arg(skip)]
+    effects: Effects,
+}
+
+impl Args {
+    /// A task for an agent that only reads. Nobody is asked: what no rule allows is rejected.
+    pub(super) const fn dry(words: Vec<String>, model: Option<String>, notebook: Option<String>) -> Self {
+        Self {
+            words,
+            file: None,
+            attach: Vec::new(),
+            model,
+            max_cost: None,
+            key: None,
+            approve: Approve::Rules,
+            timeout: None,
+            detach: false,
+            chat: None,
+            notebook,
+            schema: None,
+            debug: false,
+            effects: Effects::Dry,
+        }
+    }
+
+    const fn follow(&self) -> Follow {
+        Follow { approve: self.approve, after: 0, timeout: self.timeout }
+    }
 }
 
 /// A schema from its file.
@@ -89,21 +119,58 @@ fn parse_span(text: &str) -> Result<Duration, String> {
 
 pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failure> {
     let place = Place::find(context, "run", Work::Drives).await?;
-    let exit = match &place {
-        Place::Here(instance) => start(context, instance, args).await,
-        Place::There(remote) => start_there(context, remote, args).await,
-    };
+    let exit = if args.detach { leave(context, &place, &args).await } else { stay(context, &place, &args).await };
     place.close().await;
-    exit
+    exit.map(|(_, exit)| exit)
 }
 
-async fn start(context: &Context, instance: &Instance, args: Args) -> Result<Exit, Failure> {
+/// Starts a run and follows it. Which it was, and how it ended.
+pub(super) async fn stay(context: &Context, place: &Place, args: &Args) -> Result<(String, Exit), Failure> {
+    match place {
+        Place::Here(instance) => {
+            let run = start(context, instance, args).await?;
+            let exit = Session::new(context, instance, run, args.follow()).go().await?;
+            Ok((run.to_string(), exit))
+        }
+        Place::There(remote) => {
+            let run = start_there(context, remote, args).await?["id"].as_str().unwrap_or_default().to_owned();
+            let exit = Visit::new(context, remote, run.clone(), args.follow()).go().await?;
+            Ok((run, exit))
+        }
+    }
+}
+
+/// Starts a run and says which.
+async fn leave(context: &Context, place: &Place, args: &Args) -> Result<(String, Exit), Failure> {
+    let run = match place {
+        Place::Here(instance) => {
+            let run = start(context, instance, args).await?;
+            if context.json {
+                document(&json!({"id": run, "status": "QUEUED"}));
+            } else {
+                say(&run.to_string());
+                let how = format!("adjutant runs resume {}", short(&run));
+                tell(&ours(&format!("hint: it starts when a server runs here, or with: {how}")));
+            }
+            run.to_string()
+        }
+        Place::There(remote) => {
+            let started = start_there(context, remote, args).await?;
+            let run = started["id"].as_str().unwrap_or_default().to_owned();
+            context.print(&json!({"id": run, "status": started["status"]}), || vec![run.clone()]);
+            run
+        }
+    };
+    Ok((run, Exit::Done))
+}
+
+async fn start(context: &Context, instance: &Instance, args: &Args) -> Result<RunId, Failure> {
     let (engine, workspace) = (&instance.engine, instance.home.workspace);
     let is_agent = match args.words.as_slice() {
         [word] => engine.store().agent_by_slug(workspace, word).await?.is_some(),
         [] | [_, _, ..] => false,
     };
-    let (name, task) = agent_and_task(context, &args, is_agent).await?;
+    let (name, task) = agent_and_task(context, args, is_agent).await?;
     let files = attach::read(&args.attach)?;
     let agent = engine.find_agent(workspace, &name).await?.id;
     let notebook = notebook(instance, args.notebook.as_deref()).await?;
@@ -126,31 +193,18 @@ async fn start(context: &Context, instance: &Instance, args: Args) -> Result<Exi
         chat,
         notebook,
         attachments,
-        model: args.model,
+        model: args.model.clone(),
         max_cost: args.max_cost,
         key: args.key,
-        output_schema: args.schema,
+        output_schema: args.schema.clone(),
         debug: args.debug,
+        effects: args.effects,
         ..StartRun::new(instance.home.user, agent, &task)
     };
-    let run = engine.start_run(workspace, ask).await?;
-    if args.detach {
-        if context.json {
-            document(&json!({"id": run, "status": "QUEUED"}));
-        } else {
-            say(&run.to_string());
-            tell(&ours(&format!(
-                "hint: it starts when a server runs here, or with: adjutant runs resume {}",
-                short(&run)
-            )));
-        }
-        return Ok(Exit::Done);
-    }
-    let follow = Follow { approve: args.approve, after: 0, timeout: args.timeout };
-    Session::new(context, instance, run, follow).go().await
+    Ok(engine.start_run(workspace, ask).await?)
 }
 
-async fn start_there(context: &Context, remote: &Remote, args: Args) -> Result<Exit, Failure> {
+async fn start_there(context: &Context, remote: &Remote, args: &Args) -> Result<Value, Failure> {
     let is_agent = match args.words.as_slice() {
         [word] => match remote.get(&["agents", word], &[]).await {
             Ok(_) => true,
@@ -159,7 +213,7 @@ async fn start_there(context: &Context, remote: &Remote, args: Args) -> Result<E
         },
         [] | [_, _, ..] => false,
     };
-    let (agent, task) = agent_and_task(context, &args, is_agent).await?;
+    let (agent, task) = agent_and_task(context, args, is_agent).await?;
     let files = attach::read(&args.attach)?;
     let mut chat = args.chat.clone();
     let mut attachments = json!([]);
@@ -174,37 +228,26 @@ async fn start_there(context: &Context, remote: &Remote, args: Args) -> Result<E
         attachments = attach::keep_there(remote, &known, files).await?;
         chat = known["id"].as_str().map(str::to_owned);
     }
-    let started = match &chat {
-        Some(chat) => {
-            let mut body = json!({"user_message": task, "attachments": attachments});
-            if let Some(model) = &args.model {
-                body["model"] = json!(model);
-            }
-            body["max_cost_usd"] = json!(args.max_cost.map(MicroUsd::dollars));
-            body["output_schema"] = json!(args.schema);
-            body["provider_key_id"] = json!(args.key);
-            if args.debug {
-                body["debug"] = json!(true);
-            }
-            remote.post(&["chats", chat, "runs"], &body).await?
-        }
-        None => {
-            let max_cost_usd = args.max_cost.map(MicroUsd::dollars);
-            let mut body = json!({"agent_id": agent, "input": task, "notebook_id": args.notebook, "model": args.model,
-                "max_cost_usd": max_cost_usd, "output_schema": args.schema, "provider_key_id": args.key});
-            if args.debug {
-                body["debug"] = json!(true);
-            }
-            remote.post(&["runs"], &body).await?
-        }
+    let mut body = match &chat {
+        Some(_) => json!({"user_message": task, "attachments": attachments}),
+        None => json!({"agent_id": agent, "input": task, "notebook_id": args.notebook}),
     };
-    let run = started["id"].as_str().unwrap_or_default().to_owned();
-    if args.detach {
-        context.print(&json!({"id": run, "status": started["status"]}), || vec![run.clone()]);
-        return Ok(Exit::Done);
+    if let Some(model) = &args.model {
+        body["model"] = json!(model);
     }
-    let follow = Follow { approve: args.approve, after: 0, timeout: args.timeout };
-    Visit::new(context, remote, run, follow).go().await
+    body["max_cost_usd"] = json!(args.max_cost.map(MicroUsd::dollars));
+    body["output_schema"] = json!(args.schema);
+    body["provider_key_id"] = json!(args.key);
+    if args.debug {
+        body["debug"] = json!(true);
+    }
+    if args.effects == Effects::Dry {
+        body["autonomy"] = json!("plan");
+    }
+    match &chat {
+        Some(chat) => remote.post(&["chats", chat, "runs"], &body).await,
+        None => remote.post(&["runs"], &body).await,
+    }
 }
 
 /// Which agent, and what it is told. One word alone is an agent's name if there is such an agent, else the task.

@@ -321,3 +321,29 @@ fn a_new_agent_is_made_like_a_template_after_it_was_shown_what_it_could_touch() 
     let there = server.house.document(&["agents", "new", "Other", "--from", "research", "--yes"]);
     assert_eq!((&there["slug"], &there["owner"]), (&"other".into(), &"workspace".into()));
 }
+
+#[test]
+fn a_task_is_tried_without_changing_anything_and_each_call_is_told_with_its_verdict() {
+    let house = House::new();
+    let test = ["agents", "test", "guide", "tidy the welcome notes"];
+    assert_eq!(house.document(&["runs", "ls"])["data"], serde_json::json!([]));
+    let before = std::fs::read_to_string(house.note("todo.md")).unwrap();
+    let here = house.adjutant(&test);
+    assert_eq!(here.code, Some(0), "{here}");
+    let told = |out: &str, tool: &str| {
+        let line = out.lines().find(|line| line.starts_with(tool)).unwrap_or_else(|| panic!("{tool}: {out}"));
+        line.split_whitespace().skip(2).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(told(&here.out, "write_file"), ["ask", "autonomy", "no"], "{here}");
+    assert_eq!(told(&here.out, "read_file").last().map(String::as_str), Some("yes"), "{here}");
+    assert_eq!(house.document(&["inbox"])["data"], serde_json::json!([]));
+    let server = crate::api::client::Server::start(house);
+    let there = server.house.adjutant(&[&test[..], &["--json"]].concat());
+    assert_eq!(there.code, Some(0), "{there}");
+    let last = there.events().pop().unwrap();
+    let calls = last["data"]["calls"].as_array().unwrap();
+    let wrote = calls.iter().find(|call| call["tool_name"] == "write_file").unwrap();
+    assert_eq!((&wrote["verdict"], &wrote["ran"]), (&"ask".into(), &false.into()), "{last}");
+    assert_eq!(std::fs::read_to_string(server.house.note("todo.md")).unwrap(), before);
+    assert_eq!(server.house.adjutant(&["agents", "test", "nobody", "hello"]).code, Some(1));
+}

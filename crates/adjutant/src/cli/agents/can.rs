@@ -30,24 +30,7 @@ pub(super) struct Args {
 
 pub(super) async fn execute(context: &Context, place: &Place, args: &Args) -> Result<Exit, Failure> {
     let wish = wish(&args.action, &args.target)?;
-    let document = match place {
-        Place::Here(instance) => {
-            let row = instance.engine.find_agent(instance.home.workspace, &args.agent).await?;
-            let agent = instance.engine.current_agent(instance.home.workspace, row.id).await?;
-            let notebook = super::reach::notebook(instance, args.notebook.as_deref()).await?;
-            wire::can(&instance.engine.can(instance.home.workspace, &agent, notebook, &wish).await?)
-        }
-        Place::There(remote) => {
-            let mut body = match &wish {
-                Wish::Path { action, path } => json!({"action": action, "path": path}),
-                Wish::Call { tool, arguments } => json!({"tool": tool, "arguments": arguments}),
-            };
-            if let Some(notebook) = &args.notebook {
-                body["notebook_id"] = json!(notebook);
-            }
-            remote.post(&["agents", &args.agent, "can"], &body).await?
-        }
-    };
+    let document = asked(place, &args.agent, args.notebook.as_deref(), &wish).await?;
     let denied = document["verdict"] == Decision::Deny.word();
     context.print(&document, || {
         let style = context.terminal.out;
@@ -64,6 +47,28 @@ pub(super) async fn execute(context: &Context, place: &Place, args: &Args) -> Re
         lines
     });
     Ok(if denied { Exit::Rejected } else { Exit::Done })
+}
+
+/// What the guard says to a wish of an agent, as it is answered.
+pub(super) async fn asked(place: &Place, agent: &str, notebook: Option<&str>, wish: &Wish) -> Result<Value, Failure> {
+    match place {
+        Place::Here(instance) => {
+            let row = instance.engine.find_agent(instance.home.workspace, agent).await?;
+            let agent = instance.engine.current_agent(instance.home.workspace, row.id).await?;
+            let notebook = super::reach::notebook(instance, notebook).await?;
+            Ok(wire::can(&instance.engine.can(instance.home.workspace, &agent, notebook, wish).await?))
+        }
+        Place::There(remote) => {
+            let mut body = match wish {
+                Wish::Path { action, path } => json!({"action": action, "path": path}),
+                Wish::Call { tool, arguments } => json!({"tool": tool, "arguments": arguments}),
+            };
+            if let Some(notebook) = notebook {
+                body["notebook_id"] = json!(notebook);
+            }
+            remote.post(&["agents", agent, "can"], &body).await
+        }
+    }
 }
 
 fn wish(action: &str, target: &str) -> Result<Wish, Failure> {

@@ -7,6 +7,7 @@ mod new;
 mod reach;
 mod share;
 mod templates;
+mod test;
 mod transfer;
 mod validate;
 
@@ -49,6 +50,8 @@ enum Command {
     },
     /// Say whether an agent may do something, by which rule, and what would change it
     Can(can::Args),
+    /// Give an agent a task that it only reads for, and say what the guard says to each call it tries
+    Test(test::Args),
     /// Say how much of a notebook an agent reaches, and what lies just outside
     Reach(reach::Args),
     /// List the agents that come with Adjutant
@@ -75,6 +78,7 @@ pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failu
     let looking = match args.command.unwrap_or(Command::Ls) {
         Command::Validate(args) => return validate::execute(context, &args),
         Command::Import(args) => return import::execute(context, args).await,
+        Command::Test(args) => return test::execute(context, args).await,
         Command::Ls => Looking::All,
         Command::Show { name } => Looking::One(name),
         Command::New(args) => Looking::New(args),
