@@ -70,7 +70,11 @@ it('edits a message and forks a run', async () => {
   await page.getByRole('button', { name: 'Fork from this message' }).click()
   await page.waitForURL((url) => url.pathname.startsWith('/chat/') && url.href !== chat)
   await page.getByRole('link', { name: 'Forked from another run' }).waitFor()
-  await page.getByRole('link', { name: 'See the run' }).click()
+  // The fork is its first run, however the chat goes on.
+  await page.getByRole('textbox', { name: 'Message' }).fill('what do you remember')
+  await page.keyboard.press('Enter')
+  await page.getByRole('article').nth(1).getByText('See the run').waitFor()
+  await page.getByRole('link', { name: 'See the run' }).first().click()
   // A fork and what it comes from lead to each other.
   await page.getByRole('link', { name: 'See the run it comes from' }).click()
   await page.getByRole('heading', { name: 'what do you remember' }).waitFor()
