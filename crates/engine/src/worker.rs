@@ -118,12 +118,7 @@ async fn work(engine: Engine, mut shift: watch::Receiver<Shift>) {
         let free = if open { u32::try_from(places.available_permits()).unwrap_or(u32::MAX) } else { 0 };
         // What was told until now is answered by one look.
         while let Ok(_) | Err(TryRecvError::Lagged(_)) = changes.try_recv() {}
-        let claimed = if free == 0 {
-            Ok(Claimed::Runs(Vec::new()))
-        } else {
-            engine.store().claim_due(engine.node(), engine.env().now(), free).await
-        };
-        let pause = match claimed {
+        let pause = match engine.store().claim_due(engine.node(), engine.env().now(), free).await {
             // A place that is freed wakes the loop, and so does the end of the shift. Notebooks come back without a word.
             Ok(_) if free == 0 => POLL,
             Ok(Claimed::NoneBefore(due)) => idle_for(&engine, due).await,
