@@ -128,8 +128,10 @@ async fn go_on(db: &Db, sealing: &Sealing, steps: &[Migration], marked: Marked) 
             keys::check(&mut tx, sealing).await?;
             return tx.commit().await;
         };
-        // What is there is kept as it is before it is changed for the first time. A server's databases are its operator's.
-        if schema > 0 && !kept && tx.dialect() == Dialect::Sqlite {
+        // What is there is kept as it is before it is changed for the first time; a new database holds nothing yet. A server's
+        // databases are its operator's.
+        kept |= schema == 0;
+        if !kept && tx.dialect() == Dialect::Sqlite {
             tx.roll_back().await?;
             db.keep_copy(&format!("schema-{schema}")).await?;
             kept = true;
@@ -409,6 +411,16 @@ mod tests {
         assert!(store.change_chat(&row).await.unwrap());
         assert_eq!(store.chat(workspace, chat).await.unwrap().unwrap().model.as_deref(), Some("a/b"));
         store.close().await;
+    }
+
+    #[tokio::test]
+    async fn nothing_is_kept_of_a_database_that_is_made_now() {
+        let dir = tempfile::tempdir().unwrap();
+        let db = sqlite::open(&dir.path().join("a.db"), Durability::Full).await.unwrap();
+        go_through(&db, &Sealing::Off, MIGRATIONS).await.unwrap();
+        db.close().await;
+        let mut names = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        assert!(names.all(|name| !name.to_string_lossy().contains("schema")));
     }
 
     #[tokio::test]
