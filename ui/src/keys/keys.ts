@@ -25,7 +25,7 @@ export interface KeyTested {
 }
 
 /** Kinds that have an address of their own, so that a key is enough to use them. */
-export const WELL_KNOWN = ['anthropic', 'cohere', 'deepseek', 'gemini', 'groq', 'mistral', 'openai', 'openrouter', 'perplexity', 'together', 'xai']
+export const WELL_KNOWN = ['anthropic', 'cerebras', 'cohere', 'deepseek', 'fireworks', 'gemini', 'groq', 'mistral', 'moonshot', 'openai', 'openrouter', 'perplexity', 'together', 'xai', 'zai', 'zhipu']
 
 const path = (key: ProviderKey): { key: string } => ({ key: key.id })
 export const listKeys = async (): Promise<ProviderKey[]> => (await get<{ data: ProviderKey[] }>('/provider-keys')).data
