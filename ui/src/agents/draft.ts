@@ -50,7 +50,7 @@ export interface Draft {
   granted: Verb[]
 }
 /** The fields of an agent that the form does not show. */
-export const HIDDEN = ['category', 'keywords', 'fallback_models', 'routing', 'temperature', 'model_options', 'requires', 'provider_key_id', 'output_schema', 'permission_level', 'can_execute_code', 'categories', 'flow', 'tool_limits', 'content_filter', 'approval_expires_in', 'metadata'] as const
+export const HIDDEN = ['category', 'keywords', 'fallback_models', 'routing', 'temperature', 'model_options', 'requires', 'provider_key_id', 'output_schema', 'permission_level', 'can_execute_code', 'categories', 'flow', 'tool_limits', 'content_filter', 'approval_expires_in', 'metadata', 'memory', 'data_access'] as const
 export const PURSES = ['run_usd', 'day_usd', 'month_usd', 'soft_usd'] as const
 export type Purse = (typeof PURSES)[number]
 
