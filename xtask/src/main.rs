@@ -3,8 +3,10 @@
 mod bench;
 mod tidy;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+use anyhow::Context;
 
 const USAGE: &str = "\
 usage: cargo run -p xtask -- <chore>
@@ -17,8 +19,8 @@ chores:
 fn main() -> anyhow::Result<ExitCode> {
     let chore = std::env::args().nth(1);
     match chore.as_deref() {
-        Some("tidy") => tidy::run(repository()),
-        Some("bench") => bench::run(repository(), &std::env::args().skip(2).collect::<Vec<_>>()),
+        Some("tidy") => tidy::run(&repository()?),
+        Some("bench") => bench::run(&repository()?, &std::env::args().skip(2).collect::<Vec<_>>()),
         Some(_) | None => {
             eprint!("{USAGE}");
             Ok(ExitCode::from(2))
@@ -26,8 +28,11 @@ fn main() -> anyhow::Result<ExitCode> {
     }
 }
 
-/// The repository is the folder above this crate, wherever the command was typed.
-fn repository() -> &'static Path {
-    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
-    xtask.parent().unwrap_or(xtask)
+/// The repository is the folder above this crate, wherever the command was typed. Cargo says at run time which checkout that is:
+/// several share what is built, so what was so at build time may be another one, and a check of that says nothing about this.
+fn repository() -> anyhow::Result<PathBuf> {
+    let xtask =
+        std::env::var_os("CARGO_MANIFEST_DIR").context("this is run by cargo: cargo run -p xtask -- <chore>")?;
+    let above = Path::new(&xtask).parent().context("the crate lies in no folder")?;
+    Ok(above.to_owned())
 }
