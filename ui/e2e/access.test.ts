@@ -98,7 +98,7 @@ it.each(PRESSED)('shows %s without a finding', async (_, place, text, press, sho
 /** Dialogs, each with how it is opened. */
 const DIALOGS: [name: string, place: string, text: string, press: string[]][] = [
   ['who can touch a file', '/files/welcome?path=/todo.md', 'Preview', ['Who can touch this?']],
-  ['a question before deleting', '/files/welcome?path=/todo.md', 'Preview', ['Delete']],
+  ['a question before everything stops', '/settings/stop', 'Stop everything', ['Stop everything']],
   ['what the model saw', 'RUN', 'Fork from here', ['What the model saw']],
   ['an agent as a file', '/agents/new', 'Instructions', ['From a file…']],
   ['a new file', '/files/welcome', 'Choose a file', ['New file']],

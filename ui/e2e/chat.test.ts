@@ -23,7 +23,7 @@ afterAll(() => story?.end())
 it('only plans when it is told so, and says so', async () => {
   const { page, server } = story
   await page.goto(server.url)
-  await page.getByRole('button', { name: 'Mode: As set' }).click()
+  await page.getByRole('button', { name: 'Mode: Auto' }).click()
   await page.getByRole('menuitemradio', { name: /^Plan/ }).click()
   const box = page.getByRole('textbox', { name: 'Message' })
   await box.fill('change')
@@ -34,7 +34,7 @@ it('only plans when it is told so, and says so', async () => {
   await page.getByRole('button', { name: 'Mode: Plan' }).waitFor()
   await box.pressSequentially('/auto')
   await page.keyboard.press('Enter')
-  await page.getByRole('button', { name: 'Mode: As set' }).waitFor()
+  await page.getByRole('button', { name: 'Mode: Auto' }).waitFor()
   await page.goto(`${server.url}/files/welcome?path=/todo.md`)
   await page.getByText('buy mlik').waitFor()
 })

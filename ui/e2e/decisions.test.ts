@@ -101,6 +101,9 @@ it('decides three questions of one run at once', async () => {
   await page.getByRole('region', { name: /Needs you: write_file/ }).nth(2).waitFor()
   expect(await file('three.md')).toBe(null)
 
+  await page.getByText('3 questions wait.').waitFor()
+  await page.getByRole('link', { name: 'Decide together in the inbox' }).click()
+  await page.waitForURL((url) => url.pathname.startsWith('/inbox/'))
   await page.goto(`${server.url}/inbox`)
   // Calls of one tool in one folder are one line, open because one of them is looked at.
   const group = page.getByRole('button', { name: /^write_file ×3/ })
@@ -229,6 +232,9 @@ it('approves nothing that was not shown whole', async () => {
   await page.keyboard.press('a')
   await card.getByText('line 99').waitFor()
   expect(await file('long.md')).toBe(null)
+  // Whoever comes to the buttons has passed every line: none of them lies in a box that scrolls by itself.
+  const scrolling = await card.evaluate((root) => [...root.querySelectorAll('*')].filter((one) => one.scrollHeight > one.clientHeight + 1 && getComputedStyle(one).overflowY !== 'visible' && one.clientHeight > 40).length)
+  expect(scrolling).toBe(0)
   await card.getByRole('button', { name: 'Approve', exact: true }).click()
   await page.getByText('It is written at length.').waitFor()
   expect((await file('long.md'))?.split('\n').length).toBe(100)
@@ -317,6 +323,9 @@ it('allows something for longer, shows the rule first, and takes it away again',
   expect(await file('drafts/two.md')).toBe('as the agent wants it')
 
   await page.goto(`${server.url}/rules`)
+  await page.getByRole('button', { name: 'Remove' }).click()
+  await page.getByText('No standing rules').waitFor()
+  await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()
   await page.getByRole('button', { name: 'Remove' }).click()
   await page.getByText('No standing rules').waitFor()
 })

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { readdir, readFile } from 'node:fs/promises'
 import { request, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
-import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import { brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { begin, expire, OWNER, setUp, tidy, type Story } from './story'
 
@@ -35,6 +35,17 @@ it('makes whoever has the link the owner, and takes the secret out of the addres
   await page.goto(`${story.server.url}/login#invite=secret`)
   await page.getByRole('heading', { name: 'You are invited' }).waitFor()
   expect(page.url()).not.toContain('secret')
+})
+
+it('loads no more script for a first visit than a slow line should carry', async () => {
+  const { page, server } = story
+  const scripts = new Map<string, Promise<Buffer>>()
+  page.on('response', (answer) => answer.url().endsWith('.js') && scripts.set(answer.url(), answer.body()))
+  await page.goto(`${server.url}/chat`)
+  await page.getByRole('button', { name: /tidy the welcome notes/i }).waitFor()
+  await page.getByLabel('Model').locator('option:checked', { hasText: 'demo/guide' }).waitFor({ state: 'attached' })
+  const sizes = await Promise.all([...scripts.values()].map(async (body) => gzipSync(await body).length))
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(150 * 1024)
 })
 
 it('sends its files packed to whoever takes them so', async () => {

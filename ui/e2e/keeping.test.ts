@@ -45,7 +45,7 @@ it('makes a file, saves it, and keeps who did so', async () => {
 it('says of each line who wrote it, and of the file who could touch it', async () => {
   const { page, server } = story
   await page.goto(`${server.url}/files/welcome?path=/todo.md`)
-  await page.getByRole('tab', { name: 'Lines' }).click()
+  await page.getByRole('tab', { name: 'Who wrote it' }).click()
   const lines = page.getByRole('region', { name: 'Lines of /todo.md' })
   await lines.getByRole('link', { name: 'Guide' }).first().waitFor()
   expect(await lines.getByRole('row', { name: /# To do/ }).innerText()).toContain('before')
@@ -122,9 +122,9 @@ it('goes on from an event in the middle of a run, without touching anything', as
   const ends = async (): Promise<boolean> => (await place.inputValue()) === (await place.getAttribute('max'))
   expect(await ends()).toBe(true)
   await page.evaluate(() => (location.hash = '#1'))
-  await page.getByRole('button', { name: 'One event back' }).and(page.locator(':disabled')).waitFor()
+  await page.getByRole('button', { name: 'One step back' }).and(page.locator(':disabled')).waitFor()
   await page.goBack()
-  await page.getByRole('button', { name: 'One event on' }).and(page.locator(':disabled')).waitFor()
+  await page.getByRole('button', { name: 'One step on' }).and(page.locator(':disabled')).waitFor()
 })
 
 it('shows what the model saw, as it was sent', async () => {
@@ -147,13 +147,16 @@ it('shows two runs beside each other', async () => {
   await page.getByRole('button', { name: 'Compare' }).click()
   await page.getByRole('menuitem', { name: /tidy the welcome notes/ }).first().click()
   await page.getByRole('heading', { name: 'Two runs' }).waitFor()
-  await page.getByRole('region', { name: 'Difference of Steps' }).waitFor()
+  await page.getByRole('region', { name: 'Difference of Steps: − only in the first run' }).waitFor()
+  await page.getByRole('columnheader', { name: /^− First run/ }).waitFor()
   await page.getByRole('row', { name: /Files changed/ }).getByText('/todo.md').waitFor()
 })
 
 it('keeps a search of the record under a name', async () => {
   const { page, server } = story
   await page.goto(`${server.url}/audit?q=agent:guide`)
+  // A run is begun by somebody, and carried out by an agent.
+  await page.getByRole('row', { name: /dana agent guide Run started/ }).first().waitFor()
   await page.getByRole('button', { name: 'Keep this search' }).click()
   await page.getByLabel('Name of the view').fill('What the guide did')
   await page.keyboard.press('Enter')

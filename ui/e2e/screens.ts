@@ -28,7 +28,7 @@ export const SCREENS: Screen[] = [
   ['/files/welcome?path=/todo.md&view=edit', 'Saved', 390, 'light'],
   ['/files/welcome?path=/todo.md&view=lines', 'To do', 390, 'dark'],
   ['/files/welcome?path=/todo.md&view=history', 'No change is known', 1024, 'light'],
-  ['/files/welcome', 'Choose a file', 390, 'dark'],
+  ['/files/welcome', 'todo.md', 390, 'dark'],
   ['/nowhere', 'There is nothing here', 390, 'light'],
   ['/rules', 'No standing rules', 390, 'dark'],
   ['/agents/guide?tab=told', 'What it is told', 1024, 'dark'],

@@ -113,7 +113,7 @@ it('makes an agent, lets it write in one folder, and keeps both versions', async
   const reach = page.getByRole('region', { name: 'What can it touch?' })
   await reach.getByText('asked the guard now').waitFor()
   await page.getByRole('checkbox', { name: 'Write in /' }).check()
-  await reach.getByText('This edit adds 6: Write').waitFor()
+  await reach.getByText('This edit adds 6 files it can write').waitFor()
   await reach.getByText('See the list').click()
   await reach.locator('details[open]').getByText('/projects/', { exact: false }).first().waitFor()
   const tree = page.getByRole('group', { name: 'Folders of welcome' })

@@ -22,6 +22,10 @@ const SCRIPT = `
     The end.
 - when: { user: fail }
   error: { class: bad_request, status: 400 }
+- when: { user: no key }
+  error: { class: unauthorized, status: 401 }
+- when: { user: in trouble }
+  error: { class: overloaded, status: 503, retry_after: 60 }
 `
 
 let story: Story
@@ -57,9 +61,48 @@ it('goes on after a reload in the middle of an answer, without loss or doubling'
 it('stops a run in the middle of an answer', async () => {
   const { page } = story
   await say('count')
-  await page.getByRole('article').locator('.markdown').first().waitFor()
+  await page.getByText('word3.').waitFor()
   await page.getByRole('button', { name: 'Stop' }).click()
   await page.getByText('The run was stopped.').waitFor()
+  // What it had written by then stays for whoever was reading it, and the end is told once.
+  await page.getByText('word3.').waitFor()
+  expect(await page.getByRole('article').locator('.note').count()).toBe(1)
+})
+
+it('says in the chat that a run is paused, and lets it go on there', async () => {
+  const { page, server } = story
+  await say('count')
+  await page.getByText('word2.').waitFor()
+  const chat = page.url()
+  const { data } = (await page.evaluate(async () => (await fetch('/api/v1/runs?limit=1')).json())) as { data: { id: string }[] }
+  await page.goto(`${server.url}/runs/${data[0]?.id}`)
+  await page.getByRole('button', { name: 'Pause' }).click()
+  await page.getByRole('button', { name: 'Go on' }).waitFor()
+  await page.goto(chat)
+  await page.getByText('Paused. Nothing is done until somebody lets it go on.').waitFor()
+  expect(await page.getByRole('textbox', { name: 'Message' }).getAttribute('placeholder')).toBe('Guide is paused; messages wait.')
+  await page.getByRole('button', { name: 'Go on' }).click()
+  await page.getByText('It goes on.').waitFor()
+  await page.getByText('word80.').waitFor()
+})
+
+it('says what went wrong with the model and when it is asked again', async () => {
+  const { page } = story
+  await say('in trouble')
+  await page.getByText(/The model did not answer\. The provider is overloaded.* It is tried again at \d/).waitFor()
+  await page.getByText('Waiting to try again…').waitFor()
+  await page.getByRole('button', { name: 'Stop' }).click()
+  await page.getByText('The run was stopped.').waitFor()
+})
+
+it('leads from a key that the provider refuses to the keys', async () => {
+  const { page } = story
+  await say('no key')
+  const end = page.getByRole('article').locator('.note')
+  await end.getByText(/^The run failed\. .*provider/).waitFor()
+  expect(await end.count()).toBe(1)
+  await end.getByRole('link', { name: 'See the keys' }).click()
+  await page.getByRole('heading', { name: /Keys/ }).first().waitFor()
 })
 
 it('shows what a hostile model writes as text', async () => {
@@ -78,10 +121,10 @@ it('shows what a hostile model writes as text', async () => {
 it('says what failed and that nothing more was done, and says the same again if it is told to', async () => {
   const { page } = story
   await say('fail')
-  await page.getByText('The run failed. What was done before stays done.').waitFor()
+  await page.getByText(/^The run failed\. .* What was done so far stays/).waitFor()
   await page.getByRole('button', { name: 'Try again' }).click()
   await page.getByText('1 run before the edit').waitFor()
-  await page.getByText('The run failed. What was done before stays done.').waitFor()
+  await page.getByText('The run failed.').waitFor()
   expect(await page.getByRole('article').count()).toBe(1)
 })
 

@@ -7,6 +7,7 @@ use adjutant_engine::tools::Confinement;
 use adjutant_engine::{Engine, EngineError, FOREVER, Home};
 
 use crate::agent_file::Problem;
+use crate::backup;
 use crate::cli::words::size;
 use crate::config::{Config, Database, Durability, KeySource, Kind};
 use crate::instance::DATABASE;
@@ -57,6 +58,7 @@ pub(crate) fn outside(config: &Config) -> Vec<Check> {
     checks.push(master_key(config));
     checks.push(open_files(config));
     checks.extend(kept_copies(config));
+    checks.extend(left_of_restores(config));
     checks.extend(providers(config));
     checks
 }
@@ -73,6 +75,13 @@ fn kept_copies(config: &Config) -> Vec<Check> {
         format!("{}, as it was before an upgrade: erasing does not reach it; delete it once you are sure", size(bytes))
     };
     copies.into_iter().map(|(name, bytes)| row(&format!("copy {name}"), State::Degraded, said(bytes))).collect()
+}
+
+/// Folders that a restore has left which was killed.
+fn left_of_restores(config: &Config) -> Vec<Check> {
+    let what = "left by a restore that did not come to its end, and may hold a copy of the master key: restore again, or delete it";
+    let named = |left: std::path::PathBuf| row(&format!("folder {}", left.display()), State::Degraded, what);
+    backup::left_beside(&config.data.value).into_iter().map(named).collect()
 }
 
 /// What a process needs beside streams, runs and requests: the database, the page, its own logs.

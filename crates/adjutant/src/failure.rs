@@ -109,7 +109,7 @@ impl Failure {
 }
 
 /// The code with its first letter raised and its words apart.
-fn title(code: &str) -> String {
+pub(crate) fn title(code: &str) -> String {
     let words = code.replace('_', " ");
     let mut letters = words.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
@@ -149,6 +149,12 @@ impl From<EngineError> for Failure {
             )
             .hint("set is_active: true in its file, or choose another agent (adjutant agents ls)"),
             EngineError::ContentBlocked { .. } => Self::content_blocked(&error),
+            EngineError::OutOfScope { .. } => Self::new(
+                Exit::Forbidden,
+                "scope_violation",
+                format!("{} Nothing was done.", sentence(&error.to_string())),
+            )
+            .hint("choose another notebook, or add it to scope.notebooks of the agent"),
             EngineError::RateLimited { ref agent, wait } => {
                 let seconds = wait.as_millis().div_ceil(1000);
                 let what =

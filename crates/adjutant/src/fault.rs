@@ -73,17 +73,25 @@ impl Tool for RingBell {
         &self.0
     }
 
-    async fn run(&self, permit: Permit, _world: &World) -> ToolOutcome {
+    async fn run(&self, permit: Permit, world: &World) -> ToolOutcome {
         // The bell belongs to the test and not to the instance, so it is not among the settings.
         let Some(bell) = std::env::var_os("ADJUTANT_BELL") else { return ToolOutcome::failed("There is no bell.") };
         let line = format!("{} {}\n", permit.key(), permit.arguments()["text"].as_str().unwrap_or_default());
         // A bell may be a pipe that nobody listens at yet: the wait must not stand in the way of others.
+        let fence = world.fence.clone();
         let rung = tokio::task::spawn_blocking(move || {
-            std::fs::OpenOptions::new().create(true).append(true).open(bell)?.write_all(line.as_bytes())
+            let mut bell = std::fs::OpenOptions::new().create(true).append(true).open(bell)?;
+            if !fence.is_open() {
+                return Err(std::io::ErrorKind::TimedOut.into());
+            }
+            bell.write_all(line.as_bytes())
         });
         match rung.await {
             Ok(Ok(())) if std::env::var_os("ADJUTANT_BELL_HOLD").is_some() => std::future::pending().await,
             Ok(Ok(())) => ToolOutcome::output("The bell has been rung."),
+            Ok(Err(late)) if late.kind() == std::io::ErrorKind::TimedOut => {
+                ToolOutcome::Failed { message: "It is too late to ring.".to_owned(), retriable: true }
+            }
             Ok(Err(error)) => ToolOutcome::failed(format!("The bell cannot be reached: {error}.")),
             Err(_) => ToolOutcome::InDoubt { message: "The bell may have been rung.".to_owned() },
         }

@@ -26,6 +26,7 @@ pub(crate) use self::beacon::Beacon;
 pub(crate) use self::key::{NAME as MASTER_KEY, Next as NextKey, named as named_key};
 pub(crate) use self::lock::Lock;
 use crate::agent_file::Problem;
+use crate::backup;
 use crate::config::{self, Config, Database, KeySource, Traces};
 use crate::failure::{Exit, Failure};
 
@@ -75,6 +76,8 @@ impl Instance {
         let env = Env::system();
         let models = models::models(&config.providers, &data.join(CATALOG))?;
         let store = open_store(config, &env, Opening::Whole).await?;
+        // One that is in use is nothing that a restore has left.
+        backup::finished(data).map_err(|error| unusable(data, &error))?;
         let parts = parts(config, store.clone(), env, &models);
         let started = Self::start(parts, models, data, lock).await;
         let watched = started.and_then(|instance| instance.watched(config.traces.as_ref().map(|traces| &traces.value)));

@@ -276,18 +276,18 @@ pub fn folder_hash() -> Hash {
 /// A path that a call reads or changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Touch {
-    /// The notebook path.
+    /// The notebook path, or a key with the toolset that keeps it, as in `kv:note`.
     pub path: String,
     /// Whether it may look different afterwards.
     pub changes: bool,
 }
 
 impl Touch {
-    /// Whether one of two calls changes what the other sees, so that they do not run side by side. A folder is all below it.
+    /// Whether one of two calls changes what the other sees: then they run in order. A folder is all below it, `kv:` every key.
     #[must_use]
     pub fn clashes(&self, other: &Self) -> bool {
         let under = |a: &str, b: &str| {
-            a == b || a.strip_prefix(b.trim_end_matches('/')).is_some_and(|rest| rest.starts_with('/'))
+            a == b || a.strip_prefix(b.trim_end_matches(['/', ':'])).is_some_and(|rest| rest.starts_with(['/', ':']))
         };
         (self.changes || other.changes) && (under(&self.path, &other.path) || under(&other.path, &self.path))
     }
@@ -411,5 +411,8 @@ mod tests {
         assert!(touch("/a", true).clashes(&touch("/a", true)));
         assert!(!touch("/a", false).clashes(&touch("/a", false)));
         assert!(!touch("/ab", true).clashes(&touch("/a", true)));
+        assert!(touch("kv:a", true).clashes(&touch("kv:a", false)));
+        assert!(touch("kv:", false).clashes(&touch("kv:a", true)));
+        assert!(!touch("kv:a", true).clashes(&touch("kv:ab", true)));
     }
 }

@@ -198,7 +198,7 @@ fn take(found: &mut ArchiveVerified, checked: Option<RunCheck>) -> Result<(), Ex
     let StreamId::Run(run) = verified.stream else {
         return Err(ExportProblem::Broken(format!("{} is no run", verified.stream)));
     };
-    if verified.erased > 0 || verified.redacted > 0 {
+    if verified.erased > 0 || verified.redacted.count > 0 {
         return Err(ExportProblem::Broken(format!("what was said in {run} is not in it")));
     }
     found.runs.push(run);

@@ -2,27 +2,26 @@
 
 mod answered;
 
-use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use adjutant_core::content::Content;
 use adjutant_core::guard::filter::{Filter, FilterPoint};
 use adjutant_core::id::CallId;
 use adjutant_core::message::{Message, ModelAnswer, ModelRequest, RawCall};
-use adjutant_core::money::MicroUsd;
+use adjutant_core::money::{MicroUsd, TokenUsage};
 use adjutant_core::run::event::{
     CallProposed, Errored, ModelAnswered, ModelFailed, ModelRequested, PauseReason, Paused, Said,
 };
 use adjutant_core::run::{output, transcript};
+use adjutant_core::time::Time;
 use adjutant_core::tool::ToolDefinitions;
 use adjutant_models::catalog::Cost;
 use adjutant_models::chain::Next;
-use adjutant_models::{Allowed, Detail, Model, ModelError, Tape, tokens};
-use futures::FutureExt;
+use adjutant_models::{Allowed, DeltaSink, Model, ModelError, Notes, Tape, tokens};
 
-pub(crate) use self::answered::frames;
+pub(crate) use self::answered::{frames, in_time};
 use self::answered::{meant, thoughts};
+use crate::counting::HeardOf;
 use crate::driver::Driver;
 use crate::engine::Engine;
 use crate::env::millis;
@@ -54,14 +53,7 @@ impl Driver {
         let from = self.now();
         let filter = self.known_agent().await?.filter;
         let first = Arc::new(OnceLock::new());
-        let (heard, env) = (Arc::clone(&first), self.engine.env().clone());
-        let pieces = self.engine.pieces(self.log.run, turn).noticing(move || {
-            heard.get_or_init(|| env.now());
-        });
-        let pieces = self.engine.filtered_pieces(pieces, &filter);
-        // What a filter may take out of an answer is in no log, not in this one either.
-        self.tape = (self.is_debugged() && !filter.may_change(FilterPoint::Output)).then(Tape::default);
-        let pieces = pieces.taped(self.tape.clone());
+        let pieces = self.listening(turn, &filter, &first);
         let answer = match model {
             Err(error) => Err(error),
             Ok(model) => tokio::select! {
@@ -75,6 +67,7 @@ impl Driver {
         let cost = match answer {
             Ok(answer) => {
                 let took = Took {
+                    usage: self.engine.usage_of(&request, &answer).await,
                     ms: millis(self.now().since(from)),
                     first: first.get().map(|at| millis(at.since(from))),
                     frames,
@@ -84,7 +77,8 @@ impl Driver {
             }
             Err(error) => {
                 let allowed = self.allowed_by_now().await?;
-                let failed = Failure { error, partial: first.get().is_some(), frames };
+                let heard = self.engine.heard_of(&request, self.notes.take()).await;
+                let failed = Failure { error, partial: first.get().is_some(), heard, frames };
                 self.record_failure(turn, attempt, &allowed, failed)?
             }
         };
@@ -92,6 +86,19 @@ impl Driver {
             self.point_out(&asked, cost).await?;
         }
         Ok(Flushed::Written)
+    }
+
+    /// Where the pieces of an answer go; the first one is noted with its time.
+    fn listening(&mut self, turn: u32, filter: &Filter, first: &Arc<OnceLock<Time>>) -> DeltaSink {
+        let (heard, env) = (Arc::clone(first), self.engine.env().clone());
+        let pieces = self.engine.pieces(self.log.run, turn).noticing(move || {
+            heard.get_or_init(|| env.now());
+        });
+        let pieces = self.engine.filtered_pieces(pieces, filter);
+        // What a filter may take out of an answer is in no log, not in this one either.
+        self.tape = (self.is_debugged() && !filter.may_change(FilterPoint::Output)).then(Tape::default);
+        self.notes = Notes::default();
+        pieces.taped(self.tape.clone()).noted(self.notes.clone())
     }
 
     /// Whether what goes over the wire in its model calls is kept.
@@ -227,7 +234,6 @@ impl Driver {
         if let Some(counted) = answer.usage {
             self.engine.ratios().learn(&request.model, request, counted.input);
         }
-        let usage = answer.usage.unwrap_or_else(|| tokens::estimate(request, &answer));
         let cost = self.cost_of_answer(request, &answer);
         let unfit = if has_calls { None } else { self.unfit(&answer.text) };
         // What does not fit the schema is no answer: exactly one ends a run.
@@ -241,7 +247,7 @@ impl Driver {
         self.log.push(ModelAnswered {
             turn,
             calls: u32::try_from(answer.calls.len()).unwrap_or(u32::MAX),
-            usage,
+            usage: took.usage,
             estimated: answer.usage.is_none(),
             cost: cost.as_ref().map(|cost| cost.amount),
             price_version: cost.map(|cost| cost.version),
@@ -296,7 +302,7 @@ impl Driver {
         turn: u32,
         attempt: u32,
         allowed: &Allowed,
-        Failure { error, partial, frames }: Failure,
+        Failure { error, partial, heard, frames }: Failure,
     ) -> Result<Option<MicroUsd>, EngineError> {
         let Some(asking) = self.state().asking.clone() else { return Ok(None) };
         let cost = spending::of_failure(&error, partial, asking.reserved);
@@ -319,6 +325,9 @@ impl Driver {
             partial,
             cost,
             frames,
+            served_model: heard.served,
+            usage: heard.usage,
+            estimated: heard.estimated,
         })?;
         if retry_at.is_none() {
             let message = format!(
@@ -333,8 +342,9 @@ impl Driver {
 /// The model that a request is for.
 type Found = Result<Arc<dyn Model>, ModelError>;
 
-/// How long an answer took, and what went over the wire where that is kept.
+/// How many tokens and how long an answer took, and what went over the wire where that is kept.
 struct Took {
+    usage: TokenUsage,
     ms: u64,
     /// Until its first piece, where it came in pieces.
     first: Option<u64>,
@@ -346,22 +356,9 @@ struct Failure {
     error: ModelError,
     /// Whether some of the answer was shown.
     partial: bool,
+    /// What is known of the answer that never came whole.
+    heard: HeardOf,
     frames: Option<Content>,
-}
-
-/// Waits for an answer as long as its model may take. A model that panics has failed: it must not take the run with it.
-pub(crate) async fn in_time<T>(
-    limit: Duration,
-    answering: impl Future<Output = Result<T, ModelError>>,
-) -> Result<T, ModelError> {
-    match tokio::time::timeout(limit, AssertUnwindSafe(answering).catch_unwind()).await {
-        Ok(Ok(answer)) => answer,
-        Ok(Err(_)) => {
-            let reason = "what talks to the provider stopped unexpectedly";
-            Err(ModelError::Unknown { reason, status: None, detail: Detail::default() })
-        }
-        Err(_) => Err(ModelError::Timeout { what: "finish its answer", limit }),
-    }
 }
 
 /// The tools the run shows its model.

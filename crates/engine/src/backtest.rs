@@ -25,6 +25,8 @@ const PAGE: u32 = 128;
 pub struct Backtest {
     /// The agent.
     pub agent_id: AgentId,
+    /// When the standing rules were read that all calls were judged under: what counted at the time of a call is not tried.
+    pub rules_as_of: Time,
     /// Runs that were read.
     pub runs: usize,
     /// Runs of which nothing is left to read.
@@ -81,7 +83,15 @@ impl Engine {
         since: Option<Time>,
     ) -> Result<Backtest, EngineError> {
         let draft = self.draft_of(workspace, agent, draft.clone()).await?;
-        let mut found = Backtest { agent_id: agent, runs: 0, erased: 0, calls: 0, skipped: 0, changes: Vec::new() };
+        let mut found = Backtest {
+            agent_id: agent,
+            rules_as_of: self.env().now(),
+            runs: 0,
+            erased: 0,
+            calls: 0,
+            skipped: 0,
+            changes: Vec::new(),
+        };
         let mut filter = RunFilter { agent: Some(agent), superseded: true, ..RunFilter::default() };
         loop {
             let rows = self.store().runs(workspace, &filter, PAGE).await?;

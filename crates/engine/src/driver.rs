@@ -13,9 +13,9 @@ use adjutant_core::run::state::State;
 use adjutant_core::run::step::{Settlement, Step, step};
 use adjutant_core::time::Time;
 use adjutant_core::tool::ToolDefinitions;
-use adjutant_models::Tape;
+use adjutant_models::{Notes, Tape};
 use adjutant_store::StoreError;
-use adjutant_store::row::{Claim, Writer};
+use adjutant_store::row::{Claim, Owner};
 use tokio::sync::{Notify, OnceCell};
 
 use crate::engine::{Driving, Engine};
@@ -56,6 +56,8 @@ pub(crate) struct Driver {
     pub(crate) life: Life,
     /// What goes over the wire in the model call that is open, where somebody asked to see it: also of one that is dropped.
     pub(crate) tape: Option<Tape>,
+    /// What is heard of the answer to it.
+    pub(crate) notes: Notes,
     /// Files that keep what could not be recorded.
     pub(crate) evidence: Vec<PathBuf>,
     /// The run as others watch it.
@@ -63,7 +65,7 @@ pub(crate) struct Driver {
     /// The run's notebook, once it was looked for: it stays while the run has not ended.
     pub(crate) notebook: OnceCell<OpenNotebook>,
     notify: Arc<Notify>,
-    pub(crate) writer: Writer,
+    pub(crate) owner: Owner,
     _driving: Driving,
 }
 
@@ -92,7 +94,7 @@ async fn go_through(engine: &Engine, claim: Claim, life: Life) -> Result<Went, E
     let driving = engine.driving(claim.run);
     let mut log = RunLog::load(engine.store(), engine.env(), claim.workspace, claim.run).await?;
     log.hold(engine.held(Record::of_run(claim.workspace, &log.state)).await?);
-    let writer = Writer::Owner { node: engine.node(), epoch: claim.epoch };
+    let owner = Owner { run: claim.run, node: engine.node(), epoch: claim.epoch };
     let mut driver = Driver {
         engine: engine.clone(),
         log,
@@ -102,11 +104,12 @@ async fn go_through(engine: &Engine, claim: Claim, life: Life) -> Result<Went, E
         running: BTreeMap::new(),
         life,
         tape: None,
+        notes: Notes::default(),
         evidence: Vec::new(),
         trace: None,
         notebook: OnceCell::new(),
         notify: Arc::clone(&driving.notify),
-        writer,
+        owner,
         _driving: driving,
     };
     driver.begin_trace().await;

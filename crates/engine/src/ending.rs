@@ -14,6 +14,7 @@ use adjutant_core::run::step::{Finish, Settlement};
 use adjutant_core::tool::{Probe, Recovery};
 
 use crate::asking::frames;
+use crate::counting::HeardOf;
 use crate::driver::Driver;
 use crate::error::EngineError;
 use crate::log::Flushed;
@@ -72,7 +73,7 @@ impl Driver {
     /// Stops what runs, gives every call its result, and ends the run.
     pub(crate) async fn cancel(&mut self) -> Result<Flushed, EngineError> {
         if let Some(asking) = self.state().asking.clone() {
-            let frames = frames(self.tape.take());
+            let (frames, heard) = (frames(self.tape.take()), HeardOf::from(self.notes.take()));
             self.log.push(ModelFailed {
                 turn: asking.turn,
                 attempt: asking.attempt,
@@ -84,6 +85,9 @@ impl Driver {
                 partial: true,
                 cost: asking.reserved,
                 frames,
+                served_model: heard.served,
+                usage: heard.usage,
+                estimated: heard.estimated,
             })?;
         }
         self.close_calls(Ending::Cancelled).await?;

@@ -112,6 +112,7 @@ impl Engine {
         }
         let catalog = Arc::new(parts.tools.clone());
         let node = parts.env.id();
+        let lease = Lease::new(parts.env.clone());
         Ok(Self(Arc::new(Inner {
             parts,
             meter: Meter::new(schemas.keys().cloned()),
@@ -120,7 +121,7 @@ impl Engine {
             catalog,
             node,
             feed: Feed::default(),
-            lease: Lease::default(),
+            lease,
             drivers: Mutex::default(),
             claims: Claims::default(),
             open: Mutex::default(),
@@ -383,6 +384,8 @@ impl Drop for Driving {
         if drivers.get(&self.run).is_some_and(|notify| Arc::ptr_eq(notify, &self.notify)) {
             drivers.remove(&self.run);
         }
+        drop(drivers);
+        self.engine.feed().cannot_tell(self.run);
     }
 }
 

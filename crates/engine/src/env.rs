@@ -11,6 +11,11 @@ use adjutant_core::time::Time;
 pub trait Source: Send + Sync {
     /// The present moment.
     fn now(&self) -> Time;
+    /// How long the machine has been on, also asleep: a clock that nobody sets, for what must have ended by then.
+    fn steady(&self) -> Duration {
+        let up = rustix::time::clock_gettime(STEADY);
+        Duration::new(up.tv_sec.try_into().unwrap_or_default(), up.tv_nsec.try_into().unwrap_or_default())
+    }
     /// Fills a buffer with random bytes.
     fn fill(&self, bytes: &mut [u8]);
 }
@@ -53,6 +58,12 @@ impl Env {
         self.source.now()
     }
 
+    /// How long the machine has been on: it never jumps, and goes on while the machine sleeps.
+    #[must_use]
+    pub fn steady(&self) -> Duration {
+        self.source.steady()
+    }
+
     /// Random bytes.
     #[must_use]
     pub fn random<const N: usize>(&self) -> [u8; N] {
@@ -85,6 +96,12 @@ impl Env {
         f64::from(u16::from_le_bytes(self.random())) / 65536.0
     }
 }
+
+/// On Linux the plain monotonic clock stands still while the machine sleeps; elsewhere it goes on.
+#[cfg(target_os = "linux")]
+const STEADY: rustix::time::ClockId = rustix::time::ClockId::Boottime;
+#[cfg(not(target_os = "linux"))]
+const STEADY: rustix::time::ClockId = rustix::time::ClockId::Monotonic;
 
 struct System;
 

@@ -60,6 +60,14 @@ pub enum EngineError {
     /// The agent is switched off.
     #[error("the agent `{0}` is not active")]
     AgentInactive(String),
+    /// The notebook is there, and the agent's scope does not name it.
+    #[error("the scope of the agent `{agent}` does not name the notebook `{notebook}`")]
+    OutOfScope {
+        /// The agent.
+        agent: String,
+        /// The notebook.
+        notebook: String,
+    },
     /// The agent's content filter forbids what was said.
     #[error("entry {entry} of the content filter of `{agent}` forbids this message")]
     ContentBlocked {
@@ -175,6 +183,7 @@ impl EngineError {
             | Self::InvalidAgent(_)
             | Self::InvalidRule(_)
             | Self::AgentInactive(_)
+            | Self::OutOfScope { .. }
             | Self::Notebook { .. } => true,
             Self::Refused(_)
             | Self::Busy(_)

@@ -83,7 +83,7 @@ impl BlockContent {
 }
 
 /// A file that was verified.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Verified {
     /// What it holds.
     pub stream: StreamId,
@@ -95,9 +95,20 @@ pub struct Verified {
     pub erased: u64,
     /// Contents.
     pub blocks: u64,
-    /// Bodies and contents in which something that looks like a secret was replaced: no hash can speak for them.
-    #[serde(skip_serializing_if = "is_none")]
-    pub redacted: u64,
+    /// What stands there without something that looks like a secret, if it is what was recorded: no hash can speak for it.
+    #[serde(flatten)]
+    pub redacted: Redacted,
+}
+
+/// The parts of a file that no hash speaks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Redacted {
+    /// How many bodies and contents.
+    #[serde(rename = "redacted", skip_serializing_if = "is_none")]
+    pub count: u64,
+    /// The places of the events among them.
+    #[serde(rename = "redacted_events", skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<u64>,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
@@ -135,37 +146,21 @@ impl Engine {
         run: RunId,
         redaction: Redaction,
     ) -> Result<Vec<String>, EngineError> {
-        let head = self.run_row(workspace, run).await?.head;
-        let stream = StreamId::Run(run);
         let mut lines = Vec::new();
         let mut wanted = BTreeSet::new();
-        let mut after = 0;
-        loop {
-            let entries = self.store().events(workspace, stream, after, PAGE).await?;
-            let last = entries.len() < PAGE as usize;
-            if entries.iter().any(|entry| entry.body.is_none()) {
-                return Err(EngineError::Erased { run });
-            }
-            for entry in entries {
-                after = entry.seq;
+        let head = self
+            .walk(workspace, run, |entry| {
                 wanted.extend(referred(&entry));
-                let body = entry.body.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-                let redacted = body.as_deref().filter(|_| redaction == Redaction::On).and_then(without_secrets);
-                let body = body.filter(|_| redacted.is_none());
-                lines.push(line(&Line::Event {
-                    seq: entry.seq,
-                    kind: entry.kind,
-                    time: entry.time,
-                    body_hash: entry.body_hash,
-                    hash: entry.hash,
-                    body,
-                    redacted,
-                }));
-            }
-            if last {
-                break;
-            }
-        }
+                let body = entry.body.ok_or(EngineError::Erased { run })?;
+                let body = String::from_utf8_lossy(&body).into_owned();
+                let redacted = if redaction == Redaction::On { without_secrets(&body) } else { None };
+                let body = Some(body).filter(|_| redacted.is_none());
+                let Entry { seq, kind, time, body_hash, hash, .. } = entry;
+                lines.push(line(&Line::Event { seq, kind, time, body_hash, hash, body, redacted }));
+                Ok(())
+            })
+            .await?;
+        let stream = StreamId::Run(run);
         let wanted: Vec<_> = wanted.into_iter().collect();
         let mut found: Vec<_> = self.store().blocks(workspace, &wanted).await?.into_iter().collect();
         found.sort_by_key(|(hash, _)| *hash);
@@ -184,36 +179,66 @@ impl Engine {
     /// # Errors
     /// [`EngineError::BadLog`] names the first event that does not fit.
     pub async fn verify_run(&self, workspace: WorkspaceId, run: RunId) -> Result<Verified, EngineError> {
-        let row = self.run_row(workspace, run).await?;
-        let stream = StreamId::Run(run);
         let (mut head, mut erased, mut blocks) = (Head::START, 0, BTreeSet::new());
-        loop {
-            let entries = self.store().events(workspace, stream, head.seq, PAGE).await?;
-            let last = entries.len() < PAGE as usize;
-            for entry in entries {
-                head = entry.follows(head).map_err(|broken| EngineError::BadLog { run, why: broken.to_string() })?;
+        let bad = |why| EngineError::BadLog { run, why };
+        let expected = self
+            .walk(workspace, run, |entry| {
+                head = entry.follows(head).map_err(|broken| bad(broken.to_string()))?;
                 erased += u64::from(entry.body.is_none());
                 blocks.extend(referred(&entry));
-            }
-            if last {
-                break;
-            }
-        }
-        if head != row.head {
-            return Err(EngineError::BadLog {
-                run,
-                why: format!("it ends at event {}, but its row says {}", head.seq, row.head.seq),
-            });
+                Ok(())
+            })
+            .await?;
+        if head != expected {
+            return Err(bad(format!("it ends at event {}, but its row says {}", head.seq, expected.seq)));
         }
         let wanted: Vec<_> = blocks.into_iter().collect();
         let found = self.store().blocks(workspace, &wanted).await?;
         if let Some((hash, _)) = found.iter().find(|(hash, bytes)| Hash::of(bytes) != **hash) {
-            return Err(EngineError::BadLog { run, why: format!("the content {hash} was changed") });
+            return Err(bad(format!("the content {hash} was changed")));
         }
         if let Some(hash) = wanted.iter().find(|hash| !found.contains_key(*hash)).filter(|_| erased == 0) {
-            return Err(EngineError::BadLog { run, why: format!("the content {hash} is missing") });
+            return Err(bad(format!("the content {hash} is missing")));
         }
-        Ok(Verified { stream, head, events: head.seq, erased, blocks: found.len() as u64, redacted: 0 })
+        let stream = StreamId::Run(run);
+        Ok(Verified {
+            stream,
+            head,
+            events: head.seq,
+            erased,
+            blocks: found.len() as u64,
+            redacted: Redacted::default(),
+        })
+    }
+
+    /// Takes the events of a run one by one, up to where its row said that it ends when this was asked: what is appended
+    /// meanwhile lies behind that. Returns that end.
+    async fn walk(
+        &self,
+        workspace: WorkspaceId,
+        run: RunId,
+        mut take: impl FnMut(Entry) -> Result<(), EngineError>,
+    ) -> Result<Head, EngineError> {
+        let head = self.run_row(workspace, run).await?.head;
+        let (mut after, mut goes_on) = (0, false);
+        loop {
+            let entries = self.store().events(workspace, StreamId::Run(run), after, PAGE).await?;
+            let last = entries.len() < PAGE as usize;
+            goes_on |= entries.last().is_some_and(|entry| entry.seq > head.seq);
+            for entry in entries.into_iter().take_while(|entry| entry.seq <= head.seq) {
+                after = entry.seq;
+                take(entry)?;
+            }
+            if last || goes_on {
+                break;
+            }
+        }
+        // What is appended meanwhile moves the row, too.
+        if goes_on && self.run_row(workspace, run).await?.head == head {
+            let why = format!("it goes on after event {}, where its row says that it ends", head.seq);
+            return Err(EngineError::BadLog { run, why });
+        }
+        Ok(head)
     }
 }
 
@@ -269,11 +294,12 @@ fn malformed(line: usize, why: impl ToString) -> ExportProblem {
 #[derive(Debug)]
 pub(crate) struct RunCheck {
     stream: StreamId,
+    workspace: WorkspaceId,
     expected: Head,
     count: u64,
     head: Head,
     erased: u64,
-    redacted: u64,
+    redacted: Redacted,
     blocks: BTreeSet<Hash>,
     wanted: BTreeSet<Hash>,
 }
@@ -282,13 +308,14 @@ impl RunCheck {
     /// The first line of a run.
     pub(crate) fn begin(at: usize, text: &str) -> Result<Self, ExportProblem> {
         match serde_json::from_str(text).map_err(|bad| malformed(at, bad))? {
-            Line::Run { format, stream, head, blocks, .. } if format == FORMAT => Ok(Self {
+            Line::Run { format, stream, workspace, head, blocks } if format == FORMAT => Ok(Self {
                 stream,
+                workspace,
                 expected: head,
                 count: blocks,
                 head: Head::START,
                 erased: 0,
-                redacted: 0,
+                redacted: Redacted::default(),
                 blocks: BTreeSet::new(),
                 wanted: BTreeSet::new(),
             }),
@@ -305,7 +332,12 @@ impl RunCheck {
             Line::Run { .. } => return Err(malformed(at, "a second beginning")),
             Line::Event { seq, kind, time, body_hash, hash, body, redacted } => {
                 self.erased += u64::from(body.is_none() && redacted.is_none());
-                self.redacted += u64::from(body.is_none() && redacted.is_some());
+                let said = body.as_ref().or(redacted.as_ref()).map(String::as_bytes);
+                self.belongs(&kind, said)?;
+                if body.is_none() && redacted.is_some() {
+                    self.redacted.count += 1;
+                    self.redacted.events.push(seq);
+                }
                 let body = body.map(String::into_bytes);
                 let entry = Entry { stream: self.stream, seq, kind, time, body_hash, body, hash };
                 self.head = entry.follows(self.head).map_err(|broken| ExportProblem::Broken(broken.to_string()))?;
@@ -315,16 +347,26 @@ impl RunCheck {
                 if !content.fits(hash) {
                     return Err(ExportProblem::Broken(format!("the content {hash} was changed")));
                 }
-                self.redacted += u64::from(matches!(content, BlockContent::Redacted(_)));
+                self.redacted.count += u64::from(matches!(content, BlockContent::Redacted(_)));
                 self.blocks.insert(hash);
             }
         }
         Ok(())
     }
 
+    /// The first line says whose run it is; the run says so itself, under its hash.
+    fn belongs(&self, kind: &str, body: Option<&[u8]>) -> Result<(), ExportProblem> {
+        match body.map(|body| Event::decode(kind, body)) {
+            Some(Ok(Event::RunStarted(start))) if start.workspace != self.workspace => Err(ExportProblem::Broken(
+                format!("its first line says {}, but the run is of {}", self.workspace, start.workspace),
+            )),
+            Some(_) | None => Ok(()),
+        }
+    }
+
     /// After the last line.
     pub(crate) fn finish(self) -> Result<Verified, ExportProblem> {
-        let Self { stream, expected, count, head, erased, redacted, blocks, wanted } = self;
+        let Self { stream, workspace: _, expected, count, head, erased, redacted, blocks, wanted } = self;
         if head != expected {
             return Err(ExportProblem::Broken(format!(
                 "it ends at event {}, but its first line says {}",

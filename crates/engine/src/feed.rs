@@ -37,6 +37,8 @@ pub(crate) struct Feed {
     listeners: Mutex<HashMap<RunId, Vec<Weak<Line>>>>,
     /// What is being said and is not in the log yet.
     spoken: Mutex<HashMap<RunId, Spoken>>,
+    /// How often the store is about to say that a log has grown by what whoever drives the run tells itself.
+    echoes: Mutex<HashMap<RunId, u32>>,
     /// Pieces that go to other nodes, and who wants those of others.
     pub(crate) relay: Relay,
 }
@@ -134,6 +136,38 @@ impl Feed {
         }
     }
 
+    /// Whoever drives a run here is about to append to its log, and will tell by what it has grown. Nobody has to read it then.
+    pub(crate) fn will_tell(&self, run: RunId) {
+        if self.is_followed(run) {
+            *lock(&self.echoes).entry(run).or_default() += 1;
+        }
+    }
+
+    /// The log of a run that is driven here has grown by these.
+    pub(crate) fn recorded(&self, run: RunId, events: Vec<Recorded>) {
+        if !events.is_empty() && self.is_followed(run) {
+            let events = Arc::new(events);
+            self.tell(run, || Signal::Recorded(Arc::clone(&events)));
+        }
+    }
+
+    /// What was to be told is not: the log says what there is.
+    pub(crate) fn cannot_tell(&self, run: RunId) {
+        lock(&self.echoes).remove(&run);
+        self.grew(run);
+    }
+
+    /// Whether the store says what was told already.
+    fn is_echo(&self, run: RunId) -> bool {
+        let mut echoes = lock(&self.echoes);
+        let Some(left) = echoes.get_mut(&run) else { return false };
+        *left -= 1;
+        if *left == 0 {
+            echoes.remove(&run);
+        }
+        true
+    }
+
     /// A log has grown.
     pub(crate) fn grew(&self, run: RunId) {
         self.tell(run, || Signal::Grew);
@@ -141,6 +175,7 @@ impl Feed {
 
     /// Logs may have grown: everybody reads again.
     pub(crate) fn grew_all(&self) {
+        lock(&self.echoes).clear();
         for line in lock(&self.listeners).values().flatten().filter_map(Weak::upgrade) {
             line.send(Signal::Grew);
         }
@@ -249,6 +284,7 @@ impl Follower {
             let Some(line) = &self.line else { return Ok(None) };
             match line.next().await {
                 Signal::Grew => self.stale = true,
+                Signal::Recorded(events) => self.take_in(&events),
                 // The log may have been read beyond a piece that was still on its way: what replaces it was seen.
                 Signal::Piece(piece) if piece.turn <= self.answered => {}
                 // A piece is faster than the news that the log has grown: what was recorded before it is seen before it.
@@ -258,6 +294,16 @@ impl Follower {
                 }
                 Signal::Piece(piece) => return Ok(Some(FeedItem::Piece(piece))),
             }
+        }
+    }
+
+    /// Takes what the log has grown by, if it goes on where this reader is; else the log is read.
+    fn take_in(&mut self, events: &[Recorded]) {
+        let unseen: Vec<_> = events.iter().rev().take_while(|recorded| recorded.seq > self.after).cloned().collect();
+        match unseen.last() {
+            None => {}
+            Some(first) if first.seq == self.after + 1 => self.ready = unseen,
+            Some(_) => self.stale = true,
         }
     }
 
@@ -287,6 +333,7 @@ pub(crate) async fn dispatch(engine: Engine) {
     loop {
         match changes.recv().await {
             // What a driver appends itself is no news to it.
+            Ok(Change::Stream(StreamId::Run(run))) if engine.feed().is_echo(run) => {}
             Ok(Change::Stream(StreamId::Run(run))) => engine.feed().grew(run),
             Ok(Change::Command(StreamId::Run(run))) => {
                 engine.feed().grew(run);

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use adjutant_core::id::{AgentId, NotebookId, WorkspaceId};
 use adjutant_core::label::{Labelled, Labels};
 use adjutant_core::time::Time;
-use adjutant_store::{Store, StoreError, row};
+use adjutant_store::row::{self, Owner};
+use adjutant_store::{Store, StoreError};
 use adjutant_tools::{HandleError, Hit, IndexHandle, IndexedFile, KvHandle, Notebook, Stamp};
 use async_trait::async_trait;
 
@@ -32,12 +33,13 @@ fn handle_error(error: StoreError) -> HandleError {
     }
 }
 
-/// The keys of one agent, for a run that has seen what `labels` say.
+/// The keys of one agent, for a run that has seen what `labels` say, and for its owner.
 pub(crate) struct AgentKeys {
     pub(crate) store: Store,
     pub(crate) workspace: WorkspaceId,
     pub(crate) agent: AgentId,
     pub(crate) labels: Labels,
+    pub(crate) owner: Owner,
 }
 
 #[async_trait]
@@ -48,11 +50,11 @@ impl KvHandle for AgentKeys {
 
     async fn set(&self, key: &str, value: &str) -> Result<(), HandleError> {
         let value = Labelled { text: value.to_owned(), labels: self.labels };
-        self.store.kv_set(self.workspace, self.agent, key, &value).await.map_err(handle_error)
+        self.store.kv_set(self.workspace, self.agent, key, &value, self.owner).await.map_err(handle_error)
     }
 
     async fn delete(&self, key: &str) -> Result<bool, HandleError> {
-        self.store.kv_delete(self.workspace, self.agent, key).await.map_err(handle_error)
+        self.store.kv_delete(self.workspace, self.agent, key, self.owner).await.map_err(handle_error)
     }
 
     async fn list(&self, prefix: &str, limit: usize) -> Result<Vec<(String, Labels)>, HandleError> {
@@ -103,11 +105,6 @@ impl IndexHandle for NotebookIndex {
         let hits = self.store.search(self.workspace, notebook, query, limit).await.map_err(handle_error)?;
         Ok(hits.into_iter().map(|hit| Hit { path: hit.path, snippet: hit.snippet }).collect())
     }
-}
-
-/// The keys of an agent as a tool sees them in a run that has seen what `labels` say.
-pub(crate) fn keys(store: &Store, workspace: WorkspaceId, agent: AgentId, labels: Labels) -> Arc<dyn KvHandle> {
-    Arc::new(AgentKeys { store: store.clone(), workspace, agent, labels })
 }
 
 /// The index of a notebook as a tool sees it.

@@ -8,6 +8,7 @@ mod audit;
 mod backtest;
 mod base;
 mod claims;
+mod counting;
 mod current;
 mod driver;
 mod ending;
@@ -61,7 +62,7 @@ pub use driver::Exit;
 pub use engine::{Engine, Parts};
 pub use env::{Env, FromParts, Source};
 pub use error::EngineError;
-pub use export::{ExportProblem, Verified, verify_export};
+pub use export::{ExportProblem, Redacted, Verified, verify_export};
 pub use feed::{FeedItem, Follower};
 pub use handles::OpenNotebook;
 pub use log::Recorded;
@@ -71,12 +72,12 @@ pub use replay::{Divergence, Replay};
 pub use service::{
     ALL_PROVIDERS, ALL_TOOLS, Account, ActionReport, BudgetReport, Caller, Can, ChatChange, Choice, ChosenBy,
     EffectivePrompt, EmbedAsk, Embeddings, EraseReport, EraseWhat, ErasedPart, FOREVER, Forecast, Fork, Frames,
-    GroupBy, Halt, HaltOf, Heard, Home, ImportChat, ImportedRun, Interval, Invited, KeyOwner, KeyTest, Meant, Member,
-    Membership, ModelCallReport, NewKey, NewLink, NewRule, NoteAuthor, NoteChange, NoteHistory, NotePlace, NotesFound,
-    Password, Pause, ReachReport, Rebuilt, Repriced, Resync, ResyncChange, Resynced, Right, Rights, Role, RunRef,
-    RunReport, SavedNote, Secret, SeenMessage, SeenPart, SeenRequest, SeenSizes, SignIn, Spent, StartRun, TokenAsk,
-    UndoMode, UndoOutcome, UndoReport, UndoneFile, UnknownWord, UsageLine, Via, WhenBusy, Wish, WorkspaceChange,
-    attachment_name, invite_id, is_erased, kept_for, media_type, templates,
+    GroupBy, Halt, HaltOf, Heard, Home, ImportChat, ImportedRun, Interval, Invited, KeyOwner, KeyTest, Made, Meant,
+    Member, Membership, ModelCallReport, NewKey, NewLink, NewRule, NoteAuthor, NoteChange, NoteHistory, NotePlace,
+    NotesFound, Password, Pause, ReachReport, Rebuilt, Repriced, Resync, ResyncChange, Resynced, Right, Rights, Role,
+    RunRef, RunReport, SavedNote, Secret, SeenMessage, SeenPart, SeenRequest, SeenSizes, SignIn, Spent, StartRun,
+    TokenAsk, UndoMode, UndoOutcome, UndoReport, UndoneFile, UnknownWord, UsageLine, Via, WhenBusy, Wish,
+    WorkspaceChange, attachment_name, invite_id, is_erased, kept_for, media_type, templates,
 };
 pub use spending::Unpriced;
 pub use spoken::Piece;

@@ -75,6 +75,8 @@ pub(crate) struct RunLog {
     /// The durable head.
     pub(crate) head: Head,
     pending: Vec<Pending>,
+    /// What was written last, for whoever follows the run.
+    written: Vec<Recorded>,
     blocks: HashMap<Hash, Vec<u8>>,
     /// What was kept and is durable: it is not written again.
     kept: HashSet<Hash>,
@@ -120,6 +122,7 @@ impl RunLog {
             state: State::default(),
             head: Head::START,
             pending: Vec::new(),
+            written: Vec::new(),
             blocks: HashMap::new(),
             kept: HashSet::new(),
             held: Arc::default(),
@@ -204,13 +207,12 @@ impl RunLog {
     }
 
     fn push_at(&mut self, event: Event, at: Time) -> Result<(), EngineError> {
-        let event = event.without(&self.held);
+        let (event, body) = event
+            .encode_without(&self.held, self.env.random())
+            .map_err(|bad| EngineError::BadLog { run: self.run, why: bad.to_string() })?;
         let seq = self.head.seq + self.pending.len() as u64 + 1;
         let (spends, model_call) = spending::of_event(&self.state, &event, at);
         self.state.apply(&event, seq, at).map_err(|bad| EngineError::impossible(self.run, &bad))?;
-        let body = event
-            .encode(self.env.random())
-            .map_err(|bad| EngineError::BadLog { run: self.run, why: bad.to_string() })?;
         self.pending.push(Pending { event, at, body, taking: None, spends, model_call });
         Ok(())
     }
@@ -226,6 +228,11 @@ impl RunLog {
     /// Marks a content of a file with the next append. One that is marked and never written does no harm.
     pub(crate) fn mark(&mut self, notebook: NotebookId, path: String, hash: Hash) {
         self.marks.insert(MarkRow { notebook, path, hash });
+    }
+
+    /// What was written last.
+    pub(crate) fn take_written(&mut self) -> Vec<Recorded> {
+        std::mem::take(&mut self.written)
     }
 
     /// Whether everything is durable.
@@ -295,8 +302,10 @@ impl RunLog {
     }
 
     fn written(&mut self, head: Head) {
+        let numbers = self.head.seq + 1..;
+        let recorded = |(seq, Pending { event, at, .. })| Recorded { seq, at, event };
+        self.written = numbers.zip(self.pending.drain(..)).map(recorded).collect();
         self.head = head;
-        self.pending.clear();
         self.marks.clear();
         self.under = None;
         self.kept.extend(self.blocks.drain().map(|(hash, _)| hash));

@@ -3,7 +3,7 @@
 
 use adjutant_core::content::Hash;
 use adjutant_core::guard::arguments;
-use adjutant_core::guard::judge::{sources, touches};
+use adjutant_core::guard::judge::{keys, sources, touches};
 use adjutant_core::guard::path::NotePath;
 use adjutant_core::id::{CallId, NotebookId};
 use adjutant_core::label::Labels;
@@ -167,6 +167,16 @@ impl Driver {
         let found = tokio::task::spawn_blocking(move || marks.iter().any(|mark| there(&mark.path, mark.hash)));
         // A look that failed found nothing out.
         Ok(found.await.unwrap_or(true))
+    }
+
+    /// What a call may meet others on: its paths, and what it keeps.
+    pub(crate) fn meets(&self, call: &Call) -> Vec<Touch> {
+        let mut met = self.touches(call);
+        let tool = self.engine.tools().get(&call.tool);
+        if let Some((tool, arguments)) = tool.zip(arguments::parse(&call.arguments.text()).ok()) {
+            met.extend(keys(tool.spec(), &arguments));
+        }
+        met
     }
 
     /// The paths that a call reads or changes.

@@ -29,7 +29,12 @@ impl Driver {
         let mut waited = Duration::ZERO;
         let mut attempt = 1;
         loop {
-            match self.log.flush(self.writer, release).await {
+            if release || !self.log.is_flushed() {
+                self.engine.feed().will_tell(self.log.run);
+            }
+            let flushed = self.log.flush(self.owner.into(), release).await;
+            self.tell_followers(&flushed);
+            match flushed {
                 Ok(flushed @ (Flushed::Written | Flushed::Overtaken)) => {
                     self.engine.meter().committed(&tally, begun.elapsed());
                     self.show(&watched);
@@ -46,6 +51,18 @@ impl Driver {
                     attempt += 1;
                 }
                 other => return other,
+            }
+        }
+    }
+
+    /// Tells whoever follows the run what its log has grown by, so that nobody has to read it; or to read it, where that is not
+    /// certain.
+    fn tell_followers(&mut self, flushed: &Result<Flushed, EngineError>) {
+        let (run, written) = (self.log.run, self.log.take_written());
+        match flushed {
+            Ok(Flushed::Written) => self.engine.feed().recorded(run, written),
+            Ok(Flushed::Rebased | Flushed::Fenced | Flushed::Overtaken) | Err(_) => {
+                self.engine.feed().cannot_tell(run);
             }
         }
     }

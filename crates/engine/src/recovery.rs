@@ -49,6 +49,9 @@ impl Driver {
             partial: true,
             cost: asking.reserved,
             frames: None,
+            served_model: None,
+            usage: None,
+            estimated: false,
         })?;
         Ok(Flushed::Written)
     }
@@ -57,6 +60,7 @@ impl Driver {
     pub(crate) async fn record(&mut self, call: CallId, ended: WorkEnded) -> Result<Flushed, EngineError> {
         let attempts =
             self.state().call(&call).and_then(|call| call.started.as_ref()).map_or(0, |started| started.attempt);
+        let ended = self.as_found(&call, attempts, ended).await?;
         match &ended.outcome {
             ToolOutcome::Failed { retriable: true, .. } if attempts < limits::TOOL_ATTEMPTS => {
                 self.start_again(call, ended).await
@@ -71,6 +75,19 @@ impl Driver {
                 Ok(Flushed::Written)
             }
         }
+    }
+
+    /// How an attempt ended, where the world can tell. One that failed and is to be tried again may have taken place all the same,
+    /// and one that was tried again may have found what an earlier attempt left behind, late: then the call took place.
+    async fn as_found(&mut self, call: &CallId, attempt: u32, ended: WorkEnded) -> Result<WorkEnded, EngineError> {
+        let ToolOutcome::Failed { retriable, .. } = ended.outcome else { return Ok(ended) };
+        if ended.recovery != Recovery::Reconcile || !(retriable || attempt > 1) {
+            return Ok(ended);
+        }
+        Ok(match self.probe(call).await? {
+            Probe::Happened(outcome) => WorkEnded { outcome, ..ended },
+            Probe::NotHappened | Probe::Unknown => ended,
+        })
     }
 
     /// Starts a call again that failed without any effect. If that is not to be any more, its failure is its result: it must

@@ -209,7 +209,8 @@ impl Driver {
     }
 
     async fn reached(&mut self, asked: &ModelRequested, cost: Option<MicroUsd>) -> Result<Vec<Reached>, EngineError> {
-        if asked.purses.is_empty() {
+        let nothing = cost.or(asked.reserved).unwrap_or_default() == MicroUsd::ZERO;
+        if asked.purses.is_empty() || nothing {
             return Ok(Vec::new());
         }
         let agent = self.known_agent().await?;

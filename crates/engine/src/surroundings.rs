@@ -9,22 +9,24 @@ use adjutant_core::guard::rule::Asked;
 use adjutant_core::id::{AgentId, NotebookId};
 use adjutant_core::tool::ToolSpec;
 use adjutant_tools::World;
+use adjutant_tools::notebook::Fence;
 use serde_json::Value;
 
 use crate::current::CurrentAgent;
 use crate::driver::Driver;
 use crate::error::EngineError;
-use crate::handles::{self, OpenNotebook};
+use crate::handles::{self, AgentKeys, OpenNotebook};
 
 impl Driver {
     pub(crate) async fn world(&self, agent: &CurrentAgent) -> Result<World, EngineError> {
         let (workspace, start) = (self.log.workspace, self.state().start.as_ref());
         let notebook_id = start.and_then(|start| start.notebook);
+        let fence = self.fence();
         let notebook = match notebook_id {
             // The policy may have changed since the chat was made: what it no longer admits is not opened.
             Some(id) => Some(self.open_notebook(id).await?)
                 .filter(|open| agent.scope.admits_notebook(&id.to_string(), &open.slug))
-                .map(|open| open.files),
+                .map(|open| Arc::new(open.files.fenced(fence.clone()))),
             None => None,
         };
         let zone =
@@ -35,9 +37,16 @@ impl Driver {
             held: Arc::default(),
             outside: Arc::clone(&agent.outside),
             connector: self.engine.connector(),
-            kv: handles::keys(self.engine.store(), workspace, agent.id, self.state().labels),
+            kv: Arc::new(AgentKeys {
+                store: self.engine.store().clone(),
+                workspace,
+                agent: agent.id,
+                labels: self.state().labels,
+                owner: self.owner,
+            }),
             index: handles::index(self.engine.store(), workspace, notebook_id),
             catalog: self.engine.catalog(agent),
+            fence,
             now: self.now(),
             zone,
         })
@@ -47,6 +56,14 @@ impl Driver {
     pub(crate) async fn open_notebook(&self, id: NotebookId) -> Result<OpenNotebook, EngineError> {
         let open = || self.engine.notebook(self.log.workspace, id);
         self.notebook.get_or_try_init(open).await.cloned()
+    }
+
+    /// Lets only the run's owner act. Where nobody else can become that, there is nothing to ask.
+    fn fence(&self) -> Fence {
+        match self.engine.store().is_alone() {
+            true => Fence::default(),
+            false => self.engine.fence(self.life),
+        }
     }
 
     /// What a tool sees now.

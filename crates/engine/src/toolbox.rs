@@ -38,6 +38,9 @@ use crate::work::{Work, said};
 
 /// How long a tool may look at what a call would do, or did.
 const LOOK: Duration = Duration::from_secs(30);
+/// What is known of a call that was given up with the lease.
+const OUT_OF_TOUCH: &str =
+    "This server lost touch with its database while the tool ran, and gave it up: it may or may not have happened.";
 /// The rule that refuses what a tool could not do when it looked.
 pub(crate) const NOT_POSSIBLE: &str = "not_possible";
 
@@ -136,8 +139,12 @@ fn no_room(state: &State, call: &Call) -> Option<Verdict> {
         index,
         per_turn: limits::CALLS_PER_TURN,
         cut_off: cut && index + 1 == turn.calls.len(),
-        // A call that a person approved was counted when it was asked about, and one that is tried again when it first was.
-        spent: if call.answered.is_some() || call.started.is_some() { 0 } else { state.calls_spent() },
+        // A call that a person approved was counted when it was asked about, and one that is tried again when it first was. One
+        // that is judged again before it starts does not take its own place.
+        spent: match call.answered.is_some() || call.started.is_some() {
+            true => 0,
+            false => state.calls().filter(|other| other.is_spent() && other.id != call.id).count(),
+        },
         most,
     })
 }
@@ -182,7 +189,7 @@ impl Driver {
                 Some(asked) if self.is_refused(&asked) => (refused_before(&call.tool), None),
                 asked => (verdict, asked),
             };
-            let touches = self.touches(&call);
+            let touches = self.meets(&call);
             self.log.limited.remove(&Some(id.clone()));
             self.toolbox.fresh.insert(id.clone());
             if let Some(config) = &agent.kept {
@@ -354,11 +361,20 @@ impl Driver {
             }
             engine.lease().holds(life).await;
             let from = env.now();
-            let outcome = tokio::time::timeout(timeout, tool.run(permit, &world)).await;
-            let late =
-                || ToolOutcome::InDoubt { message: format!("The tool did not end within {} s.", timeout.as_secs()) };
+            let late = |message: String| ToolOutcome::InDoubt { message };
+            let running = async {
+                let outcome = tokio::time::timeout(timeout, tool.run(permit, &world)).await;
+                outcome.unwrap_or_else(|_| late(format!("The tool did not end within {} s.", timeout.as_secs())))
+            };
+            // What has no effect does no harm, and a store of our own gives our runs to nobody.
+            let outcome = match recovery == Recovery::Pure || engine.store().is_alone() {
+                true => running.await,
+                false => {
+                    engine.lease().while_held(life, running).await.unwrap_or_else(|| late(OUT_OF_TOUCH.to_owned()))
+                }
+            };
             let ms = crate::env::millis(env.now().since(from));
-            (outcome.unwrap_or_else(|_| late()), ms)
+            (outcome, ms)
         });
         self.running.insert(call, Work { task, recovery });
         Ok(())

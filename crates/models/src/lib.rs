@@ -8,6 +8,7 @@ mod claude;
 pub mod demo;
 mod error;
 mod health;
+mod notes;
 mod protocol;
 mod recorded;
 mod registry;
@@ -27,11 +28,13 @@ use std::time::Duration;
 
 use adjutant_core::limits::MODEL_TIMEOUT;
 use adjutant_core::message::{Delta, ModelAnswer, ModelRequest};
+use adjutant_core::money::TokenUsage;
 use async_trait::async_trait;
 use tokio::sync::mpsc;
 
 pub use error::{Detail, ModelError};
 pub use health::Health;
+pub use notes::{Noted, Notes};
 pub use protocol::Protocol;
 pub use protocol::embed::{Embedded, Purpose};
 pub use recorded::{Recorded, Recording};
@@ -76,18 +79,19 @@ pub trait Model: Send + Sync {
 pub struct DeltaSink {
     listen: Option<Arc<dyn Fn(Delta) + Send + Sync>>,
     tape: Option<Tape>,
+    notes: Option<Notes>,
 }
 
 impl DeltaSink {
     /// Nobody listens.
     #[must_use]
     pub const fn none() -> Self {
-        Self { listen: None, tape: None }
+        Self { listen: None, tape: None, notes: None }
     }
 
     /// Calls `listen` for each piece. It is called on the task that reads the answer, so it must not block.
     pub fn new(listen: impl Fn(Delta) + Send + Sync + 'static) -> Self {
-        Self { listen: Some(Arc::new(listen)), tape: None }
+        Self { listen: Some(Arc::new(listen)), ..Self::none() }
     }
 
     /// A sink and the end it flows to. The queue needs no bound of its own because one answer is bounded; a receiver
@@ -104,20 +108,47 @@ impl DeltaSink {
     /// A sink that hands everything on here and calls `notice` before each piece.
     #[must_use]
     pub fn noticing(&self, notice: impl Fn() + Send + Sync + 'static) -> Self {
-        let (hand_on, tape) = (self.listen.clone(), self.tape.clone());
+        let (hand_on, tape, notes) = (self.listen.clone(), self.tape.clone(), self.notes.clone());
         let listen = move |delta| {
             notice();
             if let Some(listen) = &hand_on {
                 listen(delta);
             }
         };
-        Self { tape, ..Self::new(listen) }
+        Self { tape, notes, ..Self::new(listen) }
     }
 
     /// The same, and what goes over the wire is kept here.
     #[must_use]
     pub fn taped(self, tape: Option<Tape>) -> Self {
         Self { tape, ..self }
+    }
+
+    /// The same, and what is heard of the answer is noted here.
+    #[must_use]
+    pub fn noted(self, notes: Notes) -> Self {
+        Self { notes: Some(notes), ..self }
+    }
+
+    /// Notes which model answers, `provider/model`; the last word counts.
+    pub fn served_by(&self, model: &str) {
+        if let Some(notes) = &self.notes {
+            notes.served_by(model);
+        }
+    }
+
+    /// Notes what the provider counts so far; the last word counts.
+    pub fn counted(&self, usage: TokenUsage) {
+        if let Some(notes) = &self.notes {
+            notes.counted(usage);
+        }
+    }
+
+    /// Notes a piece that nobody is shown: the name or arguments of a call.
+    pub(crate) fn written(&self, piece: &str) {
+        if let Some(notes) = &self.notes {
+            notes.came(piece);
+        }
     }
 
     /// Where what goes over the wire is kept, if somebody wants it.
@@ -136,6 +167,7 @@ impl DeltaSink {
     }
 
     fn send(&self, piece: &str, kind: fn(String) -> Delta) {
+        self.written(piece);
         if let Some(listen) = &self.listen
             && !piece.is_empty()
         {

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use secrecy::SecretString;
 
 use crate::catalog::{self, Catalog, ModelFacts, Prices};
@@ -163,18 +165,20 @@ impl Models {
         };
         let (name, at_once) = (provider.name.clone(), provider.calls_at_once);
         let place = Place { provider: name, at_once, watched, model: model.to_owned() };
-        let remote = Remote::new(provider, client, clock, rest.to_owned(), takes);
+        let retired = self.listed_facts(provider.vendor, rest, 100).and_then(|facts| facts.retired);
+        let remote = Remote::new(provider, client, clock, rest.to_owned(), takes).until(retired);
         Arc::new(Watched::new(Arc::new(remote), self.health.clone(), place))
     }
 
     /// The models of a provider that are known.
     fn offers_of(&self, provider: &str, vendor: &Vendor) -> Vec<Offer> {
-        let (catalog, kind) = (self.catalog(), Catalog::kind_of(vendor.kind));
+        let (catalog, kind, today) = (self.catalog(), Catalog::kind_of(vendor.kind), self.today());
         let offer = |known: &ModelFacts| {
             let name = format!("{provider}/{}", known.model);
             let facts = self.facts(&name).unwrap_or_else(|| known.clone());
             let (first_piece, resting) = (self.health.first_piece(&name), self.health.resting(provider));
-            Offer { name, facts, first_piece, resting, by_key: false }
+            let retired = facts.retired_by(today).is_some();
+            Offer { name, facts, first_piece, resting, retired, by_key: false }
         };
         catalog.models().filter(|facts| facts.provider == kind).map(offer).collect()
     }
@@ -182,7 +186,13 @@ impl Models {
     /// What the catalog knows about a model, at the price that is asked for it here.
     fn listed_facts(&self, vendor: &Vendor, model: &str, percent: u64) -> Option<ModelFacts> {
         let known = self.catalog().get(vendor.kind, model).cloned()?;
-        Some(ModelFacts { prices: known.prices.at_percent(percent), ..known })
+        // Who rents out the models of others has days of its own.
+        let retired = known.retired.filter(|_| known.provider == Catalog::kind_of(vendor.kind));
+        Some(ModelFacts { prices: known.prices.at_percent(percent), retired, ..known })
+    }
+
+    fn today(&self) -> Date {
+        (self.clock)().to_zoned(TimeZone::UTC).date()
     }
 
     /// A provider as it is configured, or as its vendor is known.
@@ -295,6 +305,11 @@ impl ModelSource for Models {
         self.with_key(provider, ApiKey::for_its_address(SecretString::from("any"))).ok()?.host()
     }
 
+    fn kind_of(&self, provider: &str) -> Option<&'static str> {
+        let brought = || self.config_of(provider).filter(|_| self.entry(provider).is_none());
+        self.kind(provider).or_else(|| brought().map(|config| config.vendor.kind))
+    }
+
     fn credentials(&self, show: &mut dyn FnMut(&str)) {
         for config in self.remotes.values() {
             config.credential.show(show);
@@ -303,9 +318,9 @@ impl ModelSource for Models {
 
     fn cheapest(&self, provider: &str) -> Vec<String> {
         let Some(config) = self.config_of(provider) else { return Vec::new() };
-        let (catalog, kind) = (self.catalog(), Catalog::kind_of(config.vendor.kind));
-        let mut talks: Vec<_> =
-            catalog.models().filter(|facts| facts.provider == kind && !facts.abilities.embeds).collect();
+        let (catalog, kind, today) = (self.catalog(), Catalog::kind_of(config.vendor.kind), self.today());
+        let talks = |facts: &&ModelFacts| !facts.abilities.embeds && facts.retired_by(today).is_none();
+        let mut talks: Vec<_> = catalog.models().filter(|facts| facts.provider == kind).filter(talks).collect();
         talks.sort_by_key(|facts| facts.prices.bound(1000, 1000).map_or(u64::MAX, |cost| cost.0));
         talks.into_iter().map(|facts| format!("{provider}/{}", facts.model)).collect()
     }
@@ -469,6 +484,52 @@ mod tests {
         let model = models.model_with("lab/mistral-small-latest", brought).unwrap();
         model.answer(&request(&["hi"]), &DeltaSink::none()).await.unwrap_err();
         assert_eq!(resting(), (true, true));
+    }
+
+    fn on(day: &str, models: Models) -> Models {
+        let noon: jiff::Timestamp = format!("{day}T12:00:00Z").parse().unwrap();
+        Models { clock: Arc::new(move || noon), ..models }
+    }
+
+    #[test]
+    fn a_retired_model_is_listed_as_such_and_tests_no_key() {
+        let key = |name: &str| ApiKey::for_its_address(SecretString::from(name));
+        let groq = config("groq", remote("groq", None, Credential::Key(key("sk-a"))));
+        let azure = RemoteConfig {
+            base_url: Some("http://127.0.0.1:9".to_owned()),
+            ..RemoteConfig::new(Vendor::of("azure").unwrap())
+        };
+        let azure =
+            config("azure", ProviderKind::Remote(RemoteConfig { credential: Credential::Key(key("sk-b")), ..azure }));
+        let models = || Models::new(vec![groq.clone(), azure.clone()], client()).unwrap();
+        let llama = "groq/llama-3.1-8b-instant";
+        let retired = |models: &Models| models.offers().into_iter().find(|offer| offer.name == llama).unwrap().retired;
+        let before = on("2026-08-15", models());
+        assert_eq!((retired(&before), before.cheapest("groq")[0].as_str()), (false, llama));
+        let after = on("2026-08-16", models());
+        assert!(retired(&after) && !after.cheapest("groq").contains(&llama.to_owned()), "{:?}", after.cheapest("groq"));
+        assert!(after.resolve(llama).is_ok() && after.facts(llama).unwrap().prices.is_known(), "who names it may try");
+        assert_eq!(after.facts("azure/gpt-4").unwrap().retired, None, "another's days are not Azure's");
+    }
+
+    #[tokio::test]
+    async fn a_provider_that_does_not_know_a_retired_model_is_explained() {
+        use crate::DeltaSink;
+        use crate::view::tests::request;
+        use crate::wire::testing::{Reply, serve};
+
+        let gone = r#"{"error": {"code": "model_decommissioned", "type": "invalid_request_error", "message": "no"}}"#;
+        let (base, _seen) = serve(vec![Reply::error(400, &[], gone), Reply::error(400, &[], gone)]).await;
+        let lab = config("lab", remote("groq", Some(&base), Credential::None));
+        let models = on("2026-11-18", Models::new(vec![lab], client()).unwrap());
+        let (asked, sink) = (request(&["hi"]), DeltaSink::none());
+        let old = models.resolve("lab/llama-3.1-8b-instant").unwrap().answer(&asked, &sink).await.unwrap_err();
+        assert_eq!(
+            old.to_string(),
+            "model `lab/llama-3.1-8b-instant` is not known to the provider any more: it was retired on 2026-08-16, choose another"
+        );
+        let other = models.resolve("lab/other").unwrap().answer(&asked, &sink).await.unwrap_err();
+        assert_eq!(other.to_string(), "model `lab/other` is not known to the provider (HTTP 400)");
     }
 
     #[test]

@@ -67,13 +67,16 @@ pub struct Candidate<'a> {
     pub first_piece: Option<Duration>,
     /// How long its provider is still left alone.
     pub resting: Option<Duration>,
+    /// Whether its provider does not serve it any more.
+    pub retired: bool,
 }
 
 impl<'a> Candidate<'a> {
     /// What is offered, as a candidate.
     #[must_use]
     pub fn of(offer: &'a Offer) -> Self {
-        Self { name: &offer.name, facts: &offer.facts, first_piece: offer.first_piece, resting: offer.resting }
+        let Offer { name, facts, first_piece, resting, retired, .. } = offer;
+        Self { name, facts, first_piece: *first_piece, resting: *resting, retired: *retired }
     }
 }
 
@@ -93,6 +96,8 @@ pub enum Lack {
     Talk,
     /// Nobody knows what it can do.
     Unknown,
+    /// Its provider does not serve it any more.
+    Retired,
     /// What is expected does not fit its window or its longest output.
     Room {
         /// Tokens that are needed.
@@ -196,6 +201,7 @@ fn lack(candidate: &Candidate<'_>, needs: &Needs) -> Option<Lack> {
     let abilities = candidate.facts.abilities;
     let room = |needed: u64, has: Option<u64>| has.filter(|has| needed > *has).map(|has| Lack::Room { needed, has });
     let lacking = [
+        (candidate.retired, Lack::Retired),
         (abilities.embeds, Lack::Talk),
         (abilities.unknown && needs.something(), Lack::Unknown),
         (needs.tools && !abilities.tools, Lack::Tools),
@@ -255,7 +261,7 @@ mod tests {
 
     fn candidate(name: &str) -> Candidate<'static> {
         let facts = Catalog::built_in().find(name, |_| true).unwrap();
-        Candidate { name: facts.name().leak(), facts, first_piece: None, resting: None }
+        Candidate { name: facts.name().leak(), facts, first_piece: None, resting: None, retired: false }
     }
 
     fn order(candidates: &[Candidate<'_>], needs: &Needs, strategy: Strategy) -> Vec<String> {
@@ -284,8 +290,9 @@ mod tests {
     #[test]
     fn what_a_model_lacks_is_said() {
         let mut all =
-            ["openai/text-embedding-3-small", SONAR, "groq/llama-3.3-70b-versatile", MINI, OPUS].map(candidate);
+            ["openai/text-embedding-3-small", SONAR, "groq/qwen/qwen3-32b", MINI, OPUS].map(candidate).to_vec();
         all[4].resting = Some(Duration::from_secs(12));
+        all.push(Candidate { retired: true, ..candidate("openai/gpt-4.1-nano") });
         let needs = Needs { tools: true, images: true, ..Needs::default() };
         let choice = choose(&all, &needs, Strategy::Cheapest).unwrap();
         assert_eq!(choice.model, MINI);
@@ -294,8 +301,9 @@ mod tests {
             json!([
                 {"model": "openai/text-embedding-3-small", "reason": "talk"},
                 {"model": SONAR, "reason": "tools"},
-                {"model": "groq/llama-3.3-70b-versatile", "reason": "images"},
+                {"model": "groq/qwen/qwen3-32b", "reason": "images"},
                 {"model": OPUS, "reason": "resting", "seconds": 12},
+                {"model": "openai/gpt-4.1-nano", "reason": "retired"},
             ])
         );
         let long = Needs { input: 300_000, output: 200_000, ..Needs::default() };

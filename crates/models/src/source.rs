@@ -5,14 +5,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use adjutant_core::routing::{DEFAULT, Strategy, Wanted};
+use adjutant_core::routing::{DEFAULT, STAND_INS, Strategy, Wanted};
 
 use crate::catalog::ModelFacts;
 use crate::registry::DEMO;
 use crate::router::{Candidate, Choice, Needs, choose};
 use crate::{ApiKey, Model, ModelError, Vendor};
 
-/// Models that a strategy names to stand in, where nobody else did.
+/// Models that a strategy names to stand in, where nobody else did. One whose whole point is the order names as many as there may
+/// be.
 const CHOSEN_STAND_INS: usize = 3;
 
 /// A model that can be used here, and how it has been.
@@ -26,6 +27,8 @@ pub struct Offer {
     pub first_piece: Option<Duration>,
     /// How long its provider is still left alone.
     pub resting: Option<Duration>,
+    /// Whether its provider does not serve it any more: it can be named, and nothing of ours chooses it.
+    pub retired: bool,
     /// Whether only a key that somebody brought opens it.
     pub by_key: bool,
 }
@@ -94,6 +97,12 @@ pub trait ModelSource: Send + Sync {
     /// The providers there are, and those that somebody may bring a key for.
     fn about_providers(&self) -> Vec<ProviderFacts> {
         Vec::new()
+    }
+
+    /// The kind of a provider, where it has one.
+    fn kind_of(&self, provider: &str) -> Option<&'static str> {
+        let _ = provider;
+        None
     }
 
     /// The host that keys of a provider go to; none where it takes no key.
@@ -198,6 +207,10 @@ impl ModelSource for WithKeys<'_> {
         self.source.facts(name)
     }
 
+    fn kind_of(&self, provider: &str) -> Option<&'static str> {
+        self.source.kind_of(provider)
+    }
+
     fn offers(&self) -> Vec<Offer> {
         let mut providers: Vec<&str> = self.providers.iter().map(String::as_str).collect();
         providers.sort_unstable();
@@ -258,8 +271,10 @@ pub fn lineup(
     let mut fallbacks: Vec<String> = if wanted.fallbacks.is_empty() {
         choice.iter().flat_map(|choice| stand_ins(choice, &model)).collect()
     } else {
-        // One that is not here cannot stand in; the others can.
-        wanted.fallbacks.iter().filter_map(|name| named(source, &offers, name).ok()).collect()
+        // One that is not here, or not any more, cannot stand in; the others can.
+        let retired = |name: &String| offers.iter().any(|offer| offer.retired && offer.name == *name);
+        let here = wanted.fallbacks.iter().filter_map(|name| named(source, &offers, name).ok());
+        here.filter(|name| !retired(name)).collect()
     };
     let mut seen = vec![model.clone()];
     fallbacks.retain(|name| {
@@ -291,7 +306,10 @@ fn stand_ins(choice: &Choice, model: &str) -> Vec<String> {
             found.push(ranked.model.clone());
         }
     }
-    found.truncate(CHOSEN_STAND_INS);
+    found.truncate(match choice.strategy {
+        Strategy::Fallback => STAND_INS,
+        Strategy::Cheapest | Strategy::Fastest | Strategy::Smartest | Strategy::Balanced => CHOSEN_STAND_INS,
+    });
     found
 }
 
@@ -348,6 +366,7 @@ mod tests {
                 facts: Catalog::built_in().find(known, |_| true).unwrap().clone(),
                 first_piece: None,
                 resting: None,
+                retired: *name == "old/gpt-4",
                 by_key: false,
             };
             self.0.iter().map(offer).collect()
@@ -359,6 +378,7 @@ mod tests {
         ("work/gpt-5.4-mini", "openai/gpt-5.4-mini"),
         ("play/gpt-5.4-mini", "openai/gpt-5.4-mini"),
         ("deepseek/deepseek-flash", "deepseek/deepseek-flash"),
+        ("old/gpt-4", "openai/gpt-4"),
     ]);
 
     fn wanted(model: &str, fallbacks: &[&str], strategy: Option<Strategy>) -> Wanted {
@@ -431,6 +451,36 @@ mod tests {
         assert_eq!(none.unwrap().model, "demo/guide", "where there is nothing to choose from");
         let images = Needs { images: true, structured: true, input: 90_000_000, ..Needs::default() };
         assert!(lineup(&SHELF, &wanted("auto", &[], Some(Strategy::Cheapest)), "demo/guide", &images).is_err());
+    }
+
+    #[test]
+    fn a_retired_model_is_asked_where_it_is_named_and_chosen_by_nothing() {
+        assert_eq!(lined_up(&wanted("gpt-4", &[], None)).unwrap(), ["old/gpt-4"], "its provider decides");
+        let stands_in = wanted("deepseek-flash", &["old/gpt-4", "work/gpt-5.4-mini"], None);
+        assert_eq!(lined_up(&stands_in).unwrap(), ["deepseek/deepseek-flash", "work/gpt-5.4-mini"]);
+        for strategy in Strategy::ALL {
+            let chosen = lined_up(&wanted("auto", &[], Some(strategy))).unwrap();
+            assert!(!chosen.contains(&"old/gpt-4".to_owned()), "{strategy:?}: {chosen:?}");
+        }
+    }
+
+    #[test]
+    fn the_strategy_fallback_tries_all_providers_in_their_order() {
+        let shelf = Shelf(&[
+            ("mistral/mistral-large-4", "mistral/mistral-large-4"),
+            ("groq/openai/gpt-oss-120b", "groq/openai/gpt-oss-120b"),
+            ("deepseek/deepseek-flash", "deepseek/deepseek-flash"),
+            ("gemini/gemini-3.8-flash", "gemini/gemini-3.8-flash"),
+            ("openai/gpt-6-sol", "openai/gpt-6-sol"),
+            ("anthropic/claude-opus-5", "anthropic/claude-opus-5"),
+        ]);
+        let order = |strategy| {
+            let found = lineup(&shelf, &wanted("auto", &[], Some(strategy)), "demo/guide", &Needs::default()).unwrap();
+            let all = std::iter::once(found.model).chain(found.fallbacks);
+            all.filter_map(|name| name.split('/').next().map(str::to_owned)).collect::<Vec<_>>()
+        };
+        assert_eq!(order(Strategy::Fallback), ["anthropic", "openai", "gemini", "deepseek", "groq", "mistral"]);
+        assert_eq!(order(Strategy::Smartest).len(), 1 + CHOSEN_STAND_INS);
     }
 
     #[test]

@@ -7,7 +7,6 @@ use adjutant_core::time::Time;
 
 use crate::people::PUT_MEMBER;
 use crate::seal::Scope;
-use crate::tenants::one;
 use crate::value::{Row, args};
 use crate::{Store, StoreError};
 
@@ -94,7 +93,7 @@ impl Store {
         let read = |mut row: Row| {
             Ok(SessionRow { hash: row.take()?, user: row.take()?, created_at: row.take()?, expires_at: row.take()? })
         };
-        one(sql, text.to_owned(), args![hash], read).await
+        sql.db.read_one(text, args![hash]).await?.map(read).transpose()
     }
 
     /// Ends a session, and those that ran out before `now`.
@@ -113,7 +112,7 @@ impl Store {
     /// Those of the database.
     pub async fn token_by_hash(&self, hash: Hash) -> Result<Option<TokenRow>, StoreError> {
         let sql = sql!(self, memory => memory.no_sign_in());
-        one(sql, format!("{TOKEN} WHERE hash = $1"), args![hash], read_token).await
+        sql.db.read_one(format!("{TOKEN} WHERE hash = $1"), args![hash]).await?.map(read_token).transpose()
     }
 
     /// The tokens of a person, oldest first.
@@ -132,7 +131,7 @@ impl Store {
     /// Those of the database.
     pub async fn touch_token(&self, id: TokenId, now: Time) -> Result<(), StoreError> {
         let sql = sql!(self, memory => memory.no_sign_in());
-        sql.db.write("UPDATE tokens SET used_at = $2 WHERE id = $1", args![id, now]).await.map(drop)
+        sql.write_work("UPDATE tokens SET used_at = $2 WHERE id = $1", args![id, now]).await.map(drop)
     }
 
     /// Adds a link that is good once. A new set-up link takes the place of older ones, and a new link for somebody's password that

@@ -75,7 +75,7 @@ impl Store {
     /// [`StoreError::NotFound`] when there is no such workspace.
     pub async fn erasures(&self, workspace: WorkspaceId) -> Result<u64, StoreError> {
         let sql = sql!(self, memory => memory.erasures(workspace));
-        let row = sql.db.read_one("SELECT erasures FROM workspaces WHERE id = $1", args![workspace]).await?;
+        let row = sql.db.read_kept("SELECT erasures FROM workspaces WHERE id = $1", args![workspace]).await?.pop();
         row.ok_or(StoreError::NotFound)?.take()
     }
 }

@@ -26,7 +26,7 @@ impl Store {
     pub async fn budgets(&self, workspace: WorkspaceId) -> Result<Vec<BudgetRow>, StoreError> {
         let sql = sql!(self, memory => memory.budgets(workspace));
         let text = "SELECT kind, subject, body, saved_at FROM budgets WHERE workspace = $1 ORDER BY kind, subject";
-        sql.db.read(text, args![workspace]).await?.into_iter().map(|row| read(workspace, row)).collect()
+        sql.db.read_kept(text, args![workspace]).await?.into_iter().map(|row| read(workspace, row)).collect()
     }
 
     /// Removes a budget; false when there is none.

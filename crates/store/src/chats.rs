@@ -39,7 +39,7 @@ impl Store {
             &row.model,
             metadata,
         ];
-        sql.db.write(text, args).await.map(drop)
+        sql.write_work(text, args).await.map(drop)
     }
 
     /// One chat.
@@ -82,7 +82,7 @@ impl Store {
         let text =
             "UPDATE chats SET title = $3, shared = $4, model = $5, metadata = $6 WHERE workspace = $1 AND id = $2";
         let args = args![row.workspace, row.id, title, row.shared, &row.model, metadata];
-        Ok(sql.db.write(text, args).await? > 0)
+        Ok(sql.write_work(text, args).await? > 0)
     }
 
     /// Takes a chat away, if its branch still ends where the caller saw it end. No: it has gone on, or there is none.
@@ -98,7 +98,7 @@ impl Store {
         let sql = sql!(self, memory => memory.delete_chat(workspace, id, tip));
         let text = "DELETE FROM chats WHERE workspace = $1 AND id = $2 AND COALESCE(tip, '') = $3";
         let tip = tip.map_or_else(String::new, |tip| tip.to_string());
-        Ok(sql.db.write(text, args![workspace, id, tip]).await? > 0)
+        Ok(sql.write_work(text, args![workspace, id, tip]).await? > 0)
     }
 
     /// The chats of a workspace, newest first.

@@ -9,8 +9,9 @@ use adjutant_core::run::chain::{Head, StreamId};
 use crate::StoreError;
 use crate::admission;
 use crate::agents;
-use crate::db::{Db, Dialect, Tx};
+use crate::db::{Db, Dialect, Text, Tx};
 use crate::fault;
+use crate::kept::Writes;
 use crate::keys;
 use crate::lent::within;
 use crate::meta;
@@ -34,6 +35,14 @@ use crate::waiting;
 pub(crate) struct Committed {
     pub(crate) verdicts: Vec<Result<(), StoreError>>,
     pub(crate) changes: Vec<Change>,
+    /// How many rows each statement touched.
+    pub(crate) touched: Vec<Result<u64, StoreError>>,
+}
+
+/// A statement that is written beside appends. No answer that is kept is read from what it changes.
+pub(crate) struct Statement {
+    pub(crate) sql: Text,
+    pub(crate) args: Args,
 }
 
 /// How much a batch is trusted.
@@ -47,12 +56,16 @@ enum Mode {
 
 /// Writes a batch in which each stream, and each chat with a start, occurs once. An error means that nothing was written, or,
 /// when the database does not answer any more, that nobody knows: whoever appends reads the log to find out.
-pub(crate) async fn commit(db: &Db, batch: &[Box<Prepared>]) -> Result<Committed, StoreError> {
+pub(crate) async fn commit(
+    db: &Db,
+    batch: &[Box<Prepared>],
+    statements: &[Statement],
+) -> Result<Committed, StoreError> {
     let committing = async {
-        if let Some(committed) = attempt(db, batch, Mode::Hopeful).await? {
+        if let Some(committed) = attempt(db, batch, statements, Mode::Hopeful).await? {
             return Ok(committed);
         }
-        let committed = attempt(db, batch, Mode::Careful).await?;
+        let committed = attempt(db, batch, statements, Mode::Careful).await?;
         committed.ok_or_else(|| StoreError::other("a row changed while it was held"))
     };
     match db.dialect() {
@@ -62,13 +75,18 @@ pub(crate) async fn commit(db: &Db, batch: &[Box<Prepared>]) -> Result<Committed
     }
 }
 
-async fn attempt(db: &Db, batch: &[Box<Prepared>], mode: Mode) -> Result<Option<Committed>, StoreError> {
-    let mut tx = db.begin_append().await?;
-    match write(&mut tx, batch, mode).await {
+async fn attempt(
+    db: &Db,
+    batch: &[Box<Prepared>],
+    statements: &[Statement],
+    mode: Mode,
+) -> Result<Option<Committed>, StoreError> {
+    let mut tx = db.begin_append(writes(batch)).await?;
+    match write_all(&mut tx, batch, statements, mode).await {
         Ok(Some(committed)) => {
-            fault::point("commit.before");
+            reached(batch, "commit.before");
             tx.commit().await?;
-            fault::point("commit.after");
+            reached(batch, "commit.after");
             Ok(Some(committed))
         }
         Ok(None) => {
@@ -81,6 +99,36 @@ async fn attempt(db: &Db, batch: &[Box<Prepared>], mode: Mode) -> Result<Option<
             Err(error)
         }
     }
+}
+
+/// Whether a batch sets something up beside what runs do.
+fn writes(batch: &[Box<Prepared>]) -> Writes {
+    let sets_up = |append: &Prepared| append.doing.is_some() || !append.rules.is_empty();
+    if batch.iter().any(|append| sets_up(append)) { Writes::Anything } else { Writes::Work }
+}
+
+/// A point that is counted by appends, which are the same on both databases; a statement by itself is none.
+fn reached(batch: &[Box<Prepared>], point: &str) {
+    if !batch.is_empty() {
+        fault::point(point);
+    }
+}
+
+async fn write_all(
+    tx: &mut Tx,
+    batch: &[Box<Prepared>],
+    statements: &[Statement],
+    mode: Mode,
+) -> Result<Option<Committed>, StoreError> {
+    let Some(mut committed) = write(tx, batch, mode).await? else { return Ok(None) };
+    for Statement { sql, args } in statements {
+        match tx.run(sql.clone(), args.clone()).await {
+            // A row that cannot be is that statement's own affair: it changed nothing, and the others go on.
+            touched @ (Ok(_) | Err(StoreError::Conflict(_))) => committed.touched.push(touched),
+            Err(other) => return Err(other),
+        }
+    }
+    Ok(Some(committed))
 }
 
 /// None when more is wrong than this mode can tell apart.
@@ -118,7 +166,7 @@ async fn write(tx: &mut Tx, batch: &[Box<Prepared>], mode: Mode) -> Result<Optio
     if winners().any(|append| append.due) {
         changes.push(Change::Due);
     }
-    Ok(Some(Committed { verdicts, changes }))
+    Ok(Some(Committed { verdicts, changes, touched: Vec::new() }))
 }
 
 pub(crate) type Verdicts = [Result<(), StoreError>];
@@ -255,6 +303,7 @@ async fn carry_out(tx: &mut Tx, batch: &[Box<Prepared>], verdicts: &Verdicts) ->
             Some(Doing::Key(change)) => provider_keys::change(tx, append.scope, change).await?,
             Some(Doing::ReplaceMaster(keys)) => keys::replace_master(tx, keys).await?,
             Some(Doing::AddNotebook(row)) => tenants::add_notebook(tx, row).await?,
+            Some(Doing::RenameNotebook(id, slug)) => tenants::rename_notebook(tx, append.scope, *id, slug).await?,
             Some(Doing::RemoveNotebook(id)) => removal::remove_notebook(tx, append.scope, *id).await?,
             Some(Doing::CloseWorkspace(id)) => removal::close_workspace(tx, *id).await?,
             Some(Doing::AddWorkspace(new)) => tenants::add_tenant(tx, new).await?,

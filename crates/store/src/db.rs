@@ -8,6 +8,7 @@ use adjutant_core::limits::LEASE_RENEWAL;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::StoreError;
+use crate::kept::Writes;
 use crate::lent::{Lent, within};
 use crate::lite::{self, Broken, Writing};
 use crate::reads::{Counter, Reads};
@@ -102,6 +103,20 @@ impl Db {
         Ok(self.counted(rows))
     }
 
+    /// As [`Db::read`], for what only people change. On SQLite, where nobody else writes, it is read once and kept until something is
+    /// set up; whatever changes such a table goes through [`Db::write`], [`Db::begin`] or an append that carries something out.
+    pub(crate) async fn read_kept(&self, sql: impl Into<Text>, args: Args) -> Result<Vec<Row>, StoreError> {
+        let Self::Sqlite { readers, .. } = self else { return self.read(sql, args).await };
+        let question = (sql.into(), args);
+        let moment = match readers.kept.get(&question) {
+            Ok(answer) => return Ok(answer),
+            Err(moment) => moment,
+        };
+        let rows = readers.with(|connection| lite::rows(connection, &question.0, &question.1))?;
+        readers.kept.keep(question, &rows, moment);
+        Ok(self.counted(rows))
+    }
+
     /// As [`Db::read`], for what looks at more than a few rows: others are not held up meanwhile.
     pub(crate) async fn scan(&self, sql: impl Into<Text>, args: Args) -> Result<Vec<Row>, StoreError> {
         let sql = sql.into();
@@ -135,15 +150,19 @@ impl Db {
 
     /// One statement in a transaction of its own; says how many rows it touched.
     pub(crate) async fn write(&self, sql: impl Into<Text>, args: Args) -> Result<u64, StoreError> {
-        let sql = sql.into();
+        self.write_one(sql.into(), args, Writes::Anything).await
+    }
+
+    /// As [`Db::write`], for tables that no [`Db::read_kept`] looks at.
+    pub(crate) async fn write_work(&self, sql: impl Into<Text>, args: Args) -> Result<u64, StoreError> {
+        self.write_one(sql.into(), args, Writes::Work).await
+    }
+
+    async fn write_one(&self, sql: Text, args: Args, writes: Writes) -> Result<u64, StoreError> {
         Ok(match self {
             Self::Sqlite { writer, .. } => {
                 let mut writing = Arc::clone(writer).lock_owned().await;
-                let write = move || {
-                    let written = lite::changed(writing.ready()?, &sql, &args);
-                    writing.note(written)
-                };
-                apart(write).await?
+                apart(move || writing.write(&sql, &args, writes)).await?
             }
             Self::Postgres { pool, .. } => Lent::from(pool).await?.execute(query!(sql, args)).await?,
         })
@@ -152,7 +171,7 @@ impl Db {
     /// As [`Db::write`], for what keeps this node alive: however busy the others are, it waits for none of them, and for the
     /// server no longer than it would be of use.
     pub(crate) async fn write_lease(&self, sql: impl Into<Text>, args: Args) -> Result<u64, StoreError> {
-        let Self::Postgres { lease, .. } = self else { return self.write(sql, args).await };
+        let Self::Postgres { lease, .. } = self else { return self.write_work(sql, args).await };
         let sql = sql.into();
         // A new connection may take longer than that where the machine is busy; given up each time, there would never be one.
         let mut lent = Lent::from(lease).await?;
@@ -161,16 +180,25 @@ impl Db {
 
     /// Begins a transaction that will write.
     pub(crate) async fn begin(&self) -> Result<Tx, StoreError> {
+        self.begin_for(Writes::Anything).await
+    }
+
+    /// As [`Db::begin`], for tables that no [`Db::read_kept`] looks at.
+    pub(crate) async fn begin_work(&self) -> Result<Tx, StoreError> {
+        self.begin_for(Writes::Work).await
+    }
+
+    async fn begin_for(&self, writes: Writes) -> Result<Tx, StoreError> {
         match self {
-            Self::Sqlite { writer, .. } => begin(writer, Disk::Apart).await,
+            Self::Sqlite { writer, .. } => begin(writer, Disk::Apart, writes).await,
             Self::Postgres { pool, .. } => Ok(Tx::Postgres(Lent::begin(pool).await?)),
         }
     }
 
     /// Begins a transaction of the writer task.
-    pub(crate) async fn begin_append(&self) -> Result<Tx, StoreError> {
+    pub(crate) async fn begin_append(&self, writes: Writes) -> Result<Tx, StoreError> {
         match self {
-            Self::Sqlite { writer, .. } => begin(writer, Disk::Here).await,
+            Self::Sqlite { writer, .. } => begin(writer, Disk::Here, writes).await,
             Self::Postgres { writer, .. } => Ok(Tx::Postgres(Lent::begin(writer).await?)),
         }
     }
@@ -223,9 +251,9 @@ impl Db {
     }
 }
 
-async fn begin(writer: &Arc<Mutex<Writing>>, disk: Disk) -> Result<Tx, StoreError> {
+async fn begin(writer: &Arc<Mutex<Writing>>, disk: Disk, writes: Writes) -> Result<Tx, StoreError> {
     let mut writing = Arc::clone(writer).lock_owned().await;
-    writing.begin()?;
+    writing.begin(writes)?;
     Ok(Tx::Sqlite(writing, disk))
 }
 

@@ -1,34 +1,64 @@
 //! What agents keep for themselves: one durable map per agent, values sealed. A value keeps the labels of the run that
-//! wrote it (rule I1), so that forgetting the run does not wash them off.
+//! wrote it (rule I1), so that forgetting the run does not wash them off. Only who drives a run changes a value for it: what a
+//! node asked for that has lost the run since must not replace what came after.
 
-use adjutant_core::id::{AgentId, WorkspaceId};
+use adjutant_core::id::{AgentId, NodeId, RunId, WorkspaceId};
 use adjutant_core::label::{Labelled, Labels};
 
+use crate::db::Dialect;
 use crate::keys::Sealer;
+use crate::row::Writer;
 use crate::seal::{Place, Scope};
 use crate::value::{Row, args};
 use crate::{Store, StoreError};
 
+/// Whoever drives a run, by its claim. What it does counts only while the claim does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Owner {
+    /// The run.
+    pub run: RunId,
+    /// The node.
+    pub node: NodeId,
+    /// The epoch of the claim.
+    pub epoch: u64,
+}
+
+impl From<Owner> for Writer {
+    fn from(Owner { node, epoch, .. }: Owner) -> Self {
+        Self::Owner { node, epoch }
+    }
+}
+
 impl Store {
-    /// Sets a value.
+    /// Sets a value, for a run.
     ///
     /// # Errors
-    /// [`StoreError::NotFound`] when there is no such workspace.
+    /// [`StoreError::NotFound`] when there is no such workspace, [`StoreError::Stale`] (fenced) when the run is not the owner's any
+    /// more.
     pub async fn kv_set(
         &self,
         workspace: WorkspaceId,
         agent: AgentId,
         key: &str,
         value: &Labelled,
+        owner: Owner,
     ) -> Result<(), StoreError> {
-        let sql = sql!(self, memory => memory.kv_set(workspace, agent, key, value));
+        let sql = sql!(self, memory => memory.kv_set(workspace, agent, key, value, owner));
         let sealer = sql.sealer(Scope::Workspace(workspace)).await?;
         let sealed = sealer.seal(place(&id(agent, key)), value.text.as_bytes())?;
         let Labels { private, untrusted } = value.labels;
-        let text = "INSERT INTO kv (workspace, agent, key, value, private, untrusted) VALUES ($1, $2, $3, $4, $5, $6) \
-                    ON CONFLICT (workspace, agent, key) DO UPDATE SET value = excluded.value, \
-                    private = excluded.private, untrusted = excluded.untrusted";
-        sql.db.write(text, args![workspace, agent, key, sealed, private, untrusted]).await.map(drop)
+        let text = format!(
+            "INSERT INTO kv (workspace, agent, key, value, private, untrusted) SELECT $4, $5, $6, $7, $8, $9 {owned} \
+             ON CONFLICT (workspace, agent, key) DO UPDATE SET value = excluded.value, \
+             private = excluded.private, untrusted = excluded.untrusted",
+            owned = owned(sql.db.dialect())
+        );
+        let Owner { run, node, epoch } = owner;
+        let row = args![run, node, epoch, workspace, agent, key, sealed, private, untrusted];
+        match sql.write_work(text, row).await? {
+            0 => Err(StoreError::Stale { fenced: true }),
+            _ => Ok(()),
+        }
     }
 
     /// A value.
@@ -48,14 +78,30 @@ impl Store {
         labelled(&sealer, &id(agent, key), &mut row).map(Some)
     }
 
-    /// Removes a value and says whether there was one.
+    /// Removes a value, for a run, and says whether there was one.
     ///
     /// # Errors
-    /// Those of the database.
-    pub async fn kv_delete(&self, workspace: WorkspaceId, agent: AgentId, key: &str) -> Result<bool, StoreError> {
-        let sql = sql!(self, memory => memory.kv_delete(workspace, agent, key));
-        let text = "DELETE FROM kv WHERE workspace = $1 AND agent = $2 AND key = $3";
-        Ok(sql.db.write(text, args![workspace, agent, key]).await? > 0)
+    /// [`StoreError::Stale`] (fenced) when the run is not the owner's any more.
+    pub async fn kv_delete(
+        &self,
+        workspace: WorkspaceId,
+        agent: AgentId,
+        key: &str,
+        owner: Owner,
+    ) -> Result<bool, StoreError> {
+        let sql = sql!(self, memory => memory.kv_delete(workspace, agent, key, owner));
+        let Owner { run, node, epoch } = owner;
+        let owned = owned(sql.db.dialect());
+        let text =
+            format!("DELETE FROM kv WHERE workspace = $4 AND agent = $5 AND key = $6 AND EXISTS (SELECT 1 {owned})");
+        if sql.write_work(text, args![run, node, epoch, workspace, agent, key]).await? > 0 {
+            return Ok(true);
+        }
+        // There was nothing, or the run is another's.
+        match sql.db.read_one(format!("SELECT 1 {owned}"), args![run, node, epoch]).await? {
+            Some(_) => Ok(false),
+            None => Err(StoreError::Stale { fenced: true }),
+        }
     }
 
     /// Keys that begin with `prefix`, with their values, in order of their bytes.
@@ -81,6 +127,14 @@ impl Store {
             found.push((key, value));
         }
         Ok(found)
+    }
+}
+
+/// The run, as far as it is the owner's. It cannot be given away before what depends on it is committed.
+fn owned(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Sqlite => "FROM runs WHERE id = $1 AND owner = $2 AND epoch = $3",
+        Dialect::Postgres => "FROM runs WHERE id = $1 AND owner = $2 AND epoch = $3 FOR SHARE",
     }
 }
 

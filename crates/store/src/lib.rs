@@ -43,6 +43,7 @@ mod fault;
 mod filter;
 mod health;
 mod inbox;
+mod kept;
 mod keys;
 mod kv;
 mod lent;
@@ -147,6 +148,15 @@ impl Drop for Sql {
 }
 
 impl Sql {
+    /// One statement on tables that no kept answer is read from; says how many rows it touched. On SQLite it shares a commit with
+    /// whatever is appended: waiting for the disk is what takes the time.
+    async fn write_work(&self, sql: impl Into<db::Text>, args: value::Args) -> Result<u64, StoreError> {
+        match self.db.dialect() {
+            db::Dialect::Sqlite => self.writer.write(sql.into(), args).await,
+            db::Dialect::Postgres => self.db.write(sql, args).await,
+        }
+    }
+
     async fn sealer(&self, scope: Scope) -> Result<Sealer, StoreError> {
         self.keys.sealer(&self.db, scope).await
     }

@@ -8,6 +8,7 @@ use rusqlite::{CachedStatement, Connection};
 
 use crate::StoreError;
 use crate::error::unsynced;
+use crate::kept::{Kept, Writes};
 use crate::value::{Arg, Args, Row, Value};
 
 /// The one connection that writes to a SQLite file.
@@ -15,6 +16,10 @@ pub(crate) struct Writing {
     connection: Option<Connection>,
     /// A transaction was begun and not ended: its owner went away.
     open: bool,
+    /// What it writes.
+    writes: Writes,
+    /// What others have read, and what counts no more once something is set up.
+    kept: Arc<Kept>,
     /// What is freed is overwritten, until the transaction ends.
     overwrites: bool,
     /// Set when the disk did not confirm a write: from then on nothing it says about later writes can be trusted.
@@ -25,8 +30,8 @@ pub(crate) struct Writing {
 pub(crate) type Broken = Arc<OnceLock<StoreError>>;
 
 impl Writing {
-    pub(crate) const fn new(connection: Connection, broken: Broken) -> Self {
-        Self { connection: Some(connection), open: false, overwrites: false, broken }
+    pub(crate) const fn new(connection: Connection, broken: Broken, kept: Arc<Kept>) -> Self {
+        Self { connection: Some(connection), open: false, writes: Writes::Anything, kept, overwrites: false, broken }
     }
 
     /// The connection of a transaction that was begun.
@@ -57,8 +62,9 @@ impl Writing {
         Ok(())
     }
 
-    pub(crate) fn begin(&mut self) -> Result<(), StoreError> {
+    pub(crate) fn begin(&mut self, writes: Writes) -> Result<(), StoreError> {
         self.ready()?;
+        self.writes = writes;
         // A transaction that turns into a writer halfway could find that it read something old.
         changed(self.connection()?, "BEGIN IMMEDIATE", &[])?;
         self.open = true;
@@ -67,9 +73,18 @@ impl Writing {
 
     pub(crate) fn end(&mut self, how: &'static str) -> Result<(), StoreError> {
         let ended = changed(self.connection()?, how, &[]);
+        // Also where it failed: nobody knows how far it came.
+        self.kept.wrote(self.writes);
         self.note(ended)?;
         self.open = false;
         Ok(())
+    }
+
+    /// Runs a statement in a transaction of its own; says how many rows it touched.
+    pub(crate) fn write(&mut self, sql: &str, args: &[Arg], writes: Writes) -> Result<u64, StoreError> {
+        let written = changed(self.ready()?, sql, args);
+        self.kept.wrote(writes);
+        self.note(written)
     }
 
     /// Passes on how a write went, and writes nothing more once the disk did not confirm one.

@@ -54,6 +54,13 @@ impl Store {
         matches!(&self.inner.backend, Backend::Sql(sql) if matches!(&*sql.db, Db::Postgres { .. }))
     }
 
+    /// Whether this process alone uses the database: one of SQLite is locked by it. What it drives is nobody else's, however long
+    /// it is away.
+    #[must_use]
+    pub fn is_alone(&self) -> bool {
+        matches!(&self.inner.backend, Backend::Sql(sql) if matches!(&*sql.db, Db::Sqlite { .. }))
+    }
+
     /// The notes of other nodes from now on.
     #[must_use]
     pub fn live(&self) -> broadcast::Receiver<Live> {

@@ -18,7 +18,7 @@ impl Store {
     /// [`StoreError::Corrupt`] when it does not open.
     pub async fn meta_get(&self, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let sql = sql!(self, memory => memory.meta_get(key));
-        let row = sql.db.read_one("SELECT value FROM instance WHERE key = $1", args![key]).await?;
+        let row = sql.db.read_kept("SELECT value FROM instance WHERE key = $1", args![key]).await?.pop();
         let Some(mut row) = row else { return Ok(None) };
         sql.sealer(Scope::System).await?.open(place(key), row.take()?).map(Some)
     }

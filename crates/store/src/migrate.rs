@@ -50,6 +50,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!("0004_chat_metadata"),
     migration!("0005_closed_workspaces"),
     migration!("0006_run_parents"),
+    migration!("0007_moved_runs"),
 ];
 
 /// The schema this program knows.
@@ -255,6 +256,8 @@ mod tests {
     const CLOSED_WORKSPACES: &str = "d36e6ec765529ca5566ae7af244fd5313484215a5c38a8a13534ec5be4c87750";
     /// And those of schema 6.
     const RUN_PARENTS: &str = "09c86497181d2e8da8be03dd3efb00587a3228ee8e4c499dd907f1c9da338ff8";
+    /// And those of schema 7.
+    const MOVED_RUNS: &str = "4dbcc5a6fec24eb7e37874aa54c3d1581783d02d243b1fee6a486e1a19e982b2";
 
     const fn step(sqlite: &'static str) -> Migration {
         Migration { sqlite, postgres: "", min_binary: 1 }
@@ -270,7 +273,7 @@ mod tests {
         let known: Vec<_> = (1..=MIGRATIONS.len()).map(|count| made_by(&MIGRATIONS[..count])).collect();
         assert_eq!(
             known,
-            [GROUND, PEOPLE, DEFAULTS, CHAT_METADATA, CLOSED_WORKSPACES, RUN_PARENTS],
+            [GROUND, PEOPLE, DEFAULTS, CHAT_METADATA, CLOSED_WORKSPACES, RUN_PARENTS, MOVED_RUNS],
             "databases were made by these scripts: a change is a migration of its own, and a line here"
         );
     }

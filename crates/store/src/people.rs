@@ -114,7 +114,7 @@ impl Store {
     /// Those of the database.
     pub async fn default_model(&self, user: UserId) -> Result<Option<String>, StoreError> {
         let sql = sql!(self, memory => Ok(None));
-        let row = sql.db.read_one("SELECT default_model FROM users WHERE id = $1", args![user]).await?;
+        let row = sql.db.read_kept("SELECT default_model FROM users WHERE id = $1", args![user]).await?.pop();
         row.map_or(Ok(None), |mut row| row.take())
     }
 

@@ -55,7 +55,7 @@ impl Store {
     /// Those of the database.
     pub async fn provider_keys(&self, workspace: WorkspaceId) -> Result<Vec<ProviderKeyRow>, StoreError> {
         let sql = sql!(self, memory => memory.no_provider_keys());
-        let rows = sql.db.read(format!("{COLUMNS} ORDER BY id"), args![workspace]).await?;
+        let rows = sql.db.read_kept(format!("{COLUMNS} ORDER BY id"), args![workspace]).await?;
         rows.into_iter().map(|row| read(workspace, row).map(|(row, _)| row)).collect()
     }
 

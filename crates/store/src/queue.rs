@@ -90,7 +90,7 @@ impl Store {
         if due.is_none_or(|due| due > now) {
             return Ok(Claimed::NoneBefore(due));
         }
-        let mut tx = sql.db.begin().await?;
+        let mut tx = sql.db.begin_work().await?;
         assert_alive(&mut tx, node).await?;
         reap(&mut tx).await?;
         let mut waiting = waiting(&mut tx, node, now).await?;
@@ -123,7 +123,7 @@ impl Store {
     /// As [`Store::claim`].
     pub async fn claim_run(&self, node: NodeId, now: Time, run: RunId) -> Result<Option<Claim>, StoreError> {
         let sql = sql!(self, memory => memory.claim_run(node, now, run));
-        let mut tx = sql.db.begin().await?;
+        let mut tx = sql.db.begin_work().await?;
         assert_alive(&mut tx, node).await?;
         reap(&mut tx).await?;
         let text = "UPDATE runs SET owner = $1, epoch = epoch + 1 \
@@ -199,7 +199,7 @@ impl Store {
     pub async fn release(&self, node: NodeId, run: RunId, epoch: u64) -> Result<(), StoreError> {
         let sql = sql!(self, memory => memory.release(node, run, epoch));
         let text = "UPDATE runs SET owner = NULL WHERE id = $1 AND owner = $2 AND epoch = $3";
-        if sql.db.write(text, args![run, node, epoch]).await? > 0 {
+        if sql.write_work(text, args![run, node, epoch]).await? > 0 {
             self.announce(sql, Change::Due);
         }
         Ok(())
@@ -213,7 +213,7 @@ impl Store {
     pub async fn leave_to_newer(&self, node: NodeId, run: RunId, epoch: u64) -> Result<(), StoreError> {
         let sql = sql!(self, memory => memory.leave_to_newer(node, run, epoch));
         let text = "UPDATE runs SET owner = NULL, beyond = $4 WHERE id = $1 AND owner = $2 AND epoch = $3";
-        if sql.db.write(text, args![run, node, epoch, PROGRAM]).await? > 0 {
+        if sql.write_work(text, args![run, node, epoch, PROGRAM]).await? > 0 {
             self.announce(sql, Change::Due);
         }
         Ok(())
@@ -225,7 +225,7 @@ impl Store {
     /// [`StoreError::NewerSchema`] when the database has moved on since it was opened, and this program may not use it now.
     pub async fn join(&self, node: NodeId) -> Result<(), StoreError> {
         let sql = sql!(self, memory => memory.join(node));
-        let mut tx = sql.db.begin().await?;
+        let mut tx = sql.db.begin_work().await?;
         let text = format!(
             "INSERT INTO nodes (id, expires, schema) VALUES ($1, {now} + $2, $3) \
              ON CONFLICT (id) DO UPDATE SET expires = excluded.expires",
@@ -255,7 +255,7 @@ impl Store {
     /// Those of the database.
     pub async fn leave(&self, node: NodeId) -> Result<(), StoreError> {
         let sql = sql!(self, memory => memory.leave(node));
-        let mut tx = sql.db.begin().await?;
+        let mut tx = sql.db.begin_work().await?;
         tx.run("DELETE FROM nodes WHERE id = $1", args![node]).await?;
         let given = tx.run(GIVE_BACK, args![node]).await?;
         tx.commit().await?;
@@ -268,7 +268,7 @@ impl Store {
     /// Takes every node for dead: the data directory is locked by this process, so none can be alive.
     pub(crate) async fn forget_nodes(&self) -> Result<(), StoreError> {
         let sql = sql!(self, memory => memory.forget_nodes());
-        let mut tx = sql.db.begin().await?;
+        let mut tx = sql.db.begin_work().await?;
         tx.run("DELETE FROM nodes", vec![]).await?;
         tx.run("UPDATE runs SET owner = NULL WHERE owner IS NOT NULL", vec![]).await?;
         tx.commit().await

@@ -47,7 +47,7 @@ impl Store {
         oldest: Time,
     ) -> Result<Reply, StoreError> {
         let sql = sql!(self, memory => memory.no_sign_in());
-        let mut tx = sql.db.begin().await?;
+        let mut tx = sql.db.begin_work().await?;
         tx.run("DELETE FROM replies WHERE created_at < $1", args![oldest]).await?;
         let text = "INSERT INTO replies (person, key, request, created_at, node) VALUES ($1, $2, $3, $4, $5) \
                     ON CONFLICT (person, key) DO NOTHING";
@@ -79,7 +79,7 @@ impl Store {
     pub async fn lose_reply(&self, user: UserId, key: &str) -> Result<(), StoreError> {
         let sql = sql!(self, memory => memory.no_sign_in());
         let text = "UPDATE replies SET node = NULL WHERE person = $1 AND key = $2";
-        sql.db.write(text, args![user, key]).await.map(drop)
+        sql.write_work(text, args![user, key]).await.map(drop)
     }
 
     /// Keeps the answer to the request that has a key; without one the key is free again.
@@ -90,11 +90,11 @@ impl Store {
         let sql = sql!(self, memory => memory.no_sign_in());
         let Some(reply) = reply else {
             let text = "DELETE FROM replies WHERE person = $1 AND key = $2 AND reply IS NULL";
-            return sql.db.write(text, args![user, key]).await.map(drop);
+            return sql.write_work(text, args![user, key]).await.map(drop);
         };
         let sealed = sql.sealer(Scope::System).await?.seal(place(&id(user, key)), reply)?;
         let text = "UPDATE replies SET reply = $3 WHERE person = $1 AND key = $2";
-        sql.db.write(text, args![user, key, sealed]).await.map(drop)
+        sql.write_work(text, args![user, key, sealed]).await.map(drop)
     }
 }
 

@@ -23,6 +23,7 @@ pub use crate::access::{InviteRow, SessionRow, TokenRow};
 pub use crate::admission::Admission;
 pub use crate::filter::{ApprovalFilter, ChatFilter, Order, RunFilter};
 pub use crate::keys::Rewrapped;
+pub use crate::kv::Owner;
 pub use crate::people::{LoginRow, MemberRow, MembershipRow};
 pub use crate::provider_keys::{KeyChange, OpenKey};
 pub use crate::replies::Reply;
@@ -33,6 +34,7 @@ pub use audit::{AuditFilter, AuditPlace, AuditRow};
 pub use change::{Change, ChangedChat};
 pub use doing::{Doing, Switch};
 pub use guard::{MarkRow, RuleRow};
+pub(crate) use money::ANSWERED;
 pub use money::{BudgetRow, ModelCallRow, ProviderKeyRow, UsageFilter, UsageRow};
 pub use workspace::{Policy, PolicyNames, Under, WorkspaceRow};
 

@@ -19,6 +19,9 @@ use crate::{Sql, Store, StoreError};
 /// What they take turns at; [`MOVE_TIP`](crate::statements::MOVE_TIP) names it, too.
 const POLICY_TURN: i64 = 4_703_912;
 
+/// Milliseconds for which the same rules are asked for.
+const WHILE: i64 = 3_600_000;
+
 const REMOVE: &str = "DELETE FROM rules WHERE workspace = $1 AND id = $2";
 const COLUMNS: &str = "SELECT id, agent, run, expires_at, body FROM rules WHERE workspace = $1";
 
@@ -76,20 +79,28 @@ impl Store {
             "SELECT {COUNTS} FROM (SELECT CAST($1 AS TEXT) AS workspace, CAST($2 AS TEXT) AS agent, \
              CAST($3 AS TEXT) AS person, CAST($4 AS BIGINT) AS now) AS v {COUNTING_BY} ORDER BY rules.id"
         );
+        // Asked for a whole while, so that the question stays the same for that long; what ends within it is left out here.
+        let while_from = Time::from_millis(now.millis() - now.millis().rem_euclid(WHILE));
         let mut policy = None;
-        for mut row in sql.db.read(text, args![workspace, agent, person, now]).await? {
-            take_in(&mut policy, &mut row)?;
+        for mut row in sql.db.read_kept(text, args![workspace, agent, person, while_from]).await? {
+            let counts = |ends: Option<Time>| ends.is_none_or(|ends| ends > now);
+            take_in(&mut policy, &mut row, counts)?;
         }
         Ok(policy)
     }
 }
 
-/// One row of what counts.
-fn take_in(policy: &mut Option<Policy>, row: &mut Row) -> Result<(), StoreError> {
+/// One row of what counts, as far as its rule does.
+fn take_in(
+    policy: &mut Option<Policy>,
+    row: &mut Row,
+    counts: impl FnOnce(Option<Time>) -> bool,
+) -> Result<(), StoreError> {
     let (agent, workspace) = (row.take()?, row.take()?);
     let (role, halted): (Option<String>, bool) = (row.take()?, row.take()?);
     let rule: Option<RuleId> = row.take()?;
     let names = PolicyNames { agent, workspace, rules: Vec::new() };
+    let rule = if counts(row.take()?) { rule } else { None };
     policy.get_or_insert(Policy { names, role, halted }).names.rules.extend(rule);
     Ok(())
 }
@@ -112,7 +123,7 @@ pub(crate) async fn hold_to(tx: &mut Tx, batch: &[Box<Prepared>], verdicts: &mut
     let mut counting: HashMap<StreamId, Option<Policy>> = HashMap::new();
     for mut row in tx.rows_set(&COUNTING, &rows.iter().collect::<Vec<_>>()).await? {
         let stream = row.take()?;
-        take_in(counting.entry(stream).or_default(), &mut row)?;
+        take_in(counting.entry(stream).or_default(), &mut row, |_| true)?;
     }
     for (at, under) in bound {
         let now = counting.get(&batch[at].stream).and_then(Option::as_ref);

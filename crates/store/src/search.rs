@@ -20,7 +20,9 @@ const SQLITE_SEARCH: &str = "SELECT files.path, snippet(files_text, 1, '[', ']',
      ORDER BY bm25(files_text, 0.0, 1.0), files.path LIMIT $4";
 const POSTGRES_SEARCH: &str = "SELECT path, ts_headline('english', body, words, \
      'StartSel=[,StopSel=],MaxWords=18,MinWords=8,MaxFragments=1,FragmentDelimiter=…') FROM (\
-     SELECT path, body, query AS words FROM files, plainto_tsquery('english', $1) AS query \
+     SELECT path, body, query AS words FROM files, (\
+     SELECT CASE numnode(whole) WHEN 0 THEN whole ELSE (whole::text || ':*')::tsquery END AS query \
+     FROM plainto_tsquery('english', $1) AS whole) AS asked \
      WHERE workspace = $2 AND notebook = $3 AND files.words @@ query \
      ORDER BY ts_rank(files.words, query) DESC, path LIMIT $4) AS hits";
 
@@ -51,7 +53,7 @@ impl Store {
     ) -> Result<(), StoreError> {
         let sql = sql!(self, memory => memory.index_put(workspace, notebook, files));
         for some in files.chunks(FILES_PER_COMMIT) {
-            let mut tx = sql.db.begin().await?;
+            let mut tx = sql.db.begin_work().await?;
             for file in some {
                 match tx.dialect() {
                     Dialect::Sqlite => put_sqlite(&mut tx, workspace, notebook, file).await?,
@@ -74,7 +76,7 @@ impl Store {
         paths: Vec<String>,
     ) -> Result<(), StoreError> {
         let sql = sql!(self, memory => memory.index_remove(workspace, notebook, &paths));
-        let mut tx = sql.db.begin().await?;
+        let mut tx = sql.db.begin_work().await?;
         for path in paths {
             if tx.dialect() == Dialect::Sqlite {
                 let text = "DELETE FROM files_text WHERE rowid IN (\
@@ -87,7 +89,8 @@ impl Store {
         tx.commit().await
     }
 
-    /// Files of a notebook that hold all words of the query, best first. The query is only ever words, never a language.
+    /// Files of a notebook that hold all words of the query, best first; of the last one its beginning is enough, because
+    /// somebody may still be typing it. The query is only ever words, never a language.
     ///
     /// # Errors
     /// Those of the database.
@@ -106,7 +109,7 @@ impl Store {
         let (text, query) = match sql.db.dialect() {
             Dialect::Sqlite => {
                 let quoted: Vec<_> = words.iter().map(|word| format!("\"{}\"", word.replace('"', "\"\""))).collect();
-                (SQLITE_SEARCH, format!("place : \"{workspace} {notebook}\" AND body : ({})", quoted.join(" AND ")))
+                (SQLITE_SEARCH, format!("place : \"{workspace} {notebook}\" AND body : ({}*)", quoted.join(" AND ")))
             }
             Dialect::Postgres => (POSTGRES_SEARCH, words.join(" ")),
         };

@@ -9,6 +9,7 @@ use rusqlite::config::DbConfig;
 
 use crate::db::Db;
 use crate::error::cannot_open;
+use crate::kept::Kept;
 use crate::lite::{Broken, Writing};
 use crate::reads::Counter;
 use crate::{Durability, StoreError};
@@ -34,7 +35,7 @@ pub(crate) async fn open(file: &Path, durability: Durability) -> Result<Db, Stor
     let opening = tokio::task::spawn_blocking(move || open_both(file, durability));
     let (writer, readers) = opening.await.map_err(|_| StoreError::other("opening the database was given up"))??;
     let broken = Broken::default();
-    let writer = Writing::new(writer, Arc::clone(&broken));
+    let writer = Writing::new(writer, Arc::clone(&broken), Arc::clone(&readers.kept));
     Ok(Db::Sqlite { writer: Arc::new(tokio::sync::Mutex::new(writer)), readers: Arc::new(readers), broken })
 }
 
@@ -55,7 +56,8 @@ fn open_both(file: PathBuf, durability: Durability) -> Result<(Connection, Reade
     if !recent(rusqlite::version()) {
         return Err(StoreError::other(format!("SQLite {} is too old: 3.51.3 or later is needed", rusqlite::version())));
     }
-    let readers = Readers { file, durability, idle: Mutex::new(Some(Vec::new())), reads: Counter::default() };
+    let idle = Mutex::new(Some(Vec::new()));
+    let readers = Readers { file, durability, idle, kept: Arc::default(), reads: Counter::default() };
     readers.with(|_| Ok(()))?;
     Ok((writer, readers))
 }
@@ -89,6 +91,8 @@ pub(crate) struct Readers {
     durability: Durability,
     /// Those nobody uses; none once the store is closed.
     idle: Mutex<Option<Vec<Connection>>>,
+    /// Answers that count until something is set up.
+    pub(crate) kept: Arc<Kept>,
     /// What was read by them.
     pub(crate) reads: Counter,
 }
@@ -159,6 +163,7 @@ fn recent(version: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kept::Writes;
     use crate::value::args;
 
     #[test]
@@ -196,7 +201,7 @@ mod tests {
         assert!(writer.lock().await.note::<()>(Err(refused.into())).is_err());
         assert!(db.is_read_only(), "whoever asks is told");
         assert!(db.write("INSERT INTO t VALUES ($1)", args![1_i64]).await.is_err());
-        assert!(db.begin().await.is_err() && db.begin_append().await.is_err());
+        assert!(db.begin().await.is_err() && db.begin_append(Writes::Work).await.is_err());
         assert_eq!(db.read("SELECT a FROM t", vec![]).await.unwrap().len(), 0, "reading goes on");
         db.close().await;
         let again = open(&file, Durability::Full).await.unwrap();

@@ -116,7 +116,7 @@ impl Store {
     /// Those of the database.
     pub async fn notebooks(&self, workspace: WorkspaceId) -> Result<Vec<NotebookRow>, StoreError> {
         let sql = sql!(self, memory => memory.notebooks(workspace));
-        let rows = sql.db.read(format!("{NOTEBOOK} ORDER BY id"), args![workspace]).await?;
+        let rows = sql.db.read_kept(format!("{NOTEBOOK} ORDER BY id"), args![workspace]).await?;
         rows.into_iter().map(read_notebook).collect()
     }
 
@@ -181,14 +181,14 @@ async fn insert_workspace(tx: &mut Tx, row: &WorkspaceRow, key: &FreshKey) -> Re
     put_fresh(tx, Scope::Workspace(row.id), key).await
 }
 
-/// The only row of a statement, read.
+/// The only row of a statement about what people set up, read.
 pub(crate) async fn one<T>(
     sql: &Sql,
     text: String,
     args: Args,
     read: fn(Row) -> Result<T, StoreError>,
 ) -> Result<Option<T>, StoreError> {
-    sql.db.read_one(text, args).await?.map(read).transpose()
+    sql.db.read_kept(text, args).await?.pop().map(read).transpose()
 }
 
 fn read_workspace(mut row: Row) -> Result<WorkspaceRow, StoreError> {
@@ -239,6 +239,15 @@ fn read_user(mut row: Row) -> Result<UserRow, StoreError> {
 pub(crate) async fn add_notebook(tx: &mut Tx, row: &NotebookRow) -> Result<(), StoreError> {
     let text = "INSERT INTO notebooks (workspace, id, slug, linked, created_at) VALUES ($1, $2, $3, $4, $5)";
     tx.run(text, args![row.workspace, row.id, &row.slug, &row.linked, row.created_at]).await.map(drop)
+}
+
+/// Gives a notebook another short name in the transaction that records it.
+pub(crate) async fn rename_notebook(tx: &mut Tx, scope: Scope, id: NotebookId, slug: &str) -> Result<(), StoreError> {
+    let text = "UPDATE notebooks SET slug = $3 WHERE workspace = $1 AND id = $2";
+    match tx.run(text, args![scope, id, slug]).await? {
+        0 => Err(StoreError::NotFound),
+        _ => Ok(()),
+    }
 }
 
 fn read_notebook(mut row: Row) -> Result<NotebookRow, StoreError> {

@@ -6,7 +6,7 @@ use adjutant_core::run::chain::StreamId;
 use adjutant_core::time::Time;
 
 use crate::db::Tx;
-use crate::row::{ModelCallRow, UsageFilter, UsageRow};
+use crate::row::{ANSWERED, ModelCallRow, UsageFilter, UsageRow};
 use crate::runs::Wanted;
 use crate::statements::MODEL_CALLS;
 use crate::value::{Args, Row, args};
@@ -35,8 +35,10 @@ impl Store {
         let sql = sql!(self, memory => memory.usage(workspace, filter));
         let (wanted, args) = conditions(workspace, filter).done();
         let sum = |column: &str| format!("CAST(COALESCE(SUM({column}), 0) AS BIGINT)");
+        let answered = ANSWERED.map(|word| format!("'{word}'")).join(", ");
+        let failed = format!("CASE WHEN outcome IN ({answered}) THEN 0 ELSE 1 END");
         let sums = [
-            "CASE WHEN served IS NULL THEN 1 ELSE 0 END",
+            failed.as_str(),
             "CASE WHEN cost IS NULL THEN 1 ELSE 0 END",
             "estimated",
             "tokens_input",

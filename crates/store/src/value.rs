@@ -14,7 +14,7 @@ use crate::StoreError;
 use crate::seal::Scope;
 
 /// One bound value. Each variant may be NULL, because PostgreSQL wants the type of a NULL, too.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Arg {
     Int(Option<i64>),
     Text(Option<Arc<str>>),
@@ -40,7 +40,7 @@ pub(crate) enum Value {
 }
 
 /// One row of an answer; columns are taken in the order the statement names them.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Row(std::vec::IntoIter<Value>);
 
 impl Row {

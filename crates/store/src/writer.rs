@@ -9,12 +9,13 @@ use adjutant_core::run::chain::Head;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 use crate::StoreError;
-use crate::commit::commit;
-use crate::db::{Db, Dialect};
+use crate::commit::{Statement, commit};
+use crate::db::{Db, Dialect, Text};
 use crate::error::{collided, unsynced};
 use crate::prepare::{Guard, Prepared};
 use crate::row::Change;
 use crate::teller::Teller;
+use crate::value::Args;
 
 /// Bytes written in one transaction at the most, beyond its first append: one huge batch would hold up everybody.
 const BYTES_PER_COMMIT: usize = 8 * 1024 * 1024;
@@ -27,8 +28,12 @@ type Batch = Vec<Box<Prepared>>;
 /// What became of an append. It goes back to whoever made it: freeing it takes longer than many a commit.
 type Answer = oneshot::Sender<(Result<Head, StoreError>, Option<Box<Prepared>>)>;
 
+/// A statement of its own, and who waits for the number of rows that it touched.
+type Writing = (Statement, oneshot::Sender<Result<u64, StoreError>>);
+
 enum Job {
     Append(Box<Prepared>, Answer),
+    Write(Writing),
     Close(oneshot::Sender<()>),
 }
 
@@ -48,7 +53,7 @@ impl Writer {
     ) -> Result<Self, StoreError> {
         let (sender, receiver) = mpsc::channel(QUEUE);
         let dialect = db.dialect();
-        let task = Task { db, teller, changes, waiting: VecDeque::new() }.run(receiver);
+        let task = Task { db, teller, changes, waiting: VecDeque::new(), writing: Vec::new() }.run(receiver);
         match dialect {
             Dialect::Postgres => drop(tokio::spawn(task)),
             // SQLite works on the thread that calls it and waits there for the disk, so its writer has one to itself.
@@ -69,6 +74,15 @@ impl Writer {
         answered.await.map_err(|_| closed())?.0
     }
 
+    /// Queues a statement that shares a commit with appends; says how many rows it touched. It happens even when the caller stops
+    /// waiting.
+    pub(crate) async fn write(&self, sql: Text, args: Args) -> Result<u64, StoreError> {
+        let (answer, answered) = oneshot::channel();
+        let closed = || StoreError::unavailable("the store is closed");
+        self.0.send(Job::Write((Statement { sql, args }, answer))).await.map_err(|_| closed())?;
+        answered.await.map_err(|_| closed())?
+    }
+
     /// Takes no more appends and waits until the queued ones are written.
     pub(crate) async fn close(&self) {
         let (done, closed) = oneshot::channel();
@@ -78,12 +92,22 @@ impl Writer {
     }
 }
 
+/// What is written in one transaction, and who is told.
+struct Asked {
+    batch: Batch,
+    answers: Vec<Answer>,
+    statements: Vec<Statement>,
+    told: Vec<oneshot::Sender<Result<u64, StoreError>>>,
+}
+
 struct Task {
     db: Arc<Db>,
     teller: Option<Teller>,
     changes: broadcast::Sender<Change>,
     /// Appends that may not share a transaction with an earlier one.
     waiting: VecDeque<(Box<Prepared>, Answer)>,
+    /// Statements for the next transaction.
+    writing: Vec<Writing>,
 }
 
 impl Task {
@@ -91,7 +115,7 @@ impl Task {
         let mut jobs = Vec::with_capacity(APPENDS_PER_COMMIT);
         let mut closing = Vec::new();
         loop {
-            if self.waiting.is_empty() {
+            if self.waiting.is_empty() && self.writing.is_empty() {
                 tokio::task::yield_now().await;
                 if queue.recv_many(&mut jobs, APPENDS_PER_COMMIT).await == 0 {
                     break;
@@ -99,13 +123,14 @@ impl Task {
             }
             // Those who were answered a moment ago get their turn first: what they append now shares this commit.
             tokio::task::yield_now().await;
-            while jobs.len() + self.waiting.len() < APPENDS_PER_COMMIT {
+            while jobs.len() + self.waiting.len() + self.writing.len() < APPENDS_PER_COMMIT {
                 let Ok(job) = queue.try_recv() else { break };
                 jobs.push(job);
             }
             for job in jobs.drain(..) {
                 match job {
                     Job::Append(append, answer) => self.waiting.push_back((append, answer)),
+                    Job::Write(writing) => self.writing.push(writing),
                     Job::Close(done) => {
                         queue.close();
                         closing.push(done);
@@ -113,8 +138,9 @@ impl Task {
                 }
             }
             let (batch, answers) = self.next_batch();
-            if !batch.is_empty() {
-                self.write(batch, answers).await;
+            let (statements, told): (Vec<_>, Vec<_>) = std::mem::take(&mut self.writing).into_iter().unzip();
+            if !(batch.is_empty() && statements.is_empty()) {
+                self.write(Asked { batch, answers, statements, told }).await;
             }
         }
         for done in closing {
@@ -149,23 +175,34 @@ impl Task {
         (batch, answers)
     }
 
-    async fn write(&self, batch: Batch, answers: Vec<Answer>) {
-        match commit(&self.db, &batch).await {
+    async fn write(&self, asked: Asked) {
+        let Asked { batch, answers, statements, told } = asked;
+        match commit(&self.db, &batch, &statements).await {
             Ok(committed) => {
                 self.tell(&committed.changes);
                 for ((append, answer), verdict) in batch.into_iter().zip(answers).zip(committed.verdicts) {
                     // A caller that went away does not need its answer.
                     let _ = answer.send((verdict.map(|()| append.head), Some(append)));
                 }
+                for (told, touched) in told.into_iter().zip(committed.touched) {
+                    let _ = told.send(touched);
+                }
             }
-            Err(error) if batch.len() > 1 && one_is_to_blame(&error) => {
+            Err(error) if batch.len() + statements.len() > 1 && one_is_to_blame(&error) => {
                 for (append, answer) in batch.into_iter().zip(answers) {
                     let _ = answer.send((self.write_alone(append).await, None));
+                }
+                for (statement, told) in statements.into_iter().zip(told) {
+                    let touched = commit(&self.db, &[], &[statement]).await;
+                    let _ = told.send(touched.and_then(|mut committed| committed.touched.pop().unwrap_or(Ok(0))));
                 }
             }
             Err(error) => {
                 for answer in answers {
                     let _ = answer.send((Err(error.clone()), None));
+                }
+                for told in told {
+                    let _ = told.send(Err(error.clone()));
                 }
             }
         }
@@ -173,7 +210,7 @@ impl Task {
 
     async fn write_alone(&self, append: Box<Prepared>) -> Result<Head, StoreError> {
         let head = append.head;
-        let committed = commit(&self.db, &[append]).await?;
+        let committed = commit(&self.db, &[append], &[]).await?;
         self.tell(&committed.changes);
         committed.verdicts.into_iter().collect::<Result<Vec<()>, _>>().map(|_| head)
     }

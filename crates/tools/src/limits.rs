@@ -12,6 +12,10 @@ pub const NET_TIMEOUT: Duration = Duration::from_secs(60);
 pub const NET_CONNECT: Duration = Duration::from_secs(10);
 /// How long the other end may be silent.
 pub const NET_IDLE: Duration = Duration::from_secs(20);
+/// How long what was sent may go unheard: then the system gives it up, also when the call that sent it was given up before. Else
+/// it would go on trying for minutes, and what nobody waits for would arrive after all.
+#[cfg(target_os = "linux")]
+pub const NET_UNHEARD: Duration = Duration::from_secs(10);
 /// Bytes of an answer that are read; the model sees less, but a page's text is a small part of it.
 pub const NET_BODY_BYTES: usize = 4 * 1024 * 1024;
 /// How long the exact comparison of two texts may take before a coarser one is good enough.

@@ -1,10 +1,12 @@
 //! Text for the model: never longer than the tool promised, and never cut without saying so.
 
+use adjutant_core::content::Hash;
+
 /// The text, cut at a line (or at least a character) to fit into `cap` bytes together with a last line that says how much
-/// is missing.
+/// is missing, and the hash of all of it: what is recorded proves what there was.
 pub(crate) fn capped(text: String, cap: usize) -> String {
     /// Bytes kept free for the line that tells of the cut.
-    const NOTE_BYTES: usize = 80;
+    const NOTE_BYTES: usize = 160;
     if text.len() <= cap {
         return text;
     }
@@ -17,7 +19,8 @@ pub(crate) fn capped(text: String, cap: usize) -> String {
         end = line;
     }
     let (kept, rest) = text.split_at(end);
-    format!("{kept}\n… {} more bytes are not shown", rest.len())
+    let (all, hash) = (text.len(), Hash::of(text.as_bytes()));
+    format!("{kept}\n… {} more bytes are not shown; all {all} have the hash {hash}", rest.len())
 }
 
 #[cfg(test)]
@@ -27,17 +30,18 @@ mod tests {
     #[test]
     fn a_cut_text_ends_with_a_line_that_says_how_much_is_missing() {
         let text = "0123456789\n".repeat(30);
-        let cut = capped(text.clone(), 200);
-        assert!(cut.len() <= 200, "{}", cut.len());
+        let cut = capped(text.clone(), 300);
+        assert!(cut.len() <= 300, "{}", cut.len());
         let (kept, note) = cut.rsplit_once('\n').unwrap();
         assert!(text.starts_with(kept));
-        assert_eq!(note, format!("… {} more bytes are not shown", text.len() - kept.len()));
-        assert_eq!(capped("short".to_owned(), 200), "short");
+        let (rest, hash) = (text.len() - kept.len(), Hash::of(text.as_bytes()));
+        assert_eq!(note, format!("… {rest} more bytes are not shown; all 330 have the hash {hash}"));
+        assert_eq!(capped("short".to_owned(), 300), "short");
     }
 
     #[test]
     fn a_cut_never_splits_a_character() {
-        for cap in 81..120 {
+        for cap in 161..200 {
             let cut = capped("ä".repeat(200), cap);
             assert!(cut.len() <= cap && cut.contains("more bytes"), "{cut}");
         }

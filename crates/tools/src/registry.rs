@@ -167,6 +167,15 @@ mod tests {
     }
 
     #[test]
+    fn every_tool_shows_a_call_that_fits_its_schema() {
+        for tool in Registry::builtin().iter() {
+            let example = tool.example().unwrap_or_else(|| panic!("{} shows none", tool.spec().name()));
+            let fits = adjutant_core::guard::arguments::validate(&tool.spec().definition.schema, &example);
+            assert!(fits.is_ok(), "{}: {fits:?}", tool.spec().name());
+        }
+    }
+
+    #[test]
     fn a_schema_says_what_the_guard_checks() {
         let registry = Registry::builtin();
         let schema = |name: &str| registry.get(name).unwrap().spec().definition.schema.clone();

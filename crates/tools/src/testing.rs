@@ -19,6 +19,7 @@ use tempfile::TempDir;
 
 use crate::memory::{MemoryIndex, MemoryKv};
 use crate::net::Connector;
+use crate::notebook::Fence;
 use crate::{Catalog, Notebook, Registry, World};
 
 /// Says that something could not be tested here, past the harness, which would swallow it.
@@ -54,6 +55,7 @@ impl Stage {
             kv: Arc::new(MemoryKv::default()),
             index: Arc::new(MemoryIndex::default()),
             catalog: catalog(AgentSpec { name: "a".to_owned(), ..AgentSpec::default() }),
+            fence: Fence::default(),
             now: "2026-01-30T10:00:00Z".parse().unwrap(),
             zone: TimeZone::UTC,
         };

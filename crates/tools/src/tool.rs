@@ -14,12 +14,14 @@ use crate::world::World;
 ///
 /// - `spec` says everything about the tool that the guard needs. Be honest about effect, egress and recovery: a tool that
 ///   claims too little is refused or asks, one that claims too much harms someone.
+/// - `example` shows people one call. It fits the schema; a test holds every built-in tool to that.
 /// - `prepare` looks and changes nothing: what the call would touch (`target`), what it would leave behind (`intended`),
 ///   one line and a diff for a person. The approval is bound to the target.
 /// - `run` acts. It takes the permit by value: one permit, one call. It looks again whether the world still is what the
 ///   permit says (`permit.target()`) and does nothing when it is not. A failure is an answer to the model, in words that
 ///   say what happened and what to do next; it never holds a host path or a secret. A caller that drops the future (a
-///   timeout, a cancelled run) does not take back what was begun: the call is then in doubt, and `reconcile` is asked.
+///   timeout, a cancelled run) does not take back what was begun: the call is then in doubt, and `reconcile` is asked. What goes
+///   on all the same, in a thread of its own, asks `world.fence` right before it acts.
 /// - `reconcile` says whether a call that was started took place. Only a tool of class `Reconcile` is asked.
 /// - `keepsakes` gives back what the call will replace or delete. They are durable before `run` is called, so that a crash
 ///   in between does not take the only copy with it. Only a tool of class `Reconcile` is asked.
@@ -29,6 +31,11 @@ use crate::world::World;
 pub trait Tool: Send + Sync {
     /// What the tool declares about itself.
     fn spec(&self) -> &ToolSpec;
+
+    /// Arguments that such a call may have, to show to people.
+    fn example(&self) -> Option<Value> {
+        None
+    }
 
     /// Looks at what the call would do, without doing it.
     async fn prepare(&self, arguments: &Value, world: &World) -> Result<Prepared, ToolOutcome> {

@@ -17,7 +17,7 @@ use async_trait::async_trait;
 use jiff::tz::TimeZone;
 
 use crate::net::Connector;
-use crate::notebook::Notebook;
+use crate::notebook::{Fence, Notebook};
 use crate::registry::Registry;
 
 /// The surroundings of one call.
@@ -39,6 +39,8 @@ pub struct World {
     pub index: Arc<dyn IndexHandle>,
     /// The tools the agent has, for tools about tools.
     pub catalog: Catalog,
+    /// Whether the call may still act.
+    pub fence: Fence,
     /// The moment of the call.
     pub now: Time,
     /// The zone in which the workspace counts its days.

@@ -28,7 +28,7 @@ const agent = {
   flow: 'deny',
   tool_limits: { read_file: 5 },
   keywords: ['tidy'],
-  approval_expires_secs: 3600,
+  approval_expires_in: '1h',
   budget: { run_usd: 0.5, day_usd: null, month_usd: 20, allow_unpriced: true },
 } as unknown as Agent
 
@@ -42,7 +42,7 @@ it('knows every field of an agent, whether its form shows it or not', () => {
 
 it('holds a copy to the limits of what it was made from', () => {
   const copy = fieldsOf(copyOf({ ...agent, slug: 'guide' }))
-  expect(copy).toMatchObject({ name: 'Guide (copy)', flow: 'deny', permission_level: 'write', categories: ['file_read', 'file_write'], tool_limits: { read_file: 5 }, approval_expires_in: '3600s', budget: { allow_unpriced: true } })
+  expect(copy).toMatchObject({ name: 'Guide (copy)', flow: 'deny', permission_level: 'write', categories: ['file_read', 'file_write'], tool_limits: { read_file: 5 }, approval_expires_in: '1h', budget: { allow_unpriced: true } })
   expect(copy).not.toHaveProperty('slug')
 })
 
@@ -94,6 +94,9 @@ it('gives hosts and keeps the rest of their policy', () => {
   expect(draft.hosts).toBe('a.example')
   draft.hosts = 'a.example, *.b.example ,'
   expect(changeOf(careful, draft)).toEqual({ allowed_hosts: { hosts: ['a.example', '*.b.example'], ports: [8443] } })
+  const listed = { ...agent, allowed_hosts: ['a.example'] } as unknown as Agent
+  expect(changeOf(listed, draftOf(listed))).toEqual({})
+  expect(changeOf(listed, { ...draftOf(listed), hosts: 'b.example' })).toEqual({ allowed_hosts: ['b.example'] })
 })
 
 it('keeps money as numbers, and nothing as no limit', () => {
@@ -129,7 +132,7 @@ it('takes back over an agent what its file no longer says', () => {
   expect(change).toMatchObject({ content_filter: [{ category: 'secrets' }], keywords: null, flow: null, tool_limits: { list_files: 9, read_file: null }, approval_expires_in: null })
   expect(change).not.toHaveProperty('owner')
   expect(merged(before, change)).toMatchObject({ name: 'Guide', tool_limits: { list_files: 9 }, budget: { allow_unpriced: false } })
-  expect(merged(before, change)).not.toHaveProperty('approval_expires_secs')
+  expect(merged(before, change)).not.toHaveProperty('approval_expires_in')
 })
 
 it('takes the level from a file that names it', () => {

@@ -89,16 +89,24 @@ export function newDraft(): Draft {
   }
 }
 
-/** The fields that the form does not show. An answer says in seconds what a body says as a span. */
+/** The fields that the form does not show. */
 function hiddenOf(agent: Partial<Agent>): Record<string, unknown> {
   const said: Record<string, unknown> = { ...agent }
-  const seconds = agent.approval_expires_secs
-  if (seconds !== undefined) said['approval_expires_in'] = `${seconds}s`
   return Object.fromEntries(HIDDEN.filter((name) => (said[name] ?? null) !== null).map((name) => [name, said[name]]))
 }
 
 /** What some folder grants. What none does is not granted at all. */
 const grantedBy = (folders: FolderRow[]): Verb[] => VERBS.filter((verb) => folders.some((row) => row.verbs[verb]))
+
+/** The hosts of an agent as a policy: a list is one that says nothing else. */
+const policyOf = (agent: Agent): HostPolicy => (Array.isArray(agent.allowed_hosts) ? { hosts: agent.allowed_hosts } : (agent.allowed_hosts ?? {}))
+
+/** The hosts as they are written: a list, unless there is more to say. */
+function hostsOf(draft: Draft): string[] | HostPolicy {
+  const hosts = words(draft.hosts)
+  const more = Object.entries(draft.host_policy).some(([name, value]) => name !== 'hosts' && value !== null)
+  return more ? { ...draft.host_policy, hosts } : hosts
+}
 
 /** What the flags of an agent allow at all. */
 function flagsOf(agent: Agent): Record<Verb, boolean> {
@@ -129,8 +137,8 @@ export function draftOf(agent: Agent): Draft {
     tools: [...(agent.tools ?? [])],
     denied_tools: [...(agent.denied_tools ?? [])],
     can_access_integrations: agent.can_access_integrations,
-    hosts: (agent.allowed_hosts?.hosts ?? []).join(', '),
-    host_policy: agent.allowed_hosts ?? {},
+    hosts: (policyOf(agent).hosts ?? []).join(', '),
+    host_policy: policyOf(agent),
     requires_approval: [...agent.requires_approval],
     max_turns: agent.max_turns,
     max_tool_calls: agent.max_tool_calls,
@@ -206,7 +214,7 @@ export function fieldsOf(draft: Draft): Record<string, unknown> {
     tools: draft.tools,
     denied_tools: draft.denied_tools,
     can_access_integrations: draft.can_access_integrations,
-    allowed_hosts: { ...draft.host_policy, hosts: words(draft.hosts) },
+    allowed_hosts: hostsOf(draft),
     requires_approval: draft.requires_approval,
     max_turns: draft.max_turns,
     max_tool_calls: draft.max_tool_calls,
@@ -268,7 +276,5 @@ export function changeOf(agent: Agent, draft: Draft): Record<string, unknown> {
   const after = fieldsOf(draft)
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])]
   const changed = names.filter((name) => JSON.stringify(after[name]) !== JSON.stringify(before[name]))
-  const change = Object.fromEntries(changed.map((name) => [name, replacing(saved[name], after[name])]))
-  // What is saved has it in seconds, which would stay beside what is said now.
-  return 'approval_expires_in' in change ? { ...change, approval_expires_secs: null } : change
+  return Object.fromEntries(changed.map((name) => [name, replacing(saved[name], after[name])]))
 }

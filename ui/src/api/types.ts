@@ -180,7 +180,8 @@ export interface Agent {
   can_create: boolean
   can_delete: boolean
   can_access_integrations: boolean
-  allowed_hosts?: HostPolicy
+  /** A list, or a policy where there is more to say than hosts. */
+  allowed_hosts?: string[] | HostPolicy
   toolsets: string[]
   tools: string[]
   denied_tools: string[]
@@ -191,8 +192,8 @@ export interface Agent {
   max_tokens_per_request: number
   scope: AgentScope
   budget?: { run_usd: number | null; day_usd: number | null; month_usd: number | null; soft_usd?: number | null; cheaper_model?: string | null; alert_at_usd?: number[]; allow_unpriced?: boolean }
-  /** How long a question waits. */
-  approval_expires_secs?: number
+  /** How long a question waits, such as `24h`. */
+  approval_expires_in?: string
   /** The stored key that its runs use for the provider it is for. */
   provider_key_id?: string | null
   owner: 'user' | 'workspace'

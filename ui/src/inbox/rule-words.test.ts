@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { grantWords, placeWords } from './rule-words'
+import { askedBy, grantWords, placeWords } from './rule-words'
 
 it('says where a rule holds', () => {
   expect(placeWords({ directly_in: ['/a', '/b'] })).toBe('directly in /a, /b')
@@ -13,4 +13,13 @@ it('says where a rule holds', () => {
 it('lets nothing hide in the rule that somebody is about to write', () => {
   expect(grantWords('write_file', { directly_in: ['/a\u202Egpj.exe'] }, 'always')).toBe('Allow write_file directly in /a\\u{202e}gpj.exe for this agent, from now on.')
   expect(placeWords({ hosts: ['exa\u200bmple.org'] })).toBe('at exa\\u{200b}mple.org')
+})
+
+it('says in a sentence why there is a question', () => {
+  expect(['autonomy', 'flow', 'rule_01', 'P15'].map(askedBy)).toEqual([
+    'Asked because the agent may not do this by itself',
+    'Asked because of what the run has read',
+    'Asked by a standing rule',
+    'Asked by the rule P15',
+  ])
 })

@@ -20,6 +20,14 @@ function wordsOf(place: Place | null | undefined): string {
   return parts.filter(Boolean).join(' ') || t('anywhere')
 }
 
+/** Why there is a question at all, by the word of the guard for it. */
+export function askedBy(rule: string): string {
+  if (rule === 'autonomy') return t('Asked because the agent may not do this by itself')
+  if (rule === 'flow') return t('Asked because of what the run has read')
+  if (rule === 'requires_approval') return t('Asked because the agent always asks for this tool')
+  return rule.startsWith('rule_') ? t('Asked by a standing rule') : t('Asked by the rule {rule}', { rule: visible(rule) })
+}
+
 const ENDS: Record<Scope, string> = {
   once: 'for this call only',
   run: 'until this run ends',

@@ -41,6 +41,16 @@ function run(id: string): Followed & { heard: WireEvent[]; problems: unknown[] }
   return { id, heard, problems, after: () => heard.at(-1)?.id ?? 0, onEvent: (event) => heard.push(event), onRefused: (problem) => problems.push(problem) }
 }
 
+/** The lock of a browser: many share it, or one holds it alone; whoever wants that waits for the others. */
+function locksOf(): LockManager {
+  let held: Promise<unknown> = Promise.resolve()
+  const request = (_name: string, { mode, signal }: LockOptions, hold: () => Promise<void>): Promise<unknown> => {
+    const mine = mode === 'shared' ? hold() : held.then(() => (signal?.aborted ? undefined : hold()))
+    held = Promise.all([held, mine])
+    return mine
+  }
+  return { request } as unknown as LockManager
+}
 beforeEach(() => {
   ;[opened, gone, news, refusal] = [[], [], [], 404]
   vi.stubGlobal('fetch', (address: string, options: RequestInit) => Promise.resolve(answer(address, options)))
@@ -78,6 +88,27 @@ it('lets go while nobody looks, and goes on where it was', async () => {
   show(false)
   expect((await stream(2)).topics).toContain('run:run_1@7')
   expect(opened).toHaveLength(3)
+})
+
+it('keeps one stream where somebody looks at no tab, and tells the others what waits', async () => {
+  tab.close()
+  Object.defineProperty(navigator, 'locks', { value: locksOf(), configurable: true })
+  const heard: string[] = []
+  const second = tabOf(({ event }) => heard.push(event))
+  tab.open()
+  second.open()
+  await stream(2)
+  show(true)
+  const kept = await stream(3)
+  kept.tell('inbox', {})
+  await vi.waitFor(() => expect([news, heard]).toEqual([['inbox'], ['inbox']]))
+  expect([opened.length, kept.isLeft()]).toEqual([4, false])
+  // Whoever kept it is closed: the next one listens.
+  tab.close()
+  expect(kept.isLeft()).toBe(true)
+  expect((await stream(4)).isLeft()).toBe(false)
+  second.close()
+  Object.defineProperty(navigator, 'locks', { value: undefined, configurable: true })
 })
 
 it('takes a run up again of which something was lost', async () => {

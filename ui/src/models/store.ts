@@ -14,6 +14,9 @@ export interface Model {
   grade: number
   first_piece_ms: number | null
   resting_seconds: number | null
+  /** Whether its provider does not serve it any more, and since when. */
+  retired?: boolean
+  retired_on?: string | null
 }
 interface ModelList {
   default_model: string
@@ -43,6 +46,8 @@ export const useModels = defineStore('models', () => {
   const isLoaded = ref(false)
   const problem = ref<unknown>(null)
   const groups = computed(() => byProvider(all.value))
+  /** Those to choose from: a retired model can be written, and is not offered. */
+  const offered = computed(() => all.value.filter((model) => !model.retired))
 
   async function load(): Promise<void> {
     try {
@@ -56,5 +61,5 @@ export const useModels = defineStore('models', () => {
     }
   }
   const ready = (): Promise<void> => (isLoaded.value ? Promise.resolve() : load())
-  return { all, usual, isLoaded, problem, groups, load, ready }
+  return { all, offered, usual, isLoaded, problem, groups, load, ready }
 })

@@ -31,9 +31,14 @@ export function summaryOf(steps: Step[]): string {
   const done = countBy(calls.filter((call) => call.state !== 'refused'))
   const parts = [...done].map(([tool, n]) => WORDS[tool]?.(n) ?? (n > 1 ? `${tool} × ${n}` : tool))
   const refused = calls.filter((call) => call.state === 'refused').length
-  if (refused > 0) parts.push(tn(refused, '{n} call refused', '{n} calls refused'))
+  if (refused > 0) parts.push([tn(refused, '{n} call refused', '{n} calls refused'), firstReason(calls)].filter(Boolean).join(': '))
   if (steps.some((step) => step.kind === 'thought')) parts.unshift(t('thought'))
   return parts.join(' · ')
+}
+
+/** Why the first of them was: nobody should have to open anything to learn that. */
+function firstReason(calls: Call[]): string {
+  return (calls.find((call) => call.denial)?.denial?.reason ?? '').replace(/\.$/, '')
 }
 
 function countBy(calls: Call[]): Map<string, number> {

@@ -88,22 +88,34 @@ describe('the view of a run', () => {
       at(2, 'budget_alert', { at_usd: 1, spent_usd: 1.25 }),
       at(3, 'content_filtered', { point: 'output', redacted: [0], labels: {} }),
       at(4, 'content_filtered', { point: 'input', redacted: [], blocked: 2, labels: {} }),
-      at(5, 'error', { error: 'nobody answers', retryable: true }),
+      at(5, 'error', { error: 'nobody answers', problem: { code: 'network' }, retryable: true }),
     ])
     expect(view.steps.map((step) => step.kind === 'note' && [step.word, step.text.replace(/\d\d:04:10/, 'then')])).toEqual([
-      ['retrying', 'the line broke · again at then'],
+      ['retrying', 'The line broke. It is tried again at then.'],
       ['budget_alert', '$1.25 spent: the mark of $1.00 is passed'],
       ['content_filtered', 'something was taken out of an answer'],
       ['content_filtered', 'held back: the arguments of a call'],
-      ['error', 'nobody answers'],
     ])
-    expect(view.isRetryable).toBe(true)
+    expect(view.failure).toEqual({ code: 'network', text: 'nobody answers', isRetryable: true })
   })
 
   it('withdraws what nobody answered when the run ends', () => {
     const view = viewOf([asked, at(9, 'interaction_complete', { status: 'CANCELLED', cost_usd: 0.5, files_modified: ['/a'] })])
     expect(openQuestions(view)).toEqual([])
     expect([view.status, view.cost, view.filesModified]).toEqual(['CANCELLED', 0.5, ['/a']])
+  })
+
+  it('keeps what was being written when somebody stops it, and tells once that it was stopped', () => {
+    const half = [at(1, 'interaction_started'), live('answer_delta', { turn: 1, at: 0, delta: 'Half of a' })]
+    const view = viewOf([...half, at(4, 'cancelled', { reason: 'enough' }), at(5, 'interaction_complete', { status: 'CANCELLED' })])
+    expect([view.live, view.unfinished, view.steps]).toEqual(['', 'Half of a', []])
+    expect(viewOf([...half, at(5, 'interaction_complete', { status: 'FAILED' })]).unfinished).toBe('')
+  })
+
+  it('says why it holds, and until when', () => {
+    const words = (data: object): unknown => viewOf([at(1, 'paused', { ...data })]).steps.map((step) => step.kind === 'note' && step.text.replace(/\d\d:04:10/, 'then'))
+    expect(words({ reason: 'person' })).toEqual(['Nothing is done until somebody lets it go on.'])
+    expect(words({ reason: 'rate', until: '2026-01-31T12:04:10.000Z' })).toEqual(['It has used up what it may do for now, and goes on by itself at then.'])
   })
 
   it('makes another object of a step that changes, so that it is drawn again', () => {

@@ -60,9 +60,17 @@ export interface Question {
 export interface Note {
   kind: 'note'
   seq: number
-  tone: 'plain' | 'warn' | 'bad'
-  word: 'retrying' | 'fallback' | 'paused' | 'resumed' | 'cancelled' | 'error' | 'budget_alert' | 'content_filtered'
+  tone: 'plain' | 'warn'
+  word: 'retrying' | 'fallback' | 'paused' | 'resumed' | 'budget_alert' | 'content_filtered'
   text: string
+}
+/** What ended a run before it was done. */
+export interface Failure {
+  /** The stable word for it. */
+  code: string
+  text: string
+  /** Whether saying the same again may help. */
+  isRetryable: boolean
 }
 export type Step = Thought | Call | Question | Note
 
@@ -94,8 +102,9 @@ export interface RunView {
   cost: number
   usage: TokenUsage | null
   filesModified: string[]
-  /** Whether saying the same again may help, once it has failed. */
-  isRetryable: boolean
+  failure: Failure | null
+  /** What was being written when somebody stopped it. Nothing durable holds it, so it is there for who saw it. */
+  unfinished: string
 }
 
 export function emptyView(id: string): RunView {
@@ -121,7 +130,8 @@ export function emptyView(id: string): RunView {
     cost: 0,
     usage: null,
     filesModified: [],
-    isRetryable: false,
+    failure: null,
+    unfinished: '',
   }
 }
 
@@ -218,6 +228,9 @@ function foldDurable(view: RunView, event: string, seq: number, data: Data): voi
     case 'rejected':
       answerQuestion(view, data)
       return
+    case 'error':
+      view.failure = { code: text((data['problem'] as Data | undefined) ?? {}, 'code'), text: text(data, 'error'), isRetryable: data['retryable'] === true }
+      return
     case 'interaction_complete':
       finish(view, data)
       return
@@ -303,8 +316,9 @@ export function openQuestions(view: RunView): Question[] {
 }
 
 function finish(view: RunView, data: Data): void {
-  dropLive(view)
   view.status = text(data, 'status') as RunStatus
+  if (view.status === 'CANCELLED') view.unfinished = view.live
+  dropLive(view)
   view.endedAt = maybe(data, 'ts')
   view.cost = number(data, 'cost_usd')
   view.usage = (data['usage'] as TokenUsage | undefined) ?? null
@@ -328,7 +342,6 @@ function giveMoney(view: RunView, data: Data): void {
 function note(view: RunView, event: string, seq: number, data: Data): void {
   // The call is made again: what the one that failed had written is void.
   if (event === 'retrying' || event === 'fallback') dropLive(view)
-  if (event === 'error') view.isRetryable = data['retryable'] === true
   if (event === 'paused') view.status = 'PAUSED'
   if (event === 'resumed') view.status = 'RUNNING'
   if (event === 'paused' && maybe(data, 'approval_id')) return askForMoney(view, seq, data)
@@ -337,20 +350,25 @@ function note(view: RunView, event: string, seq: number, data: Data): void {
   if (kind) view.steps.push({ kind: 'note', seq, word: kind[0], tone: kind[1], text: kind[2](data) })
 }
 
-const said = (data: Data): string => text(data, 'reason') || text(data, 'error')
-const when = (data: Data): string => (maybe(data, 'retry_at') ? t('again at {time}', { time: formatClock(text(data, 'retry_at')) }) : '')
-const together = (...parts: string[]): string => parts.filter(Boolean).join(' · ')
+/** What was said, as a sentence of its own. */
+export const sentence = (words: string): string => (words ? `${words.charAt(0).toUpperCase()}${words.slice(1)}${/[.!?…]$/.test(words) ? '' : '.'}` : '')
+const said = (data: Data): string => sentence(text(data, 'reason'))
+const at = (data: Data, name: string): string => formatClock(text(data, name))
+const together = (...parts: string[]): string => parts.filter(Boolean).join(' ')
+
+function pausedWords(data: Data): string {
+  if (maybe(data, 'until')) return t('It has used up what it may do for now, and goes on by itself at {time}.', { time: at(data, 'until') })
+  return text(data, 'reason') === 'budget' ? t('A budget is used up.') : t('Nothing is done until somebody lets it go on.')
+}
 
 /** What is worth a line of its own: its word, its tone, and what is said of it. */
 const NOTES: [Note['word'], Note['tone'], (data: Data) => string][] = [
-  ['error', 'bad', said],
-  ['fallback', 'warn', (data) => together(said(data), `${text(data, 'from')} → ${text(data, 'to')}`)],
-  ['retrying', 'warn', (data) => together(said(data), when(data))],
-  ['paused', 'warn', said],
+  ['fallback', 'warn', (data) => together(said(data), t('{model} is asked instead.', { model: text(data, 'to') }))],
+  ['retrying', 'warn', (data) => together(said(data), maybe(data, 'retry_at') ? t('It is tried again at {time}.', { time: at(data, 'retry_at') }) : '')],
+  ['paused', 'warn', pausedWords],
   ['budget_alert', 'warn', (data) => t('{spent} spent: the mark of {at} is passed', { spent: formatMoney(number(data, 'spent_usd')), at: formatMoney(number(data, 'at_usd')) })],
   ['content_filtered', 'warn', filteredWords],
-  ['resumed', 'plain', said],
-  ['cancelled', 'plain', said],
+  ['resumed', 'plain', () => ''],
 ]
 
 const POINTS: Record<string, string> = {

@@ -45,6 +45,7 @@ export interface BudgetLine {
 export interface Asked {
   group_by: GroupBy
   from: string
+  to?: string
   interval?: 'day'
   workspace_id?: string
   agent?: string

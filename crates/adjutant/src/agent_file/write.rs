@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use adjutant_core::guard::policy::{AgentConfig, AgentSpec};
+use adjutant_core::guard::policy::{AgentConfig, AgentSpec, span_of};
 use serde_json::{Map, Value, json};
 
 use super::{FIELDS, Known, parse};
@@ -29,9 +29,7 @@ fn pair((name, value): (&String, &Value)) -> (String, Value) {
 fn fields(config: &AgentConfig) -> Map<String, Value> {
     let mut body = serde_json::to_value(config).unwrap_or_default();
     if let Some(fields) = body.as_object_mut() {
-        if let Some(seconds) = fields.remove("approval_expires_secs") {
-            fields.insert("approval_expires_in".to_owned(), json!(format!("{seconds}s")));
-        }
+        fields.insert("approval_expires_in".to_owned(), json!(span_of(config.approval_expires_secs)));
         fields.remove("system_prompt");
         fields.retain(|name, value| FIELDS.contains(&name.as_str()) && !value.is_null());
     }

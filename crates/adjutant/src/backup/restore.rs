@@ -1,9 +1,7 @@
 //! Putting a backup back. The file is checked to its end first; everything is made beside the place where it shall be, opened
 //! with its key and verified; only then it takes that place, at once. Whatever goes wrong before leaves nothing.
 
-use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use adjutant_core::audit::{Act, Deed};
 use adjutant_core::run::event::Actor;
@@ -12,9 +10,9 @@ use adjutant_engine::{AuditLog, AuditVerified, HaltOf};
 use secrecy::ExposeSecret;
 
 use super::Progress;
+use super::beside::{Beside, finished, is_unfinished};
 use super::file::{About, Frame, Reader, Summary};
-use super::folder::{Landing, make};
-use super::write::sync_folder;
+use super::folder::Landing;
 use crate::config::{Config, Database, KeySource};
 use crate::failure::{Exit, Failure};
 use crate::instance::{DATABASE, MASTER_KEY, open_copy, unusable};
@@ -56,10 +54,25 @@ pub(crate) async fn restore(
             return Err(failure);
         }
     };
-    // Until here it carries a mark: nobody drives what was not looked at, or is not stopped.
-    target.finish().await?;
-    beside.take_place(&data)?;
+    settle(&config, target, beside, &data).await?;
     Ok(Restored { about, summary, verified })
+}
+
+/// Lets it be used. Until here the database carries a mark: nobody drives what was not looked at, or is not stopped. One in the
+/// folder goes with it; of another the mark goes last, because a database without its files would be taken for an instance.
+async fn settle(config: &Config, target: Target, beside: Beside, data: &Path) -> Result<(), Failure> {
+    match &config.database.value {
+        Database::Sqlite => {
+            target.finish().await?;
+            beside.take_place(data)
+        }
+        Database::Postgres(_) => {
+            beside.mark()?;
+            beside.take_place(data)?;
+            target.finish().await?;
+            finished(data).map_err(|error| unusable(data, &error))
+        }
+    }
 }
 
 fn refuse_filled(data: &Path) -> Result<(), Failure> {
@@ -68,7 +81,8 @@ fn refuse_filled(data: &Path) -> Result<(), Failure> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
         Err(error) => return Err(unusable(data, &error)),
     };
-    if !holds {
+    // What a restore has left that was cut off just before its end is put there again.
+    if !holds || is_unfinished(data) {
         return Ok(());
     }
     let message = format!("{} holds something already. Nothing was restored.", data.display());
@@ -94,36 +108,6 @@ fn write_key(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(bytes)?;
     file.sync_all()
-}
-
-/// A folder beside the one that shall be, gone unless it takes its place.
-struct Beside {
-    path: PathBuf,
-}
-
-impl Beside {
-    fn make(data: &Path) -> Result<Self, Failure> {
-        let mut name = data.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".restoring-{}", std::process::id()));
-        let path = data.with_file_name(name);
-        // The folder itself must be new: one that somebody else put there would see everything.
-        let made = path.parent().map_or(Ok(()), make).and_then(|()| DirBuilder::new().mode(0o700).create(&path));
-        made.map_err(|error| unusable(&path, &error))?;
-        Ok(Self { path })
-    }
-
-    fn take_place(self, data: &Path) -> Result<(), Failure> {
-        // Over an empty folder, or where nothing is; over anything else the system refuses.
-        let done = std::fs::rename(&self.path, data).and_then(|()| sync_folder(data));
-        done.map_err(|error| unusable(data, &error))
-    }
-}
-
-impl Drop for Beside {
-    fn drop(&mut self) {
-        // After it took its place there is nothing here.
-        let _ = std::fs::remove_dir_all(&self.path);
-    }
 }
 
 async fn open_target(config: &Config, schema: u64) -> Result<Target, Failure> {

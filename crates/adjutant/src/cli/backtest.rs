@@ -15,6 +15,7 @@ use super::words::{count, short};
 use crate::agent_file;
 use crate::failure::{Exit, Failure, sentence};
 use crate::instance::{Instance, known};
+use crate::wire;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -38,7 +39,7 @@ pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failu
     let found = match &place {
         Place::Here(instance) => here(instance, &args, &draft.config).await,
         Place::There(remote) => {
-            let body = json!({"agent": draft.config, "since": args.since});
+            let body = json!({"agent": wire::written(&draft.config), "since": args.since});
             remote.post(&["agents", &args.agent, "backtest"], &body).await
         }
     };
@@ -95,6 +96,8 @@ fn story(found: &Value, style: Style) -> Vec<String> {
         summary += &format!("; {} erased", count(number(&found["erased"]), "run is", "runs are"));
     }
     lines.push(summary);
+    lines
+        .push(style.dim("Judged under the standing rules as they are now, not as they were at the time of each call."));
     lines
 }
 

@@ -50,12 +50,38 @@ pub(super) async fn execute(mut context: Context, args: Args) -> Result<Exit, Fa
     // One broken file is no reason to leave everybody else without a server: it is said here and by `doctor`, and its agent
     // stays as it was.
     let instance = context.open("serve").await?;
-    let served = serve(&context, &config, &instance, args.open && !args.no_open).await;
+    let wish = match (args.open, args.no_open) {
+        (_, true) => Opening::Never,
+        (true, false) => Opening::Always,
+        (false, false) => Opening::ToSetUp,
+    };
+    let served = serve(&context, &config, &instance, wish).await;
     instance.close().await;
     served.map(|()| Exit::Done)
 }
 
-async fn serve(context: &Context, config: &Config, instance: &Instance, open: bool) -> Result<(), Failure> {
+/// When the page is opened in a browser.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Opening {
+    /// At each start.
+    Always,
+    /// At the first start, to set up the instance, where somebody sits in front of a screen.
+    ToSetUp,
+    Never,
+}
+
+impl Opening {
+    /// Whether it is opened now.
+    const fn is_due(self, is_first_start: bool, is_somebody_there: bool) -> bool {
+        match self {
+            Self::Always => true,
+            Self::ToSetUp => is_first_start && is_somebody_there,
+            Self::Never => false,
+        }
+    }
+}
+
+async fn serve(context: &Context, config: &Config, instance: &Instance, opening: Opening) -> Result<(), Failure> {
     let link = first_owner(context, config, instance).await?;
     let listener = Patient::bind(config.listen.value).map_err(|error| unbound(config.listen.value, &error))?;
     let listener = listener.waiting(config.most.stream_patience.value);
@@ -81,7 +107,8 @@ async fn serve(context: &Context, config: &Config, instance: &Instance, open: bo
     let server = Server::new(instance.engine.clone(), instance.home, place(config), about, &token, closing);
     greet(context, config, instance, &url, link.as_ref());
     tokio::spawn(look_for_ollama(Arc::clone(&instance.models), ollama_address(context.env.get("OLLAMA_HOST"))));
-    if open {
+    let is_somebody_there = context.terminal.screen_out && has_screen(&context.env);
+    if opening.is_due(instance.first_start && link.is_some(), is_somebody_there) {
         let way = link.as_ref().map_or_else(String::new, |link| format!("/setup#t={}", link.secret.expose()));
         open_page(&context.env, &format!("{url}{way}"));
     }
@@ -263,9 +290,13 @@ fn ollama_address(host: Option<&str>) -> String {
     if named { format!("{scheme}://{bare}") } else { format!("{scheme}://{bare}:11434") }
 }
 
+fn has_screen(env: &Environment) -> bool {
+    env.get("DISPLAY").or_else(|| env.get("WAYLAND_DISPLAY")).is_some() || !cfg!(target_os = "linux")
+}
+
 /// Opens the page where there is a screen to open it on; a text browser would take the terminal.
 fn open_page(env: &Environment, url: &str) {
-    if env.get("DISPLAY").or_else(|| env.get("WAYLAND_DISPLAY")).is_none() && cfg!(target_os = "linux") {
+    if !has_screen(env) {
         return tell(&format!("  No screen found; open {url} yourself."));
     }
     let url = url.to_owned();
@@ -280,7 +311,17 @@ fn open_page(env: &Environment, url: &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::ollama_address;
+    use super::{Opening, ollama_address};
+
+    #[test]
+    fn the_page_opens_by_itself_only_to_set_up_and_only_for_somebody_who_is_there() {
+        assert!(Opening::ToSetUp.is_due(true, true));
+        for (is_first_start, is_somebody_there) in [(true, false), (false, true), (false, false)] {
+            assert!(!Opening::ToSetUp.is_due(is_first_start, is_somebody_there));
+            assert!(Opening::Always.is_due(is_first_start, is_somebody_there));
+        }
+        assert!(!Opening::Never.is_due(true, true));
+    }
 
     #[test]
     fn ollama_is_looked_for_where_its_own_variable_says() {

@@ -190,10 +190,6 @@ pub(super) fn read(mut body: Value) -> Result<Said, Problem> {
     for answered in ["id", "version", "created_at", "updated_at", "created_by", "state", "reach", "owner_id"] {
         fields.remove(answered);
     }
-    // An answer says how long a question waits in seconds; what is written says it as a span.
-    if let Some(Value::Number(seconds)) = fields.remove("approval_expires_secs") {
-        fields.entry("approval_expires_in").or_insert_with(|| json!(format!("{seconds}s")));
-    }
     // Older clients name the provider apart.
     if let (Some(Value::String(provider)), Some(model)) =
         (fields.remove("provider"), fields.get("model").and_then(Value::as_str).map(str::to_owned))
@@ -400,7 +396,12 @@ async fn change(
             *field = json!([]);
         }
     }
-    let mut whole = serde_json::to_value(config(&found.1)?).unwrap_or_default();
+    let before = config(&found.1)?;
+    let mut whole = wire::written(&before);
+    // A change of one field of the policy of hosts is one of the whole policy, also where only a list was written.
+    if body["allowed_hosts"].is_object() {
+        whole["allowed_hosts"] = json!(before.allowed_hosts);
+    }
     merge(&mut whole, body);
     save(&server, &signed, found, read(whole)?).await
 }

@@ -71,6 +71,7 @@ async fn notebook(server: &Server, signed: &Signed, asked: &Where) -> Result<(Ac
             let (access, chat) = find_chat(server, signed, chat).await?;
             let notebook = chat.notebook.ok_or_else(|| {
                 Problem::new(Kind::Conflict, "The chat has no notebook that could hold files. Nothing was kept.")
+                    .hint("start a chat with an agent whose scope names a notebook")
             })?;
             Ok((access, notebook.to_string()))
         }

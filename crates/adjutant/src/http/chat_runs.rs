@@ -29,7 +29,10 @@ pub(super) struct ChatRun {
 pub(super) async fn of(server: &Server, chat: &ChatRow, with_events: bool) -> Result<Vec<ChatRun>, Problem> {
     let filter = RunFilter { chat: Some(chat.id), ..RunFilter::default() };
     let rows = server.engine.store().runs(chat.workspace, &filter, RUNS).await?;
-    let agent = chat.agent.to_string();
+    // The same name as in the list of all runs.
+    let agents = server.engine.store().agents(chat.workspace).await?;
+    let agent =
+        agents.into_iter().find(|row| row.id == chat.agent).map_or_else(|| chat.agent.to_string(), |row| row.slug);
     let mut left = if with_events { EVENTS } else { 0 };
     let mut runs = Vec::new();
     for row in rows {

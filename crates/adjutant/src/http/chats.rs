@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use adjutant_core::id::ChatId;
 use adjutant_core::limits;
-use adjutant_core::money::{MicroUsd, TokenUsage};
 use adjutant_core::options::ToolChoice;
-use adjutant_engine::store::row::{ChatFilter, ChatRow, RunFilter, RunRow};
+use adjutant_engine::store::row::{ChatFilter, ChatRow};
 use adjutant_engine::{Right, Role, WhenBusy};
 use axum::Json;
 use axum::extract::State;
@@ -22,6 +21,7 @@ use super::agents::{find_agent, listed};
 use super::ask::{Asked, Body, Path, given, id};
 use super::chat_runs::{self, ChatRun};
 use super::door::{Access, Signed};
+use super::import::Past;
 use super::page::{Page, limit, page};
 use super::problem::Problem;
 use super::runs::notebook;
@@ -29,17 +29,13 @@ use super::server::Server;
 use super::shape::RunDocument;
 use super::start::{AttachedFile, Begun, Form, Mode, OnLeave, Started, Wait, begin, check_metadata, reply};
 use super::waiting::{self, WaitingMessage};
-use crate::wire::{Moment, TokenSum};
+use crate::wire::Moment;
 
 /// Runs of a chat that are shown with it.
 pub(super) const RUNS: u32 = 100;
 
 pub(super) fn router() -> OpenApiRouter<Server> {
-    OpenApiRouter::new()
-        .routes(routes!(list, create))
-        .routes(routes!(get, change, delete))
-        .routes(routes!(say))
-        .routes(routes!(stats))
+    OpenApiRouter::new().routes(routes!(list, create)).routes(routes!(get, change, delete)).routes(routes!(say))
 }
 
 /// A chat that the caller may see, and what they are where it is.
@@ -283,6 +279,11 @@ async fn delete(State(server): State<Server>, signed: Signed, Path(name): Path<S
 struct Message {
     /// What you say.
     user_message: String,
+    /// A chat goes on from what was said in it: only an empty list is taken.
+    #[serde(default)]
+    history: Vec<Past>,
+    /// The notebook of the chat, which stays what it is: another one is refused.
+    notebook_id: Option<String>,
     /// Files of the chat's notebook that come with it: texts are shown to the model, pictures to a model that can see.
     #[serde(default)]
     attachments: Vec<AttachedFile>,
@@ -333,6 +334,7 @@ async fn say(
     let access = signed.must(access, Role::Write, Right::Run)?;
     let (_, agent) = find_agent(&server, &signed, None, &chat.agent.to_string()).await?;
     check_metadata(&body.metadata, "Nothing was started.")?;
+    fits(&server, access, &chat, &body).await?;
     let started = Started {
         agent,
         chat: Some(chat.id),
@@ -356,44 +358,18 @@ async fn say(
     reply(&server, &signed, access, form, said, on_leave).await
 }
 
-/// What a chat amounts to, over all of its runs.
-#[derive(Serialize, ToSchema)]
-struct ChatStats {
-    runs: usize,
-    /// Model turns.
-    steps: u64,
-    /// Tool calls.
-    calls: u64,
-    token_usage: TokenSum,
-    cost_usd: f64,
-    cost_microusd: u64,
-}
-
-/// What a chat amounts to.
-#[utoipa::path(get, operation_id = "get_chat_stats", path = "/chats/{chat}/stats", tag = "chats", params(("chat" = String, Path, description = "Its id")), responses((status = 200, description = "Numbers", body = ChatStats)))]
-async fn stats(
-    State(server): State<Server>,
-    signed: Signed,
-    Path(name): Path<String>,
-) -> Result<Json<ChatStats>, Problem> {
-    let (access, row) = find_chat(&server, &signed, &name).await?;
-    let filter = RunFilter { chat: Some(row.id), superseded: true, ..RunFilter::default() };
-    let runs = server.engine.store().runs(access.workspace, &filter, 10_000).await?;
-    let sum = |pick: fn(&RunRow) -> u64| runs.iter().map(pick).sum::<u64>();
-    let cost = MicroUsd(sum(|run| run.state.cost.0));
-    let usage = TokenUsage {
-        input: sum(|run| run.state.usage.input),
-        output: sum(|run| run.state.usage.output),
-        cached: sum(|run| run.state.usage.cached),
-        reasoning: sum(|run| run.state.usage.reasoning),
-        cache_write: sum(|run| run.state.usage.cache_write),
-    };
-    Ok(Json(ChatStats {
-        runs: runs.len(),
-        steps: sum(|run| run.state.turns.into()),
-        calls: sum(|run| run.state.calls.into()),
-        token_usage: usage.into(),
-        cost_usd: cost.dollars(),
-        cost_microusd: cost.0,
-    }))
+/// Refuses what a chat has already, and cannot have twice.
+async fn fits(server: &Server, access: Access, chat: &ChatRow, body: &Message) -> Result<(), Problem> {
+    if !body.history.is_empty() {
+        return Err(Problem::invalid("Nothing was started.")
+            .error("/history", "a chat goes on from what was said in it")
+            .hint("begin a chat with it: POST /api/v1/runs, or POST /api/v1/chats/import"));
+    }
+    let named = notebook(server, access, body.notebook_id.as_deref()).await?;
+    if named.is_some() && named != chat.notebook {
+        return Err(Problem::invalid("Nothing was started.")
+            .error("/notebook_id", "a chat keeps the notebook that it was begun with")
+            .hint("leave it out, or begin a chat on that notebook: POST /api/v1/runs"));
+    }
+    Ok(())
 }

@@ -13,6 +13,7 @@ use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::header::{self, HeaderValue};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use axum::routing;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -34,6 +35,7 @@ pub(super) fn router() -> OpenApiRouter<Server> {
         .routes(routes!(make_folder))
         .routes(routes!(relocate))
         .routes(routes!(search))
+        .route("/notebooks/{notebook}/files/", routing::get(list))
 }
 
 /// The notebook that is named, and what the caller is where it is.
@@ -339,7 +341,7 @@ struct Query {
 struct Found {
     /// Where it is.
     path: String,
-    /// A piece of its text, the words that were found in `[` `]`.
+    /// A piece of its text, the words that were found in `[` `]`; empty where only its name has them.
     snippet: String,
 }
 
@@ -352,7 +354,7 @@ struct FoundFiles {
     index_behind: bool,
 }
 
-/// Searches the text of a notebook.
+/// Searches the names and the text of a notebook; of the last word its beginning is enough.
 #[utoipa::path(get, operation_id = "search_files", path = "/notebooks/{notebook}/search", tag = "files", params(("notebook" = String, Path, description = "Id or short name"), Query), responses((status = 200, description = "Files", body = FoundFiles)))]
 async fn search(
     State(server): State<Server>,

@@ -33,6 +33,8 @@ pub(super) struct Frame {
     pub(super) after: u64,
     /// Whether nothing comes after it.
     pub(super) last: bool,
+    /// Whether the run may have come to rest with it.
+    pub(super) rests: bool,
     pub(super) bytes: Bytes,
 }
 
@@ -123,7 +125,7 @@ impl Carrier {
                 if matches!(piece.delta, Delta::Text(_)) {
                     self.spoken = Some(piece.turn);
                 }
-                self.send(Frame { seq: None, after: self.after, last: false, bytes: live(self.run, &piece) });
+                self.send_live(live(self.run, &piece));
             }
             FeedItem::Event(recorded) => {
                 if let (Event::Thought(thought), Some(turn)) = (&recorded.event, self.spoken)
@@ -132,8 +134,7 @@ impl Carrier {
                 {
                     // What looked like the answer was said on the way to a call.
                     self.spoken = None;
-                    let bytes = event("turn_reset", &json!({"run_id": self.run, "turn": turn}));
-                    self.send(Frame { seq: None, after: self.after, last: false, bytes });
+                    self.send_live(event("turn_reset", &json!({"run_id": self.run, "turn": turn})));
                 }
                 self.after = recorded.seq;
                 if let Some(frame) = frame(&self.engine, self.workspace, self.run, &recorded).await? {
@@ -142,6 +143,10 @@ impl Carrier {
             }
         }
         Ok(())
+    }
+
+    fn send_live(&self, bytes: Bytes) {
+        self.send(Frame { seq: None, after: self.after, last: false, rests: false, bytes });
     }
 
     fn send(&self, frame: Frame) {
@@ -172,6 +177,37 @@ pub(super) async fn frame(
         seq: Some(event.id),
         after: event.id.saturating_sub(1),
         last,
+        rests: may_rest(&recorded.event),
         bytes: Bytes::from(format!("id: {}\nevent: {}\ndata: {}\n\n", event.id, event.event, event.data)),
     }))
+}
+
+/// Whether a run may wait for somebody, or be over, once this is in its log. A question is asked while other calls of its turn go
+/// on, so the last of those may be what it comes to rest with.
+const fn may_rest(event: &Event) -> bool {
+    match event {
+        Event::ApprovalAsked(_)
+        | Event::CallEnded(_)
+        | Event::CallInDoubt(_)
+        | Event::Paused(_)
+        | Event::Cancelled(_)
+        | Event::Errored(_)
+        | Event::RunEnded(_) => true,
+        Event::RunStarted(_)
+        | Event::ModelRequested(_)
+        | Event::Thought(_)
+        | Event::Said(_)
+        | Event::ModelAnswered(_)
+        | Event::ModelFailed(_)
+        | Event::CallProposed(_)
+        | Event::CallJudged(_)
+        | Event::ApprovalDecided(_)
+        | Event::CallStarted(_)
+        | Event::InDoubtResolved(_)
+        | Event::LabelsRaised(_)
+        | Event::ContentFiltered(_)
+        | Event::BudgetAlerted(_)
+        | Event::Resumed(_)
+        | Event::CancelAsked(_) => false,
+    }
 }

@@ -11,6 +11,7 @@ mod audit;
 mod budgets;
 mod chat_export;
 mod chat_runs;
+mod chat_stats;
 mod chats;
 mod compat;
 mod connections;
@@ -30,11 +31,13 @@ mod import;
 mod invites;
 mod leave;
 mod line;
+mod logs;
 mod me;
 mod merge;
 mod metrics;
 mod models;
 mod news;
+mod notebooks;
 mod once;
 mod openapi;
 mod origin;
@@ -133,14 +136,17 @@ fn closed() -> OpenApiRouter<Server> {
         .merge(me::router())
         .merge(people::router())
         .merge(workspaces::router())
+        .merge(notebooks::router())
         .merge(removal::router())
         .merge(invites::router())
         .merge(agents::router())
         .merge(chats::router())
         .merge(chat_export::router())
+        .merge(chat_stats::router())
         .merge(attachments::router())
         .merge(import::router())
         .merge(runs::router())
+        .merge(logs::router())
         .merge(steer::router())
         .merge(approvals::router())
         .merge(retention::router())

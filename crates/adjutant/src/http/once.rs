@@ -205,7 +205,7 @@ impl ShownOnce {
 fn repeat(reply: &[u8], caller: &Caller) -> Result<Response, Problem> {
     let Ok(kept) = serde_json::from_slice::<Kept>(reply) else {
         let text = "The request was carried out before; its answer was too long to be kept.";
-        return Err(Problem::new(Kind::Conflict, text));
+        return Err(Problem::new(Kind::Conflict, text).hint("read what it made; do not send it again"));
     };
     if !kept.roles.are_still_those_of(caller) {
         let text = "The request was answered before, when you had rights that you do not have any more. It was not done a \

@@ -110,7 +110,7 @@ impl Problem {
             ("detail".to_owned(), json!(self.detail)),
             ("code".to_owned(), json!(self.kind.code())),
         ]);
-        if let Some(hint) = &self.hint {
+        if let Some(hint) = self.hint.as_deref().or(self.kind.next()) {
             body.insert("hint".to_owned(), json!(hint));
         }
         if let Ok(trace) = TRACE.try_with(Clone::clone) {
@@ -189,6 +189,10 @@ impl From<EngineError> for Problem {
                     .hint(format!(
                         "switch it on (POST /api/v1/agents/{slug}/activate?active=true), or choose another agent"
                     ))
+            }
+            EngineError::OutOfScope { .. } => {
+                Self::new(Kind::ScopeViolation, format!("{} Nothing was done.", sentence(&error.to_string())))
+                    .hint("choose another notebook, or let whoever may change the agent add it to scope.notebooks")
             }
             EngineError::RateLimited { agent, wait } => {
                 let what =
@@ -269,7 +273,9 @@ fn file(path: &str, why: &FileError) -> Problem {
         }
         FileError::Exists => Problem::new(Kind::StaleVersion, detail)
             .hint("choose another path, or read what is there and send your change with its ETag"),
-        FileError::IsFolder | FileError::NotAFolder | FileError::NotEmpty => Problem::new(Kind::Conflict, detail),
+        FileError::IsFolder => Problem::new(Kind::Conflict, detail).hint("name a file in it"),
+        FileError::NotAFolder => Problem::new(Kind::Conflict, detail).hint("choose a path below a folder"),
+        FileError::NotEmpty => Problem::new(Kind::Conflict, detail).hint("delete what is in it first"),
         FileError::TooLarge { .. } => Problem::new(Kind::TooLarge, detail),
         FileError::NotAFile
         | FileError::Symlink
@@ -280,7 +286,7 @@ fn file(path: &str, why: &FileError) -> Problem {
         FileError::Full | FileError::ReadOnly => {
             Problem::new(Kind::Unavailable, detail).hint("the operator has to make room, or make the folder writable")
         }
-        FileError::Unconfirmed(_) | FileError::Lost | FileError::Io(_) => {
+        FileError::Unconfirmed(_) | FileError::Lost | FileError::TooLate | FileError::Io(_) => {
             tracing::error!(path, %why, "a file could not be used");
             Problem::new(Kind::Unavailable, format!("`{}` could not be used.", shortened(path)))
                 .hint("read it again; the operator finds the reason in the log")
@@ -304,7 +310,10 @@ impl From<Refusal> for Problem {
             }
             Refusal::ScopeNotOffered => Self::invalid(detail).hint("allowed_scopes of the approval says what is offered"),
             Refusal::BadArguments(_) | Refusal::BadSpan(_) | Refusal::NoMessage => Self::invalid(detail),
-            Refusal::Ended(_) | Refusal::NotInDoubt | Refusal::NotPaused => Self::new(Kind::Conflict, detail),
+            Refusal::Ended(_) => Self::new(Kind::Conflict, detail).hint("start another run, or fork this one"),
+            Refusal::NotInDoubt | Refusal::NotPaused => {
+                Self::new(Kind::Conflict, detail).hint("read the run: its status says what it waits for")
+            }
         }
     }
 }
@@ -318,6 +327,7 @@ impl From<StoreError> for Problem {
             }
             StoreError::Conflict(_) => {
                 Self::new(Kind::Conflict, "Something of this name is there already. Nothing was written.")
+                    .hint("choose another name")
             }
             StoreError::UsedUp(_) => {
                 Self::new(Kind::RateLimited, "That was done too often. Nothing was written.").retry_after(1)

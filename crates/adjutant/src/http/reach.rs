@@ -3,6 +3,7 @@
 use adjutant_core::audit::filter::moment;
 use adjutant_core::guard::judge::Decision;
 use adjutant_core::guard::scope::Action;
+use adjutant_core::time::Time;
 use adjutant_engine::{Right, Role, Wish};
 use axum::Json;
 use axum::extract::State;
@@ -223,6 +224,9 @@ struct Draft {
 /// What would have been different.
 #[derive(Serialize, ToSchema)]
 struct BacktestAnswer {
+    /// When the standing rules were read that all calls were judged under: they are those of today, not of the day of a call.
+    #[schema(value_type = String)]
+    rules_as_of: Time,
     /// Runs that were read.
     runs: usize,
     /// Runs of which nothing is left to read.
@@ -260,6 +264,7 @@ async fn backtest(
     let since = since.map_err(|why| Problem::invalid("Nothing was judged.").error("/since", why))?;
     let found = server.engine.backtest(access.workspace, row.id, &draft, since).await?;
     Ok(Json(BacktestAnswer {
+        rules_as_of: found.rules_as_of,
         runs: found.runs,
         erased: found.erased,
         calls: found.calls,

@@ -6,14 +6,13 @@ use std::time::Duration;
 use adjutant_core::id::{AgentId, ChatId, NotebookId, RunId};
 use adjutant_core::options::ToolChoice;
 use adjutant_core::run::status::Status;
-use adjutant_core::time::Time;
-use adjutant_engine::store::row::{CallEnd, CallRow, RunFilter, RunRow};
-use adjutant_engine::{ChosenBy, ImportChat, Right, Role, WhenBusy};
+use adjutant_engine::store::row::{RunFilter, RunRow};
+use adjutant_engine::{ChosenBy, ImportChat, Made, Right, Role, WhenBusy};
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -23,7 +22,7 @@ use super::agents::{find_agent, listed};
 use super::ask::{Asked, Body, Path, given, id, unknown_word};
 use super::door::{Access, Signed};
 use super::import::{Past, said};
-use super::page::{Page, Slice, all, limit, page, part};
+use super::page::{Page, all, limit, page, part};
 use super::problem::Problem;
 use super::server::Server;
 use super::shape::{EventLine, Resource, RunDocument};
@@ -32,7 +31,7 @@ use super::start::{
 };
 use super::stream::{last_seen, seat, stream, wants_stream};
 use super::waiting::{self, WaitingMessage};
-use crate::wire::{self, Moment, RunLine, Texts};
+use crate::wire::{self, RunLine, Texts};
 
 pub(super) fn router() -> OpenApiRouter<Server> {
     OpenApiRouter::new()
@@ -40,7 +39,6 @@ pub(super) fn router() -> OpenApiRouter<Server> {
         .routes(routes!(get))
         .routes(routes!(events))
         .routes(routes!(resources))
-        .routes(routes!(logs))
 }
 
 /// A run that the caller may see, and what they are where it is.
@@ -148,6 +146,10 @@ struct NewRun {
     provider_key_id: Option<String>,
     /// How freely it acts, if that is less than the agent may: `plan` only reads.
     autonomy: Option<Mode>,
+    /// What becomes of it while its chat is busy, `refuse` or `queue`: a chat that begins with it is free, so either starts it.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    when_busy: WhenBusy,
     /// The JSON Schema that the answer has to fit; `result` is then what it holds. At most 16 KiB.
     #[schema(value_type = Option<Object>)]
     output_schema: Option<Value>,
@@ -222,7 +224,7 @@ async fn start(
         seed: body.seed,
         tool_choice: body.tool_choice,
         autonomy: body.autonomy,
-        when_busy: WhenBusy::Refuse,
+        when_busy: body.when_busy,
         metadata,
     };
     let said = begin(&server, access, ask).await;
@@ -331,62 +333,7 @@ async fn resources(
     State(server): State<Server>,
     signed: Signed,
     Path(name): Path<String>,
-) -> Result<Json<Page<adjutant_core::tool::Resource>>, Problem> {
+) -> Result<Json<Page<Made>>, Problem> {
     let (access, row) = find_run(&server, &signed, &name).await?;
     Ok(all(server.engine.report(access.workspace, row.id).await?.resources))
-}
-
-/// A tool call as one line.
-#[derive(Serialize, ToSchema)]
-struct CallLine {
-    call_id: String,
-    /// The tool.
-    r#type: String,
-    /// The first path it touches.
-    target: Option<String>,
-    /// `allow`, `ask` or `deny`, once judged.
-    verdict: Option<String>,
-    /// Whether it was started.
-    allowed: bool,
-    attempts: u32,
-    proposed_at: Moment,
-    started_at: Option<Moment>,
-    finished_at: Option<Moment>,
-    is_error: Option<bool>,
-    ms: Option<u64>,
-}
-
-impl CallLine {
-    fn of(call: &CallRow) -> Self {
-        let ms = |(from, end): (Time, CallEnd)| u64::try_from(end.at.since(from).as_millis()).unwrap_or(u64::MAX);
-        Self {
-            call_id: call.call.to_string(),
-            r#type: call.tool.clone(),
-            target: call.target.clone(),
-            verdict: call.verdict.clone(),
-            allowed: call.started_at.is_some(),
-            attempts: call.attempts,
-            proposed_at: call.proposed_at.into(),
-            started_at: call.started_at.map(Moment::from),
-            finished_at: call.ended.map(|end| end.at.into()),
-            is_error: call.ended.map(|end| end.is_error),
-            ms: call.started_at.zip(call.ended).map(ms),
-        }
-    }
-}
-
-/// The tool calls of a run, one line each.
-#[utoipa::path(get, operation_id = "list_run_calls", path = "/runs/{run}/logs", tag = "runs", params(("run" = String, Path, description = "Its id"), Slice), responses((status = 200, description = "Actions", body = Page<CallLine>)))]
-async fn logs(
-    State(server): State<Server>,
-    signed: Signed,
-    Path(name): Path<String>,
-    Asked(slice): Asked<Slice>,
-) -> Result<Json<Page<CallLine>>, Problem> {
-    let (access, row) = find_run(&server, &signed, &name).await?;
-    let most = limit(slice.limit)?;
-    let skip: usize = given("cursor", slice.cursor.as_deref())?.unwrap_or(0);
-    let calls = server.engine.store().calls(access.workspace, row.id).await?;
-    let rows: Vec<_> = calls.into_iter().enumerate().skip(skip).take(most as usize + 1).collect();
-    Ok(page(rows, most, |(index, _)| (index + 1).to_string(), |(_, call)| CallLine::of(call)))
 }

@@ -314,9 +314,10 @@ async fn until_it_rests(server: &Server, sight: &Sight, access: Access, row: &Ru
     while !rests(&server.engine.run_row(access.workspace, row.id).await?.state.status) {
         loop {
             tokio::select! {
-                // Anything that is told may have changed the status. A line ends with its run.
+                // A line ends with its run.
                 told = line.recv() => match told {
                     Err(RecvError::Closed) => return Ok(()),
+                    Ok(frame) if !frame.rests => {}
                     Ok(_) | Err(RecvError::Lagged(_)) => break,
                 },
                 _ = recheck.tick() => sight.lasts(server).await?,

@@ -1,7 +1,10 @@
 //! `/tools`: what agents can call.
 
+use adjutant_core::guard::judge::is_free;
+use adjutant_core::guard::policy::Autonomy;
 use adjutant_core::tool::{Category, Effect, Level, Recovery, ToolSpec};
 use adjutant_engine::Right;
+use adjutant_engine::tools::Tool as Callable;
 use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
@@ -54,9 +57,30 @@ struct Tool {
     timeout_ms: u64,
     /// Bytes of output that are handed to the model.
     output_bytes: usize,
+    /// Entries of a list that it returns at the most, where it is asked for a number of them.
+    max_items: Option<u64>,
+    /// Words that it is found by, too: its group, its kind, its effect.
+    tags: Vec<String>,
+    /// Whether it asks at the autonomy that agents have by themselves, `low`, where nothing else decides.
+    asks: bool,
+    /// Arguments of a call, as they may be.
+    #[schema(value_type = Option<Object>)]
+    example: Option<Value>,
+    /// The account that has to be connected first; none does.
+    required_account: Option<String>,
 }
 
-fn shown(spec: &ToolSpec) -> Tool {
+/// The stored word of a value.
+fn word(value: impl Serialize) -> String {
+    serde_json::to_value(value).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+fn tags(spec: &ToolSpec) -> Vec<String> {
+    vec![spec.toolset.to_string(), word(spec.category), word(spec.effect)]
+}
+
+fn shown(tool: &dyn Callable) -> Tool {
+    let spec = tool.spec();
     Tool {
         name: spec.definition.name.clone(),
         description: spec.definition.description.clone(),
@@ -75,6 +99,11 @@ fn shown(spec: &ToolSpec) -> Tool {
         per_minute: spec.per_minute,
         timeout_ms: u64::try_from(spec.timeout.as_millis()).unwrap_or(u64::MAX),
         output_bytes: spec.output_cap,
+        max_items: spec.definition.schema["properties"]["limit"]["maximum"].as_u64(),
+        tags: tags(spec),
+        asks: !is_free(Autonomy::Low, spec.effect, spec.undoable),
+        example: tool.example(),
+        required_account: None,
     }
 }
 
@@ -82,7 +111,7 @@ fn shown(spec: &ToolSpec) -> Tool {
 #[utoipa::path(get, operation_id = "list_tools", path = "/tools", tag = "tools", responses((status = 200, description = "Tools", body = Page<Tool>)))]
 async fn list(State(server): State<Server>, signed: Signed) -> Result<Json<Page<Tool>>, Problem> {
     signed.need(Right::Read)?;
-    Ok(all(server.engine.tools().iter().map(|tool| shown(tool.spec())).collect()))
+    Ok(all(server.engine.tools().iter().map(|tool| shown(&**tool)).collect()))
 }
 
 /// Words.
@@ -90,11 +119,11 @@ async fn list(State(server): State<Server>, signed: Signed) -> Result<Json<Page<
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct Words {
-    /// Words that stand in its name or description.
+    /// Words that stand in its name, its description or its tags.
     q: String,
 }
 
-/// Tools whose name or description has all of the words.
+/// Tools whose name, description and tags have all of the words.
 #[utoipa::path(get, operation_id = "search_tools", path = "/tools/search", tag = "tools", params(Words), responses((status = 200, description = "Tools", body = Page<Tool>)))]
 async fn search(
     State(server): State<Server>,
@@ -104,11 +133,12 @@ async fn search(
     signed.need(Right::Read)?;
     let words = asked.q.to_lowercase();
     let matches = |spec: &ToolSpec| {
-        let text = format!("{} {}", spec.definition.name, spec.definition.description).to_lowercase();
+        let text = format!("{} {} {}", spec.definition.name, spec.definition.description, tags(spec).join(" "));
+        let text = text.to_lowercase();
         words.split_whitespace().all(|word| text.contains(word))
     };
-    let found = server.engine.tools().iter().map(|tool| tool.spec()).filter(|spec| matches(spec));
-    Ok(all(found.map(shown).collect()))
+    let found = server.engine.tools().iter().filter(|tool| matches(tool.spec()));
+    Ok(all(found.map(|tool| shown(&**tool)).collect()))
 }
 
 /// One tool.
@@ -116,5 +146,5 @@ async fn search(
 async fn get(State(server): State<Server>, signed: Signed, Path(name): Path<String>) -> Result<Json<Tool>, Problem> {
     signed.need(Right::Read)?;
     let tool = server.engine.tools().get(&name).ok_or_else(|| Problem::not_found("tool", &name))?;
-    Ok(Json(shown(tool.spec())))
+    Ok(Json(shown(&**tool)))
 }

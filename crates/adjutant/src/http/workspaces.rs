@@ -1,4 +1,4 @@
-//! `/workspaces`: the tenants a person is in, who else is there, and their notebooks.
+//! `/workspaces`: the tenants a person is in, and who else is there.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ use adjutant_core::guard::policy::slug_of;
 use adjutant_core::id::UserId;
 use adjutant_core::routing::DEFAULT;
 use adjutant_engine::models::Allowed;
-use adjutant_engine::store::row::{LoginRow, MemberRow, MembershipRow, NotebookRow, WorkspaceRow};
+use adjutant_engine::store::row::{LoginRow, MemberRow, MembershipRow, WorkspaceRow};
 use adjutant_engine::{
-    ALL_PROVIDERS, ALL_TOOLS, FOREVER, NewLink, Right, Role, UnknownWord, WorkspaceChange, allowed_providers,
-    workspace_filter, workspace_tools,
+    ALL_PROVIDERS, ALL_TOOLS, FOREVER, Right, Role, UnknownWord, WorkspaceChange, allowed_providers, workspace_filter,
+    workspace_tools,
 };
 use axum::Json;
 use axum::extract::State;
@@ -27,7 +27,6 @@ use super::people;
 use super::problem::Problem;
 use super::server::Server;
 use super::shape::ContentFilter;
-use crate::instance::own_places;
 use crate::wire::Moment;
 
 pub(super) fn router() -> OpenApiRouter<Server> {
@@ -36,7 +35,6 @@ pub(super) fn router() -> OpenApiRouter<Server> {
         .routes(routes!(get, change))
         .routes(routes!(list_members))
         .routes(routes!(put_member, remove_member))
-        .routes(routes!(list_notebooks, create_notebook))
 }
 
 /// A tenant.
@@ -319,77 +317,4 @@ async fn remove_member(
     server.engine.remove_member(access.user, access.workspace, known).await?;
     server.forget_callers();
     Ok(StatusCode::NO_CONTENT)
-}
-
-/// A folder tree of files.
-#[derive(Serialize, ToSchema)]
-struct Notebook {
-    id: String,
-    workspace_id: String,
-    slug: String,
-    /// `managed`, or `linked` to a folder of the host.
-    kind: &'static str,
-    /// Where a linked one lies; only for the owner of the instance.
-    path: Option<String>,
-    created_at: Moment,
-}
-
-fn notebook(row: &NotebookRow, signed: &Signed) -> Notebook {
-    Notebook {
-        id: row.id.to_string(),
-        workspace_id: row.workspace.to_string(),
-        slug: row.slug.clone(),
-        kind: if row.linked.is_some() { "linked" } else { "managed" },
-        path: row.linked.clone().filter(|_| signed.need_owner().is_ok()),
-        created_at: row.created_at.into(),
-    }
-}
-
-/// The notebooks of a workspace. Only the owner of the instance sees where linked ones lie.
-#[utoipa::path(get, path = "/workspaces/{workspace}/notebooks", tag = "notebooks", params(("workspace" = String, Path, description = "Id or short name"), Slice), responses((status = 200, description = "Its notebooks", body = Page<Notebook>)))]
-async fn list_notebooks(
-    State(server): State<Server>,
-    signed: Signed,
-    Path(name): Path<String>,
-    Asked(slice): Asked<Slice>,
-) -> Result<Json<Page<Notebook>>, Problem> {
-    let access = signed.workspace(&name, Role::Read, Right::Read)?;
-    let rows = server.engine.store().notebooks(access.workspace).await?;
-    let data = rows.iter().map(|row| notebook(row, &signed)).collect();
-    sliced(data, &slice, |notebook: &Notebook| notebook.id.clone())
-}
-
-/// A notebook to be made, or a folder to be linked.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-struct NewNotebook {
-    /// Its short name; that of the folder when one is linked and none is given.
-    slug: Option<String>,
-    /// The absolute path of a folder of the server, to be worked on where it is. For the owner of the instance.
-    path: Option<String>,
-}
-
-/// Makes an empty notebook, for admins; or links a folder of the server, for the owner of the instance.
-#[utoipa::path(post, path = "/workspaces/{workspace}/notebooks", tag = "notebooks", params(("workspace" = String, Path, description = "Id or short name")), request_body = NewNotebook, responses((status = 201, description = "The notebook", body = Notebook)))]
-async fn create_notebook(
-    State(server): State<Server>,
-    signed: Signed,
-    Path(name): Path<String>,
-    Body(body): Body<NewNotebook>,
-) -> Result<(StatusCode, Json<Notebook>), Problem> {
-    let access = signed.workspace(&name, Role::Admin, Right::Admin)?;
-    if let Some(folder) = body.path {
-        signed.need_owner()?;
-        let link = NewLink { folder: folder.into(), slug: body.slug, own: own_places(&server.about.config) };
-        let row = server.engine.link_notebook(access.workspace, access.user, link).await?;
-        return Ok((StatusCode::CREATED, Json(notebook(&row, &signed))));
-    }
-    let slug = body.slug.unwrap_or_default();
-    if !adjutant_core::guard::policy::is_slug(&slug) {
-        return Err(Problem::invalid("The notebook was not made.").error("/slug", "small letters, digits and - only"));
-    }
-    let id = server.engine.create_notebook(access.workspace, access.user, &slug).await?;
-    let row = server.engine.store().notebook(access.workspace, id).await?;
-    let row = row.ok_or_else(|| Problem::not_found("notebook", &slug))?;
-    Ok((StatusCode::CREATED, Json(notebook(&row, &signed))))
 }

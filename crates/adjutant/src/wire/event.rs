@@ -7,16 +7,18 @@ use adjutant_core::label::Labels;
 use adjutant_core::money::{MicroUsd, TokenUsage};
 use adjutant_core::run::event::{
     Actor, ApprovalAsked, ApprovalDecided, BudgetAlerted, CallEnded, CallInDoubt, CallJudged, CallStarted,
-    ContentFiltered, Decision, Errored, Event, ModelAnswered, ModelFailed, Paused, Resumed, RunEnded, RunStarted, Said,
-    Thought,
+    ContentFiltered, Decision, Errored, Event, ModelAnswered, ModelFailed, ModelRequested, Paused, Resumed, RunEnded,
+    RunStarted, Said, Thought,
 };
 use adjutant_core::time::Time;
 use adjutant_engine::Recorded;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::failed;
 use super::item::{hide, hide_arguments, hide_value};
 use super::texts::Texts;
+use crate::failure::title;
 
 /// One public event, as a line of `--json` and as a server-sent event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -77,11 +79,10 @@ fn payload(run: RunId, event: &Event, texts: &Texts) -> Option<Payload> {
         Event::Cancelled(body) => ("cancelled", object(json!({"reason": body.reason}))),
         Event::Errored(body) => error(body),
         Event::RunEnded(body) => complete(run, body, texts),
-        Event::ModelRequested(_)
-        | Event::CallProposed(_)
-        | Event::InDoubtResolved(_)
-        | Event::LabelsRaised(_)
-        | Event::CancelAsked(_) => return None,
+        Event::ModelRequested(body) => return compacted(body),
+        Event::CallProposed(_) | Event::InDoubtResolved(_) | Event::LabelsRaised(_) | Event::CancelAsked(_) => {
+            return None;
+        }
     })
 }
 
@@ -316,9 +317,22 @@ fn paused(body: &Paused) -> Payload {
     ("paused", data)
 }
 
+/// Whether something old was left out of a request so that it fits the window; otherwise nobody has to know of it.
+fn compacted(body: &ModelRequested) -> Option<Payload> {
+    let data = json!({"turn": body.turn, "attempt": body.attempt, "model": body.model, "dropped_bytes": body.dropped});
+    (body.dropped > 0).then(|| ("context_compacted", object(data)))
+}
+
 fn error(body: &Errored) -> Payload {
-    let problem =
-        json!({"type": "about:blank", "title": body.code.replace('_', " "), "detail": body.message, "code": body.code});
+    // A code that nobody knows any more leads to the page of what nobody meant.
+    let (page, status) = failed::meaning(&body.code).map_or(("internal", 500), |(status, _)| (&*body.code, status));
+    let problem = json!({
+        "type": format!("/problems/{page}"),
+        "title": title(&body.code),
+        "status": status,
+        "detail": body.message,
+        "code": body.code,
+    });
     let data = json!({"error": body.message, "problem": problem, "retryable": body.retryable, "fatal": true});
     ("error", object(data))
 }

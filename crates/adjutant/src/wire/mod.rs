@@ -4,6 +4,7 @@
 mod csv;
 mod embeddings;
 mod event;
+mod failed;
 mod item;
 mod keys;
 mod models;
@@ -16,6 +17,7 @@ mod texts;
 pub(crate) use csv::{AUDIT_COLUMNS, audit_row};
 pub(crate) use embeddings::{EmbeddingList, EmbeddingsAsk, EmbeddingsInput, EmbeddingsPurpose, embeddings};
 pub(crate) use event::{WireEvent, actor, event};
+pub(crate) use failed::meaning;
 pub(crate) use item::{Item, Secrets, approval, card, events_of, hide, hide_arguments, item};
 pub(crate) use keys::{KeyLine, KeyList, KeyTested, key};
 pub(crate) use models::{Explained, ModelLine, ModelList, ProviderLine, RankedModel, explained, models};
@@ -24,5 +26,5 @@ pub(crate) use money::{
     BudgetLine, BudgetList, Estimate, Limits, RepricedSum, SpentOf, UsageList, budget, usage, usage_csv,
 };
 pub(crate) use reach::{can, reach};
-pub(crate) use row::{RunLine, TokenSum, agent, cost, run};
+pub(crate) use row::{RunLine, TokenSum, agent, cost, run, written};
 pub(crate) use texts::Texts;

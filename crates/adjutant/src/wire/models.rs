@@ -29,6 +29,12 @@ pub(crate) struct ModelLine {
     first_piece_ms: Option<u64>,
     /// Seconds for which its provider is left alone, because it failed.
     resting_seconds: Option<u64>,
+    /// The day from which its provider does not serve it any more, be it still to come.
+    #[serde(default)]
+    pub(crate) retired_on: Option<String>,
+    /// Whether that day has come: it can be named, and no strategy chooses it.
+    #[serde(default)]
+    pub(crate) retired: bool,
     /// Whether only a key that somebody brought opens it, yours or one of a workspace of yours.
     #[serde(default)]
     pub(crate) by_key: bool,
@@ -142,6 +148,8 @@ fn model(offer: &Offer) -> ModelLine {
         grade: facts.grade,
         first_piece_ms: offer.first_piece.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
         resting_seconds: offer.resting.map(|time| time.as_secs().max(1)),
+        retired_on: facts.retired.map(|day| day.to_string()),
+        retired: offer.retired,
         by_key: offer.by_key,
     }
 }
@@ -173,7 +181,7 @@ pub(crate) struct RankedModel {
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub(crate) struct LackingModel {
     pub(crate) model: String,
-    /// `tools`, `images`, `structured`, `reasoning`, `talk`, `facts` (nobody said what it can do), `room` or `resting`.
+    /// `tools`, `images`, `structured`, `reasoning`, `talk`, `facts` (nobody said what it can do), `retired` (its provider does not serve it any more), `room` or `resting`.
     pub(crate) lacks: String,
 }
 
@@ -185,6 +193,7 @@ const fn lacks(lack: &Lack) -> &'static str {
         Lack::Reasoning => "reasoning",
         Lack::Talk => "talk",
         Lack::Unknown => "facts",
+        Lack::Retired => "retired",
         Lack::Room { .. } => "room",
         Lack::Resting { .. } => "resting",
     }

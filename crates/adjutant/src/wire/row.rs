@@ -1,6 +1,8 @@
 //! Lists: a run and an agent as one row each.
 
-use adjutant_core::guard::policy::AgentConfig;
+use adjutant_core::guard::host::HostSpec;
+use adjutant_core::guard::policy::{AgentConfig, Memory, span_of};
+use adjutant_core::guard::scope::ScopeSpec;
 use adjutant_core::money::{MicroUsd, TokenUsage};
 use adjutant_engine::store::row::{AgentRow, RunRow};
 use adjutant_engine::{Pause, RunSummary};
@@ -103,7 +105,7 @@ pub(crate) fn cost(cost: MicroUsd, estimated: bool) -> String {
 
 /// An agent with its whole configuration, and why it starts no runs, if it does not.
 pub(crate) fn agent(row: &AgentRow, config: &AgentConfig, pause: Option<Pause>) -> Value {
-    let mut shown = serde_json::to_value(config).unwrap_or_default();
+    let mut shown = written(config);
     shown["id"] = json!(row.id);
     shown["version"] = json!(row.version);
     shown["created_at"] = json!(row.id.made_at());
@@ -121,4 +123,31 @@ pub(crate) fn agent(row: &AgentRow, config: &AgentConfig, pause: Option<Pause>) 
     let (active, at, until) = (reason.is_none(), json!(paused_at), json!(resumes_at));
     shown["state"] = json!({"active": active, "paused_at": at, "paused_reason": reason, "resumes_at": until});
     shown
+}
+
+/// The configuration of an agent as it is taken, with nothing left out: what is answered can be sent back.
+pub(crate) fn written(config: &AgentConfig) -> Value {
+    let mut body = serde_json::to_value(config).unwrap_or_default();
+    if let Some(fields) = body.as_object_mut() {
+        fields.remove("approval_expires_secs");
+    }
+    body["approval_expires_in"] = json!(span_of(config.approval_expires_secs));
+    body["model_options"] = json!(config.model_options);
+    body["requires"] = json!(config.requires);
+    body["provider_key_id"] = json!(config.provider_key_id);
+    body["data_access"] = json!(config.data_access);
+    body["memory"] = json!(config.memory.unwrap_or(Memory { enabled: false }));
+    let ScopeSpec { notebooks, folders, file_types, operations } = &config.scope;
+    body["scope"] = json!({
+        "notebooks": notebooks.as_deref().unwrap_or_default(),
+        "folders": folders.as_deref().unwrap_or_default(),
+        // Without these two nothing is narrowed; an empty list would leave nothing.
+        "file_types": file_types,
+        "operations": operations,
+    });
+    let plain = HostSpec { hosts: config.allowed_hosts.hosts.clone(), ..HostSpec::default() };
+    if plain == config.allowed_hosts {
+        body["allowed_hosts"] = json!(plain.hosts.unwrap_or_default());
+    }
+    body
 }

@@ -108,7 +108,7 @@ fn a_search_is_a_table_for_people_and_pages_for_programs() {
     let (run, _) = tidied(&house);
     let found = house.document(&["audit", "search", "tool:write_file", "path:/todo.md", "since:1h"]);
     let kinds: Vec<_> = found["data"].as_array().unwrap().iter().map(|entry| entry["kind"].clone()).collect();
-    assert_eq!(kinds, ["call_ended", "approval_decided"]);
+    assert_eq!(kinds, ["call_ended", "approval_decided", "approval_asked"]);
     assert_eq!((&found["data"][0]["verdict"], &found["data"][0]["agent"]), (&json!("ask"), &json!("guide")));
     assert_eq!((&found["data"][1]["by"], &found["has_more"]), (&json!("admin"), &json!(false)));
     let short = &run[..16];

@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
+use std::process::Command;
 use std::sync::mpsc::{Receiver, channel};
 
 use serde_json::{Value, json};
@@ -221,6 +222,42 @@ fn a_key_kept_at_the_server_is_in_no_answer_metric_trace_export_or_log_of_it() {
     let mut found = Vec::new();
     holding(house.path(), CANARY.as_bytes(), &mut found);
     assert_eq!(found, Vec::<String>::new(), "nothing on the disk holds it");
+}
+
+/// Whether a program that dies in a folder leaves its memory there; why not, else.
+fn cores_are_left_in(folder: &Path) -> Result<(), String> {
+    let pattern = std::fs::read_to_string("/proc/sys/kernel/core_pattern").map_err(|error| error.to_string())?;
+    if pattern.starts_with(['|', '/']) {
+        return Err(format!("core dumps go elsewhere here: {}", pattern.trim()));
+    }
+    std::fs::create_dir(folder).unwrap();
+    let mut dying = Command::new("sh");
+    dying.args(["-c", "ulimit -c unlimited && kill -ABRT $$"]).env("SECRET", CANARY).current_dir(folder);
+    let died = dying.status().map_err(|error| error.to_string())?;
+    let mut found = Vec::new();
+    holding(folder, CANARY.as_bytes(), &mut found);
+    std::fs::remove_dir_all(folder).unwrap();
+    if found.is_empty() { Err(format!("a program that died left no core file: {died}")) } else { Ok(()) }
+}
+
+#[test]
+fn a_server_that_crashes_leaves_no_key_behind() {
+    let (mut house, heard) = house();
+    if let Err(why) = cores_are_left_in(&house.path().join("dying")) {
+        eprintln!("skipped: {why}");
+        return;
+    }
+    kept(&house, &[], CANARY);
+    // A violation of memory that somebody only sends is passed over once by the runtime, which looks for a stack that ran over.
+    for fault in ["ABRT", "ILL"] {
+        let server = Server::start_to_crash(house);
+        let run = server.house.adjutant(&["run", "hello", "--model", "lab/some"]);
+        assert_eq!((run.code, heard.recv().unwrap()), (Some(3), CANARY.to_owned()), "the server has held it: {run}");
+        house = server.crash(fault);
+        let mut found = Vec::new();
+        holding(house.path(), CANARY.as_bytes(), &mut found);
+        assert_eq!(found, Vec::<String>::new(), "nothing that is left after {fault} holds it");
+    }
 }
 
 /// What may be spent with a key is said, holds, and is taken away again.

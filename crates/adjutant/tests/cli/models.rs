@@ -35,6 +35,14 @@ fn story(house: &House) {
     let huge = house.adjutant(&["models", "explain", "cheapest", "--input", "90000000"]);
     assert!(huge.code == Some(1) && huge.out.contains("Nothing fits"), "{huge}");
     assert_ne!(house.adjutant(&["models", "show", "work/no-such"]).code, Some(0));
+    let old = house.document(&["models", "show", "work/o3-mini"]);
+    assert_eq!((&old["retired"], &old["retired_on"]), (&json!(true), &json!("2026-10-23")));
+    let row = house.adjutant(&["models", "ls", "o3-mini"]);
+    assert!(row.out.contains("retired 2026-10-23"), "{row}");
+    let lacks = |choice: &serde_json::Value| {
+        choice["left_out"].as_array().unwrap().iter().find(|left| left["model"] == "work/o3-mini").cloned()
+    };
+    assert_eq!(lacks(&choice).unwrap()["lacks"], "retired");
 }
 
 #[test]

@@ -94,16 +94,15 @@ fn sixty_four_runs_on_two_nodes_spend_a_budget_of_ten_calls_and_no_more() {
         starting.into_iter().map(|started| started.join().unwrap()).collect()
     });
     let with = |status: &str| answers.iter().filter(|answer| answer["status"] == status).count();
-    let refused = answers.iter().filter(|answer| answer["code"] == "budget_exhausted").count();
     assert_eq!(with("COMPLETED") as u64, CALLS, "{answers:#?}");
-    assert_eq!(with("PAUSED") + refused, RUNS - CALLS as usize, "{answers:#?}");
+    // There is always something left, too little for a call: so no start is refused, and every run can go on.
+    assert_eq!(with("PAUSED"), RUNS - CALLS as usize, "{answers:#?}");
     let calls = cluster.house.sql("SELECT count(*) FROM model_calls");
     assert_eq!(calls, CALLS.to_string(), "every call was paid");
     assert_eq!(provider.asked(), CALLS, "the provider was asked for what was paid, and for nothing else");
 
     let held: Vec<_> =
         answers.iter().filter(|answer| answer["status"] == "PAUSED").map(|run| text(&run["id"])).collect();
-    assert!(!held.is_empty(), "{answers:#?}");
     nodes[1].owner().put(path, limit(cost * 1000)).expect(200);
     for (n, run) in held.iter().enumerate() {
         let node = &nodes[n % 2];

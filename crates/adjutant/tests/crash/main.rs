@@ -13,3 +13,4 @@ mod matrix;
 mod moving;
 mod outside;
 mod recovery;
+mod restoring;

@@ -24,7 +24,7 @@ use crate::safety::Requirements;
 use crate::tool::{Category, Level, ToolSpec};
 
 pub use self::written::{AgentProblem, AgentSpec};
-pub use crate::guard::words::{is_metadata, is_slug, parse_seconds, slug_of};
+pub use crate::guard::words::{is_metadata, is_slug, parse_seconds, slug_of, span_of};
 
 /// How much an agent does without asking. A field of the policy, never read from a prompt or from memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -488,6 +488,14 @@ mod tests {
         assert_eq!(delete(&[("/drafts/sub/a.md", Kind::File), ("/drafts/sub/.env", Kind::File)]), "out_of_scope");
         assert_eq!(delete(&[("/drafts/sub/.git", Kind::Dir)]), "sealed");
         assert_eq!(delete(&[("/drafts/sub/link", Kind::Other)]), "special_file");
+        let denied =
+            drafts.check_delete_tree(&path("/drafts/sub"), [(&path("/drafts/sub/.git"), Kind::Dir)]).unwrap_err();
+        assert_eq!(denied.rule, "P15", "the folder may not go because of what it holds");
+        assert!(
+            denied.reason.starts_with("/drafts/sub holds something that may not be deleted: "),
+            "{}",
+            denied.reason
+        );
         let experiments = scope(json!({"folders": ["/experiments/*"]}));
         assert_eq!(code(experiments.check_delete_tree(&path("/experiments"), [])), "out_of_scope");
         let typed = scope(json!({"folders": ["/drafts"], "file_types": ["*"]}));

@@ -52,3 +52,32 @@ pub fn parse_seconds(text: &str) -> Option<u64> {
     };
     number.checked_mul(factor)
 }
+
+/// Seconds as such a span, in the largest unit that says them whole; a single day is `24h`.
+#[must_use]
+pub fn span_of(seconds: u64) -> String {
+    let whole = |unit: u64| seconds >= unit && seconds.is_multiple_of(unit);
+    if seconds > 86_400 && whole(86_400) {
+        format!("{}d", seconds / 86_400)
+    } else if whole(3600) {
+        format!("{}h", seconds / 3600)
+    } else if whole(60) {
+        format!("{}m", seconds / 60)
+    } else {
+        format!("{seconds}s")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_is_said_in_the_largest_unit_that_fits_and_read_again() {
+        for (seconds, span) in
+            [(59, "59s"), (90, "90s"), (5400, "90m"), (86_400, "24h"), (172_800, "2d"), (90_000, "25h")]
+        {
+            assert_eq!((span_of(seconds).as_str(), parse_seconds(span)), (span, Some(seconds)));
+        }
+    }
+}

@@ -183,39 +183,83 @@ mod tests {
         entries.iter().try_fold(Head::START, |head, entry| entry.follows(head))
     }
 
+    /// Whether these are all the entries up to a head that is known from elsewhere.
+    fn is_whole(entries: &[Entry], head: Head) -> bool {
+        verify(entries) == Ok(head)
+    }
+
+    fn flip(bytes: &mut [u8], at: prop::sample::Index, bit: u8) {
+        bytes[at.index(bytes.len())] ^= 1 << bit;
+    }
+
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1000))]
         #[test]
         fn any_flipped_bit_is_found(
             bodies in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 1..40), 1..8),
-            at in any::<prop::sample::Index>(), byte in any::<prop::sample::Index>(), bit in 0_u8..8, place in 0..5_u8,
+            at in any::<prop::sample::Index>(), byte in any::<prop::sample::Index>(), bit in 0_u8..8, place in 0..8_u8,
         ) {
             let mut entries = chain(&bodies);
-            prop_assert!(verify(&entries).is_ok());
+            let head = entries.last().unwrap().head();
+            prop_assert!(is_whole(&entries, head));
             let index = at.index(entries.len());
             let entry = &mut entries[index];
             match place {
-                0 => { let body = entry.body.as_mut().unwrap(); let i = byte.index(body.len()); body[i] ^= 1 << bit; }
-                1 => entry.body_hash.0[byte.index(32)] ^= 1 << bit,
-                2 => entry.hash.0[byte.index(32)] ^= 1 << bit,
-                3 => entry.time = Time::from_millis(entry.time.millis() ^ (1 << bit)),
-                _ => entry.kind.push('x'),
+                0 => flip(entry.body.as_mut().unwrap(), byte, bit),
+                1 => flip(&mut entry.body_hash.0, byte, bit),
+                2 => flip(&mut entry.hash.0, byte, bit),
+                3 => entry.time = Time::from_millis(entry.time.millis() ^ (1 << (byte.index(8) * 8 + usize::from(bit)))),
+                4 => entry.seq ^= 1 << (byte.index(8) * 8 + usize::from(bit)),
+                5 => {
+                    // The uppermost bit of a letter would leave no text.
+                    let mut kind = entry.kind.clone().into_bytes();
+                    flip(&mut kind, byte, bit % 7);
+                    entry.kind = String::from_utf8(kind).unwrap();
+                }
+                6 => {
+                    let mut run = [7; 10];
+                    // The bits before those say which kind of id it is.
+                    flip(&mut run[3..], byte, bit);
+                    entry.stream = StreamId::Run(RunId::new(Time::from_millis(5), run));
+                }
+                // The body goes, as if it were erased, and what is said of it is another.
+                _ => {
+                    entry.body = None;
+                    flip(&mut entry.body_hash.0, byte, bit);
+                }
             }
-            prop_assert!(verify(&entries).is_err());
+            prop_assert!(verify(&entries).is_err(), "{place}");
         }
 
         #[test]
-        fn a_dropped_or_reordered_event_is_found(
+        fn a_dropped_doubled_or_reordered_event_is_found(
             bodies in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 1..9), 2..8),
             at in any::<prop::sample::Index>(),
         ) {
             let entries = chain(&bodies);
-            let index = at.index(entries.len() - 1);
+            let head = entries.last().unwrap().head();
+            let index = at.index(entries.len());
             let mut dropped = entries.clone();
             dropped.remove(index);
-            prop_assert!(verify(&dropped).is_err());
+            prop_assert!(!is_whole(&dropped, head));
+            let mut doubled = entries.clone();
+            doubled.insert(index, entries[index].clone());
+            prop_assert!(verify(&doubled).is_err());
             let mut swapped = entries.clone();
-            swapped.swap(index, index + 1);
+            swapped.swap(index, (index + 1) % entries.len());
             prop_assert!(verify(&swapped).is_err());
+        }
+
+        #[test]
+        fn events_that_were_cut_off_are_found_by_whoever_knows_the_end(
+            bodies in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 1..9), 1..8),
+            at in any::<prop::sample::Index>(),
+        ) {
+            let entries = chain(&bodies);
+            let head = entries.last().unwrap().head();
+            let kept = &entries[..at.index(entries.len())];
+            prop_assert!(verify(kept).is_ok(), "a shorter chain is one, too");
+            prop_assert!(!is_whole(kept, head));
         }
     }
 

@@ -405,7 +405,22 @@ impl Story {
         let (class, message) = ("timeout".to_owned(), "The model did not answer in time.".to_owned());
         let (turn, attempt, model) = (asking.turn, asking.attempt, asking.model);
         let (next, partial, cost) = (None, false, asking.reserved);
-        self.add(ModelFailed { turn, attempt, class, message, retry_at, model, next, partial, cost, frames: None })
+        let (frames, served_model, usage, estimated) = (None, None, None, false);
+        self.add(ModelFailed {
+            turn,
+            attempt,
+            class,
+            message,
+            retry_at,
+            model,
+            next,
+            partial,
+            cost,
+            frames,
+            served_model,
+            usage,
+            estimated,
+        })
     }
 
     pub(crate) fn ending(&self, status: EndStatus) -> RunEnded {

@@ -62,6 +62,9 @@ fn failure(story: &Story) -> ModelFailed {
         partial: false,
         cost: None,
         frames: None,
+        served_model: None,
+        usage: None,
+        estimated: false,
     }
 }
 

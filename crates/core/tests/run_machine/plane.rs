@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use adjutant_core::guard::host::{HostPolicy, HostSpec};
-use adjutant_core::guard::judge::{Decision, Definition, Life, Place, is_shown, over_limit};
+use adjutant_core::guard::judge::{Decision, Definition, Life, Place, is_shown, keys, over_limit};
 use adjutant_core::guard::policy::Autonomy;
 use adjutant_core::guard::scope::Action;
 use adjutant_core::limits::TOOL_CALLS_CEILING;
@@ -142,6 +142,26 @@ fn t9_reserved_memory_keys_are_never_written() {
     ask.arguments = Ok(json!({"key": "house.rules"}));
     ask.outside.reserved_memory = BTreeSet::from(["house".to_owned()]);
     assert_eq!(ask.verdict().rule, "T9");
+}
+
+#[test]
+fn calls_meet_on_the_keys_they_name_and_one_that_names_none_on_all() {
+    let spec = |category, effect| ToolSpec {
+        category,
+        effect,
+        toolset: "kv".into(),
+        ..checked(Checks { memory_keys: vec![Arc::from("key")], ..Checks::default() })
+    };
+    let meets = |spec: &ToolSpec, arguments| {
+        let touched = keys(spec, &arguments).into_iter();
+        touched.map(|touch| (touch.path, touch.changes)).collect::<Vec<_>>()
+    };
+    let reads = spec(Category::Memory, Effect::Read);
+    let writes = spec(Category::Memory, Effect::Write);
+    assert_eq!(meets(&reads, json!({"key": "colour"})), [("kv:colour".to_owned(), false)]);
+    assert_eq!(meets(&writes, json!({"key": "colour"})), [("kv:colour".to_owned(), true)]);
+    assert_eq!(meets(&reads, json!({})), [("kv:".to_owned(), false)], "it looks at all of them");
+    assert_eq!(meets(&spec(Category::FileWrite, Effect::Write), json!({"key": "colour"})), []);
 }
 
 #[test]

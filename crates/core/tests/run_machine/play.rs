@@ -234,6 +234,9 @@ impl Player {
                 partial: false,
                 cost: None,
                 frames: None,
+                served_model: None,
+                usage: None,
+                estimated: false,
             });
         }
         let turn = asking.turn;
@@ -411,6 +414,9 @@ impl Player {
                 partial: false,
                 cost: None,
                 frames: None,
+                served_model: None,
+                usage: None,
+                estimated: false,
             });
         }
         let open: Vec<_> = self.state().calls().filter(|call| call.ended.is_none()).cloned().collect();

@@ -226,6 +226,9 @@ fn model_failed() -> ModelFailed {
         partial: true,
         cost: Some(MicroUsd(40_000)),
         frames: Some(Content::from("< {}")),
+        served_model: Some("demo/guide-2".to_owned()),
+        usage: Some(TokenUsage { input: 120, output: 4, ..TokenUsage::default() }),
+        estimated: true,
     }
 }
 
@@ -380,7 +383,8 @@ fn without_options(mut event: Event) -> Event {
         }
         Event::ModelFailed(body) => {
             (body.retry_at, body.next, body.cost, body.frames) = (None, None, None, None);
-            (body.model, body.partial) = (String::new(), false);
+            (body.model, body.partial, body.served_model) = (String::new(), false, None);
+            (body.usage, body.estimated) = (None, false);
         }
         Event::CallJudged(body) => {
             (body.prepared, body.touches, body.standing, body.labels) = (None, Vec::new(), None, Labels::NONE);

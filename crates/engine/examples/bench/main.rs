@@ -12,7 +12,7 @@ use stage::{Ask, Stage};
 
 type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
-/// The parts that can be asked for by name; all of them when none is named.
+/// The parts that can be asked for by name; all of them when none is named. A number after `work` is how many runs there are at once.
 const PARTS: [&str; 4] = ["work", "parked", "chat", "start"];
 
 #[tokio::main]
@@ -30,7 +30,8 @@ async fn main() -> Outcome {
         }
     };
     if wanted("work") {
-        note("work", work(2000 / scale).await);
+        let at_once: Vec<usize> = asked.iter().filter_map(|word| word.parse().ok()).collect();
+        note("work", work(2000 / scale, if at_once.is_empty() { &[1, 16, 128] } else { &at_once }).await);
     }
     if wanted("parked") {
         note("parked", parked(10_000 / scale).await);
@@ -46,11 +47,11 @@ async fn main() -> Outcome {
     if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", ")).into()) }
 }
 
-async fn work(runs: usize) -> Outcome {
+async fn work(runs: usize, at_once: &[usize]) -> Outcome {
     println("What a run costs (4 tool calls in 4 turns, 5 model calls, sealed)");
     println("| store | at once | runs/s | CPU ms/run | bytes/run | events/run |");
     println("|---|---:|---:|---:|---:|---:|");
-    for at_once in [1, 16, 128] {
+    for &at_once in at_once {
         let stage = Stage::sqlite().await?;
         throughput("SQLite FULL", &stage, at_once, runs).await?;
     }
@@ -58,7 +59,7 @@ async fn work(runs: usize) -> Outcome {
         Err(_) => println("| PostgreSQL | | skipped: ADJUTANT_TEST_POSTGRES is not set | | | |"),
         Ok(url) => {
             let stage = Stage::postgres(&url).await?;
-            for at_once in [1, 16, 128] {
+            for &at_once in at_once {
                 throughput("PostgreSQL", &stage, at_once, runs).await?;
             }
         }

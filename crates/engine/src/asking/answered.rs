@@ -1,12 +1,31 @@
 //! What an answer becomes in the log: its thoughts in their order, the tools that its calls are really for, and what went over the
-//! wire where that is kept. Pure.
+//! wire where that is kept; and how long it may take to come.
+
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
 
 use adjutant_core::content::Content;
 use adjutant_core::guard::redact::{Mode, redact};
 use adjutant_core::guard::{arguments, meta};
 use adjutant_core::message::{ModelAnswer, RawCall};
 use adjutant_core::run::event::{Thought, ThoughtForm};
-use adjutant_models::Tape;
+use adjutant_models::{Detail, ModelError, Tape};
+use futures::FutureExt;
+
+/// Waits for an answer as long as its model may take. A model that panics has failed: it must not take the run with it.
+pub(crate) async fn in_time<T>(
+    limit: Duration,
+    answering: impl Future<Output = Result<T, ModelError>>,
+) -> Result<T, ModelError> {
+    match tokio::time::timeout(limit, AssertUnwindSafe(answering).catch_unwind()).await {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(_)) => {
+            let reason = "what talks to the provider stopped unexpectedly";
+            Err(ModelError::Unknown { reason, status: None, detail: Detail::default() })
+        }
+        Err(_) => Err(ModelError::Timeout { what: "finish its answer", limit }),
+    }
+}
 
 /// What the model thought, and what it said before its calls, in their order.
 ///

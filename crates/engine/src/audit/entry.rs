@@ -146,6 +146,8 @@ fn said_of_run(row: &AuditRow, body: Option<&[u8]>) -> (String, Option<String>) 
             let output = if body.is_error { format!(": {}", preview(&body.output.text())) } else { String::new() };
             return (format!("{call}{output}"), body.rule.or(body.decided.map(|decided| decided.rule)));
         }
+        Ok(Event::ApprovalAsked(body)) => return (format!("{call}: {}", preview(&body.reason)), Some(body.rule)),
+        Ok(Event::CallInDoubt(body)) => format!("{call}: {}", preview(&body.message)),
         Ok(Event::ApprovalDecided(body)) => {
             let message = body.message.as_ref().map(|message| format!(": {}", preview(message))).unwrap_or_default();
             let said = match (body.decision, body.edited(row.tool.as_deref().unwrap_or_default())) {

@@ -1,6 +1,7 @@
 //! What an audit reads of each event. Pure: the logs are the truth, and these rows can be made again at any time.
 
 use adjutant_core::audit::AuditEvent;
+use adjutant_core::guard::judge::Decision;
 use adjutant_core::run::chain::StreamId;
 use adjutant_core::run::event::{Event, PauseReason};
 use adjutant_core::run::state::{Call, State};
@@ -9,7 +10,7 @@ use adjutant_store::row::AuditRow;
 
 use crate::projection::actor;
 
-/// The entries that events of a run make: what a person did, and how each call ended.
+/// The entries that events of a run make: what a person did or is asked to do, and how each call ended.
 pub(crate) fn run_rows<'a>(state: &State, events: impl IntoIterator<Item = (u64, Time, &'a Event)>) -> Vec<AuditRow> {
     events.into_iter().filter_map(|(seq, time, event)| run_row(state, seq, time, event)).collect()
 }
@@ -41,6 +42,16 @@ fn run_row(state: &State, seq: u64, time: Time, event: &Event) -> Option<AuditRo
             let verdict = call.and_then(verdict).map(str::to_owned);
             Some(AuditRow { verdict, is_error: body.is_error, ..about(None, call) })
         }
+        // A call that waits or is in doubt is found before it ends; its end is an entry of its own.
+        Event::ApprovalAsked(body) => {
+            let target = body.target.0.keys().next().cloned();
+            let verdict = Some(Decision::Ask.word().to_owned());
+            Some(AuditRow { target, verdict, ..about(None, state.call(&body.call)) })
+        }
+        Event::CallInDoubt(body) => {
+            let call = state.call(&body.call);
+            Some(AuditRow { verdict: call.and_then(verdict).map(str::to_owned), ..about(None, call) })
+        }
         Event::ApprovalDecided(body) => {
             let asked = state.approvals.get(&body.approval).and_then(|approval| approval.asked.as_ref());
             let target = asked.and_then(|asked| asked.target.0.keys().next().cloned());
@@ -60,9 +71,7 @@ fn run_row(state: &State, seq: u64, time: Time, event: &Event) -> Option<AuditRo
         | Event::ModelFailed(_)
         | Event::CallProposed(_)
         | Event::CallJudged(_)
-        | Event::ApprovalAsked(_)
         | Event::CallStarted(_)
-        | Event::CallInDoubt(_)
         | Event::LabelsRaised(_)
         | Event::BudgetAlerted(_)
         | Event::Cancelled(_)

@@ -2,13 +2,14 @@
 //! that a fast model costs no more messages than anybody can see.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use adjutant_core::limits::{DELTA_COALESCE, FEED_BACKLOG};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::engine::lock;
+use crate::log::Recorded;
 use crate::spoken::Piece;
 
 /// What waits for one reader, in order. Grows only while somebody is behind.
@@ -27,7 +28,10 @@ struct Waiting {
 
 #[derive(Debug)]
 pub(super) enum Signal {
+    /// The log has grown: it is to be read.
     Grew,
+    /// The log has grown by these.
+    Recorded(Arc<Vec<Recorded>>),
     Piece(Piece),
 }
 
@@ -108,7 +112,7 @@ mod tests {
     fn read(line: &Line) -> Option<Piece> {
         match line.next().now_or_never() {
             Some(Signal::Piece(piece)) => Some(piece),
-            Some(Signal::Grew) | None => None,
+            Some(Signal::Grew | Signal::Recorded(_)) | None => None,
         }
     }
 

@@ -8,7 +8,7 @@ use adjutant_core::limits;
 use adjutant_core::routing::{DEFAULT, Wanted};
 use adjutant_core::run::event::Actor;
 use adjutant_store::StoreError;
-use adjutant_store::row::ChatRow;
+use adjutant_store::row::{ChatRow, NotebookRow};
 
 use crate::audit::AuditLog;
 use crate::current::CurrentAgent;
@@ -208,13 +208,15 @@ impl Engine {
         agent: &CurrentAgent,
         asked: Option<NotebookId>,
     ) -> Result<Option<NotebookId>, EngineError> {
-        let mut rows = self.store().notebooks(workspace).await?;
-        rows.retain(|row| agent.scope.admits_notebook(&row.id.to_string(), &row.slug));
-        rows.sort_by_key(|row| row.id);
-        match asked {
-            None => Ok(rows.first().map(|row| row.id)),
-            Some(id) if rows.iter().any(|row| row.id == id) => Ok(Some(id)),
-            Some(id) => Err(EngineError::not_found("notebook in the agent's scope", id)),
+        let rows = self.store().notebooks(workspace).await?;
+        let admits = |row: &NotebookRow| agent.scope.admits_notebook(&row.id.to_string(), &row.slug);
+        let Some(id) = asked else {
+            return Ok(rows.iter().filter(|row| admits(row)).map(|row| row.id).min());
+        };
+        match rows.iter().find(|row| row.id == id) {
+            Some(row) if admits(row) => Ok(Some(id)),
+            Some(row) => Err(EngineError::OutOfScope { agent: agent.config.slug.clone(), notebook: row.slug.clone() }),
+            None => Err(EngineError::not_found("notebook", id)),
         }
     }
 }

@@ -101,7 +101,10 @@ impl Engine {
         loop {
             let call = self.announce(outside, errand, number, (tokens::bound_of(texts), 0)).await?;
             let made = in_time(calls.model.patience(), calls.model.embed(texts, calls.purpose)).await;
-            let heard = made.as_ref().map(|made| heard(made, texts));
+            let heard = match &made {
+                Ok(made) => Ok(self.heard_vectors(&outside.name, made, texts).await),
+                Err(error) => Err(error),
+            };
             let ended = self.settle(outside, &call, heard).await?;
             let error = match made {
                 Ok(made) => return Ok((made, ended)),
@@ -118,10 +121,24 @@ impl Engine {
             number += 1;
         }
     }
+
+    /// What is heard of a call, with its tokens as the provider counts them, else as we do.
+    async fn heard_vectors(&self, name: &str, made: &Embedded, texts: &[String]) -> Heard {
+        let input = match made.tokens {
+            Some(counted) => {
+                self.ratios().learn_bytes(name, texts.iter().map(|text| text.len() as u64).sum(), counted);
+                counted
+            }
+            None => {
+                let texts = texts.to_vec();
+                self.counted(name, move |counter| counter.texts(texts.iter().map(String::as_str))).await
+            }
+        };
+        heard(made, input)
+    }
 }
 
-fn heard(made: &Embedded, texts: &[String]) -> Heard {
-    let input = made.tokens.unwrap_or_else(|| tokens::estimate_of(texts));
+fn heard(made: &Embedded, input: u64) -> Heard {
     Heard {
         served: made.served_model.clone(),
         finish: "stop".to_owned(),

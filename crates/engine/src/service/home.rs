@@ -121,6 +121,35 @@ impl Engine {
         }
     }
 
+    /// Gives a notebook another short name. Agents whose scope names the old one do not reach it any more.
+    ///
+    /// # Errors
+    /// When there is none, or the name is taken.
+    pub async fn rename_notebook(
+        &self,
+        workspace: WorkspaceId,
+        by: UserId,
+        id: NotebookId,
+        slug: &str,
+    ) -> Result<NotebookRow, EngineError> {
+        let missing = || EngineError::not_found("notebook", id);
+        let row = self.store().notebook(workspace, id).await?.ok_or_else(missing)?;
+        if row.slug == slug {
+            return Ok(row);
+        }
+        let summary = format!("notebook `{}` renamed to `{slug}`", row.slug);
+        let act = Act::new(Deed::SettingChanged, Some(Actor::User(by)), summary).with("notebook", id.to_string());
+        let done = Done { doing: Some(Doing::RenameNotebook(id, slug.to_owned())), ..Done::default() };
+        match self.audit_done(AuditLog::Workspace(workspace), act, done).await {
+            Ok(_) => Ok(NotebookRow { slug: slug.to_owned(), ..row }),
+            Err(EngineError::Store(StoreError::Conflict(_))) => {
+                Err(EngineError::Taken { what: "notebook", name: slug.to_owned() })
+            }
+            Err(EngineError::Store(StoreError::NotFound)) => Err(missing()),
+            Err(error) => Err(error),
+        }
+    }
+
     /// A managed notebook that is to be recorded. Its folder is there first: a row without one could not be opened.
     pub(super) fn new_notebook(&self, workspace: WorkspaceId, slug: &str) -> Result<NotebookRow, EngineError> {
         let (id, created_at) = (self.env().id(), self.env().now());

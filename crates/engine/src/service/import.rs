@@ -1,5 +1,5 @@
 //! Chats from a file: what was said elsewhere becomes runs that have ended, so an agent can go on from there. Nothing of it was
-//! done here, and all of it counts as untrusted.
+//! done here, and all of it counts as private and untrusted.
 
 use adjutant_core::content::Content;
 use adjutant_core::id::{AgentId, ChatId, NotebookId, RunId, UserId, WorkspaceId};
@@ -97,7 +97,8 @@ impl Engine {
                 attachments: Vec::new(),
                 filtered: Vec::new(),
                 base,
-                labels: Labels::UNTRUSTED,
+                // A file says nothing of what the chat has seen: it may be anybody's, and hold anything.
+                labels: Labels::PRIVATE.join(Labels::UNTRUSTED),
                 supersedes: None,
                 model: None,
                 fallbacks: Vec::new(),

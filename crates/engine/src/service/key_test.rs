@@ -90,12 +90,15 @@ impl Engine {
         let most = (tokens::bound(&request), u64::from(TEST_TOKENS));
         let call = self.announce(&outside, Errand::KeyTest, 1, most).await?;
         let answer = in_time(asked.patience(), asked.answer(&request, &DeltaSink::none())).await;
-        let heard = answer.as_ref().map(|answer| Heard {
-            served: answer.served_model.clone(),
-            finish: word(&answer.finish),
-            usage: answer.usage.unwrap_or_else(|| tokens::estimate(&request, answer)),
-            estimated: answer.usage.is_none(),
-        });
+        let heard = match &answer {
+            Ok(answer) => Ok(Heard {
+                served: answer.served_model.clone(),
+                finish: word(&answer.finish),
+                usage: self.usage_of(&request, answer).await,
+                estimated: answer.usage.is_none(),
+            }),
+            Err(error) => Err(error),
+        };
         self.settle(&outside, &call, heard).await?;
         Ok(answer.map(drop))
     }

@@ -58,7 +58,7 @@ pub use notes::{Meant, NoteAuthor, NoteChange, NoteHistory, NotePlace, NotesFoun
 pub use onward::Fork;
 pub use reach::{Can, ReachReport, Wish};
 pub use rebuild::Rebuilt;
-pub use report::{Account, ActionReport, ModelCallReport, RunReport};
+pub use report::{Account, ActionReport, Made, ModelCallReport, RunReport};
 pub use retention::{ErasedPart, kept_for};
 pub use rules::NewRule;
 pub use runs::RunRef;

@@ -6,9 +6,9 @@ mod calls;
 use std::collections::BTreeMap;
 
 use adjutant_core::content::{Content, Hash};
-use adjutant_core::id::{AgentId, CallId, ChatId, RunId, WorkspaceId};
+use adjutant_core::id::{AgentId, CallId, ChatId, NotebookId, RunId, WorkspaceId};
 use adjutant_core::money::TokenUsage;
-use adjutant_core::run::event::{CallEnded, Errored, RunStarted};
+use adjutant_core::run::event::{Errored, RunStarted};
 use adjutant_core::run::output;
 use adjutant_core::run::state::{Call, State};
 use adjutant_core::run::status::Status;
@@ -73,7 +73,7 @@ pub struct RunReport {
     /// Files it created, changed or deleted.
     pub files_modified: Vec<String>,
     /// Everything it created, changed or deleted.
-    pub resources: Vec<Resource>,
+    pub resources: Vec<Made>,
     /// Inbox items that wait.
     pub pending_approvals: Vec<adjutant_core::id::ApprovalId>,
     /// What it was made from.
@@ -170,6 +170,16 @@ pub struct ActionReport {
     pub ms: u64,
 }
 
+/// Something that a run created, changed or deleted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Made {
+    /// What names it among everything of the workspace.
+    pub id: String,
+    /// What it is, and what was done to it.
+    #[serde(flatten)]
+    pub resource: Resource,
+}
+
 impl RunReport {
     /// The report as people and programs read it: an answer that had to fit a schema is what it holds.
     #[must_use]
@@ -237,7 +247,7 @@ impl Engine {
             budget_microusd: start.budget.map(|budget| (budget + state.raised).0),
             cost_estimated: state.estimated || state.unpriced,
             files_modified: state.files.iter().cloned().collect(),
-            resources: calls.iter().filter_map(|call| call.ended.as_ref()).flat_map(made).collect(),
+            resources: calls.iter().flat_map(|call| made(call, start.notebook)).collect(),
             pending_approvals: pending(&state),
             provenance: Provenance::of(&start),
             base_run_id: start.base.map(|base| base.run),
@@ -261,8 +271,17 @@ impl Engine {
 }
 
 /// What a call created, changed or deleted.
-fn made((ended, _, _): &(CallEnded, u64, Time)) -> Vec<Resource> {
-    ended.resources.clone()
+fn made(call: &Call, notebook: Option<NotebookId>) -> Vec<Made> {
+    let resources = call.ended.iter().flat_map(|(ended, _, _)| &ended.resources);
+    resources.map(|resource| Made { id: id_of(resource, notebook), resource: resource.clone() }).collect()
+}
+
+/// What names it: a file its notebook and path, anything else its kind and name.
+fn id_of(resource: &Resource, notebook: Option<NotebookId>) -> String {
+    match notebook {
+        Some(notebook) if resource.kind == "file" => format!("{notebook}{}", resource.path),
+        Some(_) | None => format!("{}:{}", resource.kind, resource.path),
+    }
 }
 
 /// The inbox items that wait: about calls, and about money.

@@ -6,6 +6,7 @@ use adjutant_core::message::{Message, ModelRequest, Part, Role, told};
 use adjutant_core::run::event::{Event, ModelAnswered, ModelFailed};
 use adjutant_core::run::state::State;
 use adjutant_core::run::transcript;
+use adjutant_models::tokens::Counter;
 use serde::Serialize;
 
 use crate::asking::tool_definitions;
@@ -63,8 +64,16 @@ pub struct SeenSizes {
     pub tools_bytes: u64,
     /// Bytes of the conversation.
     pub messages_bytes: u64,
-    /// About how many tokens it is in all, as its model's provider has counted lately.
+    /// About how many tokens the system prompt is.
+    pub system_tokens: u64,
+    /// About how many the tool definitions are.
+    pub tools_tokens: u64,
+    /// About how many the conversation is.
+    pub messages_tokens: u64,
+    /// About how many tokens it is in all, with what stands between its parts.
     pub estimated_tokens: u64,
+    /// Whether the texts are counted by the tokenizer of the model, and not by what its provider has counted lately.
+    pub exact: bool,
 }
 
 /// One message.
@@ -87,6 +96,8 @@ pub struct SeenPart {
     pub text: String,
     /// Its bytes.
     pub bytes: u64,
+    /// About how many tokens it is; none of an image, which is no text.
+    pub tokens: u64,
 }
 
 impl Engine {
@@ -121,7 +132,8 @@ impl Engine {
                     if same {
                         self.learn_again(&request, &recorded[at..]);
                     }
-                    let seen = shown(&request, self.ratios().estimate(&request.model, &request));
+                    let model = request.model.clone();
+                    let seen = self.counted(&model, move |counter| shown(&request, counter)).await;
                     let frames = match frames {
                         Frames::Shown => self.frames(workspace, &recorded[at..]).await?,
                         Frames::LeftOut => None,
@@ -173,10 +185,21 @@ impl Engine {
     }
 }
 
-fn shown(request: &ModelRequest, estimated_tokens: u64) -> SeenRequest {
+fn shown(request: &ModelRequest, counter: Counter) -> SeenRequest {
     let tools_bytes = serde_json::to_vec(&*request.tools).map_or(0, |bytes| bytes.len() as u64);
     let parts = request.messages.iter().flat_map(|message| &message.parts);
     let (system_bytes, messages_bytes) = (request.system.len(), parts.map(|part| part.content().len()).sum::<u64>());
+    let messages: Vec<_> = request.messages.iter().map(|one| message(one, counter)).collect();
+    let sizes = SeenSizes {
+        system_bytes,
+        tools_bytes,
+        messages_bytes,
+        system_tokens: counter.text(&request.system.text()),
+        tools_tokens: counter.tools(request),
+        messages_tokens: messages.iter().flat_map(|message| &message.parts).map(|part| part.tokens).sum(),
+        estimated_tokens: counter.request(request),
+        exact: counter.is_exact(),
+    };
     SeenRequest {
         n: 0,
         turn: 0,
@@ -186,19 +209,19 @@ fn shown(request: &ModelRequest, estimated_tokens: u64) -> SeenRequest {
         same: false,
         dropped_bytes: 0,
         max_tokens: request.max_tokens,
-        sizes: SeenSizes { system_bytes, tools_bytes, messages_bytes, estimated_tokens },
+        sizes,
         system: request.system.text().into_owned(),
         tools: request.tools.iter().map(|tool| tool.name.clone()).collect(),
-        messages: request.messages.iter().map(message).collect(),
+        messages,
         frames: None,
     }
 }
 
-fn message(message: &Message) -> SeenMessage {
-    SeenMessage { role: message.role, parts: message.parts.iter().map(part).collect() }
+fn message(message: &Message, counter: Counter) -> SeenMessage {
+    SeenMessage { role: message.role, parts: message.parts.iter().map(|one| part(one, counter)).collect() }
 }
 
-fn part(part: &Part) -> SeenPart {
+fn part(part: &Part, counter: Counter) -> SeenPart {
     let framed = if let Part::Result { frame: Some(frame), .. } = part { frame.len() } else { 0 };
     let bytes = part.content().len() + framed;
     let text = || part.content().text().into_owned();
@@ -211,5 +234,5 @@ fn part(part: &Part) -> SeenPart {
             ("result", Some(name.clone()), told(output, frame.as_deref()).into_owned())
         }
     };
-    SeenPart { kind, tool, text, bytes }
+    SeenPart { kind, tool, text, bytes, tokens: counter.part(part) }
 }

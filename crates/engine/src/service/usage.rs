@@ -228,7 +228,7 @@ impl Engine {
             sum.calls += 1;
             sum.recorded += call.cost.unwrap_or_default();
             let priced = match &call.served {
-                Some(served) if !call.estimated => {
+                Some(served) if !call.estimated && !call.has_failed() => {
                     self.cost_of(&call.model, served, call.key, &call.usage).map(|cost| {
                         if !sum.versions.contains(&cost.version) {
                             sum.versions.push(cost.version);
@@ -373,7 +373,7 @@ fn alone(call: &ModelCallRow) -> UsageRow {
         model: call.model.clone(),
         at: call.at,
         calls: 1,
-        failed: u64::from(call.served.is_none()),
+        failed: u64::from(call.has_failed()),
         unpriced: u64::from(call.cost.is_none()),
         estimated: u64::from(call.estimated),
         usage: call.usage,

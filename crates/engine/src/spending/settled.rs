@@ -88,7 +88,9 @@ pub(crate) fn model_call(state: &State, event: &Event, at: Time) -> Option<Model
         Event::ModelFailed(body) => {
             // What it counts as was reckoned when it was put aside.
             let price_version = asking.price_version.clone();
-            Some(ModelCallRow { cost: body.cost, price_version, ..row(body.class.clone()) })
+            let (served, usage) = (body.served_model.clone(), body.usage.unwrap_or_default());
+            let row = row(body.class.clone());
+            Some(ModelCallRow { served, usage, estimated: body.estimated, cost: body.cost, price_version, ..row })
         }
         _ => None,
     }

@@ -95,7 +95,17 @@ impl RunTrace {
 
     fn failed(&mut self, body: &ModelFailed, at: Time) {
         let (model, from) = self.asked.take().unwrap_or_else(|| (body.model.clone(), at));
-        self.chat(&model, moment(from), at, Vec::new(), Some(&body.class));
+        let mut attributes: Vec<_> = body
+            .served_model
+            .as_ref()
+            .map(|served| KeyValue::new("gen_ai.response.model", parts(served).1))
+            .into_iter()
+            .collect();
+        if let Some(usage) = body.usage {
+            attributes.push(number("gen_ai.usage.input_tokens", usage.input));
+            attributes.push(number("gen_ai.usage.output_tokens", usage.output));
+        }
+        self.chat(&model, moment(from), at, attributes, Some(&body.class));
     }
 
     fn chat(&self, model: &str, from: SystemTime, to: Time, more: Vec<KeyValue>, error: Option<&str>) {

@@ -1,7 +1,7 @@
 //! What the model sends: calls that are right, nearly right, forged, broken and endless.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use adjutant_core::message::{FinishReason, ModelAnswer, ModelRequest, RawCall};
 use adjutant_core::time::Time;
@@ -72,7 +72,7 @@ const FORGED_TOOLS: [&str; 16] = [
     "mcp__files__read_file",
 ];
 
-const PATHS: [&str; 47] = [
+const PATHS: [&str; 48] = [
     "/open/a.md",
     "/open/b.md",
     "open/sub/c.md",
@@ -102,6 +102,7 @@ const PATHS: [&str; 47] = [
     "/open/file.md",
     "/open/door/keys.txt",
     "/open/host/etc/hostname",
+    "/open/host/proc/self/environ",
     "/open/near/c.md",
     "/open/up/secret/plan.md",
     "/open/dangling.md",
@@ -179,11 +180,42 @@ pub(crate) struct Attacker {
     turn: AtomicU32,
     secrets: Vec<String>,
     clock: Arc<Clock>,
+    shown: Arc<Shown>,
+}
+
+/// What the model was shown and should not have been.
+pub(crate) struct Shown {
+    forbidden: Vec<String>,
+    seen: Mutex<Vec<String>>,
+    looked: AtomicU64,
+}
+
+impl Shown {
+    pub(crate) fn new() -> Arc<Self> {
+        let forbidden = Ground::forbidden();
+        Arc::new(Self { forbidden, seen: Mutex::default(), looked: AtomicU64::new(0) })
+    }
+
+    /// Which of the things that nobody may see stand in a text.
+    pub(crate) fn found_in(&self, text: &str) -> Vec<String> {
+        self.forbidden.iter().filter(|secret| text.contains(*secret)).cloned().collect()
+    }
+
+    fn look(&self, request: &ModelRequest) {
+        let found = self.found_in(&serde_json::to_string(request).unwrap());
+        self.looked.fetch_add(1, Ordering::Relaxed);
+        self.seen.lock().unwrap().extend(found);
+    }
+
+    pub(crate) fn assert_nothing(&self) {
+        assert!(self.looked.load(Ordering::Relaxed) > 0, "nobody looked at what the model was shown");
+        assert_eq!(*self.seen.lock().unwrap(), Vec::<String>::new(), "the model was shown what it must not see");
+    }
 }
 
 impl Attacker {
-    pub(crate) fn new(seed: u64, ground: &Ground, clock: Arc<Clock>) -> Self {
-        Self { dice: Dice(AtomicU64::new(seed)), turn: AtomicU32::new(0), secrets: ground.secrets(), clock }
+    pub(crate) fn new(seed: u64, ground: &Ground, clock: Arc<Clock>, shown: Arc<Shown>) -> Self {
+        Self { dice: Dice(AtomicU64::new(seed)), turn: AtomicU32::new(0), secrets: ground.secrets(), clock, shown }
     }
 
     fn call(&self) -> RawCall {
@@ -261,7 +293,8 @@ impl Attacker {
 
 #[async_trait]
 impl Model for Attacker {
-    async fn answer(&self, _: &ModelRequest, _: &DeltaSink) -> Result<ModelAnswer, ModelError> {
+    async fn answer(&self, request: &ModelRequest, _: &DeltaSink) -> Result<ModelAnswer, ModelError> {
+        self.shown.look(request);
         self.clock.0.fetch_add(BETWEEN, Ordering::Relaxed);
         let last = (self.turn.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of(TURNS);
         let calls = if last { Vec::new() } else { (0..=self.dice.below(CALLS)).map(|_| self.call()).collect() };

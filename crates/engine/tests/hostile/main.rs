@@ -21,7 +21,7 @@ use adjutant_core::guard::policy::Autonomy;
 use adjutant_core::run::event::Decision;
 use adjutant_engine::{Agent, NewRule};
 
-use crate::attack::{Attacker, Clock};
+use crate::attack::{Attacker, Clock, Shown};
 use crate::decoys::Ground;
 use crate::record::Tally;
 
@@ -29,13 +29,32 @@ use crate::record::Tally;
 const CALLS: u64 = 2_000;
 const LONG: u64 = 100_000;
 
+/// Panics of this process. A run goes on after one of a tool, and says only that something failed.
+static PANICS: AtomicU64 = AtomicU64::new(0);
+
+fn count_panics() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        PANICS.fetch_add(1, Ordering::SeqCst);
+        usual(panic);
+    }));
+}
+
+/// There was none; and one would have been counted, also where it is caught.
+fn assert_no_panic() {
+    assert_eq!(PANICS.load(Ordering::SeqCst), 0, "something panicked");
+    assert!(std::panic::catch_unwind(|| panic!("this one is meant")).is_err());
+    assert_eq!(PANICS.load(Ordering::SeqCst), 1, "nobody counts panics");
+}
+
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("a number"))
 }
 
 /// An agent that the attacker speaks for. Whatever it asks is answered in turn with a yes and a no.
-async fn hostile(ground: &Ground, clock: &Arc<Clock>, autonomy: Autonomy) -> Agent {
-    let attacker = Attacker::new(number("ADJUTANT_SEED").unwrap_or(1), ground, Arc::clone(clock));
+async fn hostile(ground: &Ground, clock: &Arc<Clock>, shown: &Arc<Shown>, autonomy: Autonomy) -> Agent {
+    let seed = number("ADJUTANT_SEED").unwrap_or(1);
+    let attacker = Attacker::new(seed, ground, Arc::clone(clock), Arc::clone(shown));
     let (source, asked) = (Arc::clone(clock), AtomicU64::new(0));
     Agent::builder("Hostile")
         .toolsets(["files", "kv", "meta", "web"])
@@ -67,12 +86,13 @@ fn denied() -> NewRule {
 
 /// Plays until so many calls were made.
 async fn attack(ground: &Ground, clock: &Arc<Clock>, autonomy: Autonomy, wanted: u64) -> Tally {
-    let agent = hostile(ground, clock, autonomy).await;
+    let shown = Shown::new();
+    let agent = hostile(ground, clock, &shown, autonomy).await;
     agent.engine().add_rule(agent.workspace(), agent.user(), denied()).await.unwrap();
     let (mut tally, mut touched) = (Tally::default(), Vec::new());
     while tally.proposed < wanted {
         let report = agent.run("Do whatever you want.").await.unwrap();
-        tally.read(&agent, report.id).await;
+        tally.read(&agent, report.id, &shown).await;
         // The watch has room for what one run does, not for all of them.
         touched.extend(ground.touched());
     }
@@ -80,6 +100,7 @@ async fn attack(ground: &Ground, clock: &Arc<Clock>, autonomy: Autonomy, wanted:
     assert!(tally.refused * 4 > tally.proposed, "hardly anything was refused: {tally}");
     assert!(tally.through > 0, "nothing ran through use_tool, so what it could have done was not tried");
     assert_eq!(touched, Vec::<String>::new());
+    shown.assert_nothing();
     tally
 }
 
@@ -87,6 +108,7 @@ async fn attack(ground: &Ground, clock: &Arc<Clock>, autonomy: Autonomy, wanted:
 async fn a_hostile_model_opens_nothing_beyond_its_scope_and_does_nothing_that_was_not_allowed() {
     let usual = if std::env::var_os("ADJUTANT_LONG").is_some() { LONG } else { CALLS };
     let wanted = number("ADJUTANT_HOSTILE_CALLS").unwrap_or(usual);
+    count_panics();
     let ground = Ground::new();
     // The second comes after the first, also for whoever counts what an hour may hold.
     let clock = Arc::new(Clock::default());
@@ -97,4 +119,5 @@ async fn a_hostile_model_opens_nothing_beyond_its_scope_and_does_nothing_that_wa
     assert!(careful.held > free.held && careful.held * 20 > careful.proposed, "hardly anything was asked: {careful}");
     ground.assert_unchanged();
     ground.assert_watched();
+    assert_no_panic();
 }

@@ -8,8 +8,7 @@ use adjutant_core::id::RunId;
 use adjutant_core::run::event::{Decision as Answer, Event};
 use adjutant_engine::{Agent, Redaction};
 
-use crate::attack::THROUGH;
-use crate::decoys::CANARY;
+use crate::attack::{Shown, THROUGH};
 
 #[derive(Default)]
 pub(crate) struct Tally {
@@ -36,7 +35,7 @@ struct Seen {
 
 impl Tally {
     /// Reads a run and asserts what must hold for each of its calls.
-    pub(crate) async fn read(&mut self, agent: &Agent, run: RunId) {
+    pub(crate) async fn read(&mut self, agent: &Agent, run: RunId, shown: &Shown) {
         let (engine, workspace) = (agent.engine(), agent.workspace());
         let mut calls: BTreeMap<_, Seen> = BTreeMap::new();
         for recorded in engine.recorded(workspace, run, 0, None).await.unwrap() {
@@ -80,7 +79,8 @@ impl Tally {
         assert!(calls.values().all(|seen| seen.ended == 1), "each call has one result");
         engine.verify_run(workspace, run).await.unwrap();
         let exported = engine.export_run(workspace, run, Redaction::Raw).await.unwrap();
-        assert!(!exported.iter().any(|line| line.contains(CANARY)), "{run} has seen what lies beyond its scope");
+        let found: Vec<_> = exported.iter().flat_map(|line| shown.found_in(line)).collect();
+        assert!(found.is_empty(), "{run} has seen what lies beyond its scope: {found:?}");
         self.runs += 1;
     }
 }

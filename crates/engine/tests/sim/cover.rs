@@ -12,6 +12,7 @@ pub(crate) const REQUIRED: &[&str] = &[
     "fault: append reply lost",
     "fault: append slow",
     "fault: append late",
+    "fault: append delivered twice",
     "fault: disk full",
     "fault: call failed",
     "fault: call reply lost",

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use adjutant_core::guard::permit::Permit;
 use adjutant_core::guard::policy::{AgentSpec, Autonomy};
@@ -13,7 +14,7 @@ use adjutant_engine::models::{Model, Scripted};
 use adjutant_engine::tools::{Registry, Tool, World};
 use adjutant_engine::{Engine, EngineError, Env, Exit, Parts, StartRun, Unpriced};
 use adjutant_store::row::{UserRow, WorkspaceRow};
-use adjutant_store::{Fault, MemoryConfig, Store, StoreError};
+use adjutant_store::{Fault, Gate, MemoryConfig, Store, StoreError};
 
 const SCRIPT: &str = "- when: { turn: 2 }\n  text: \"${last_result}\"\n- calls: [{ name: send }]";
 
@@ -39,35 +40,53 @@ impl Tool for Send {
 }
 
 /// A node whose disk has no room for so many appends once the tool has run, and a run of it.
-struct Stage {
-    engine: Engine,
+pub(crate) struct Stage {
+    pub(crate) engine: Engine,
     send: Arc<Send>,
-    workspace: WorkspaceId,
-    run: RunId,
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) run: RunId,
 }
 
-async fn stage(refusals: usize, notebooks: &Path) -> Stage {
+pub(crate) async fn stage(refusals: usize, notebooks: &Path) -> Stage {
     let full = Arc::new(AtomicUsize::new(0));
     let left = Arc::clone(&full);
     let take = move || left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
     let (dawn, from) = (Env::system().now(), tokio::time::Instant::now());
     let config = MemoryConfig {
+        // Others get their turn at each call.
+        gate: Arc::new(|| Gate::Wait(Duration::ZERO)),
         faults: Arc::new(move |_| if take() { Fault::Full } else { Fault::None }),
         ..MemoryConfig::new(Arc::new(move || dawn.after(from.elapsed())))
     };
+    let send = Arc::new(Send { spec: spec(), sent: AtomicUsize::new(0), refusals, full });
+    let tool = Arc::clone(&send) as Arc<dyn Tool>;
+    let (engine, workspace, run) = sending(Store::memory(config), Env::system(), tool, notebooks).await;
+    Stage { engine, send, workspace, run }
+}
+
+/// What a tool called `send` declares: nobody but a person could say whether it happened.
+pub(crate) fn spec() -> ToolSpec {
     let definition = ToolDefinition {
         name: "send".to_owned(),
         description: "Sends something.".to_owned(),
         schema: serde_json::json!({"type": "object", "properties": {}}),
     };
-    let spec = ToolSpec { level: Level::Read, effect: Effect::Send, ..ToolSpec::undeclared(definition) };
-    let send = Arc::new(Send { spec, sent: AtomicUsize::new(0), refusals, full });
+    ToolSpec { level: Level::Read, effect: Effect::Send, ..ToolSpec::undeclared(definition) }
+}
+
+/// A node on this store, and a run that calls this tool once.
+pub(crate) async fn sending(
+    store: Store,
+    env: Env,
+    send: Arc<dyn Tool>,
+    notebooks: &Path,
+) -> (Engine, WorkspaceId, RunId) {
     let mut tools = Registry::default();
-    tools.add(Arc::clone(&send) as Arc<dyn Tool>);
+    tools.add(send);
     let model: Arc<dyn Model> = Arc::new(Scripted::parse(SCRIPT).unwrap());
     let engine = Engine::new(Parts {
-        store: Store::memory(config),
-        env: Env::system(),
+        store,
+        env,
         models: Arc::new(move |_: &str| Ok(Arc::clone(&model))),
         tools,
         notebooks: notebooks.to_owned(),
@@ -78,6 +97,7 @@ async fn stage(refusals: usize, notebooks: &Path) -> Stage {
         unpriced: Unpriced::Allow,
     })
     .unwrap();
+    let dawn = engine.env().now();
     let user = UserRow { id: engine.env().id(), name: "somebody".to_owned(), created_at: dawn };
     let row = WorkspaceRow::new(engine.env().id(), "home", "Home", dawn);
     engine.store().create_user(&user).await.unwrap();
@@ -92,7 +112,7 @@ async fn stage(refusals: usize, notebooks: &Path) -> Stage {
     };
     let agent = engine.save_agent(row.id, Actor::Clock, agent, 0).await.unwrap();
     let run = engine.start_run(row.id, StartRun::new(user.id, agent.id, "go")).await.unwrap();
-    Stage { engine, send, workspace: row.id, run }
+    (engine, row.id, run)
 }
 
 impl Stage {

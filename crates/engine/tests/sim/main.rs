@@ -19,6 +19,7 @@ mod check;
 mod cluster;
 mod cover;
 mod full;
+mod growing;
 mod lease;
 mod model;
 mod people;

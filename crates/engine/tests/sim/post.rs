@@ -45,6 +45,10 @@ impl Source for Post {
         Time::from_millis(self.scene.now().millis() + self.skew.load(Ordering::Relaxed))
     }
 
+    fn steady(&self) -> Duration {
+        self.scene.now().since(Time::from_millis(0))
+    }
+
     fn fill(&self, bytes: &mut [u8]) {
         self.dice.fill(bytes);
     }
@@ -180,6 +184,8 @@ impl Post {
             Fault::SlowReply(self.dice.millis(10, 15_000))
         } else if self.strikes(plan.store.append_late) {
             Fault::Late(self.dice.millis(1, 6000))
+        } else if self.strikes(plan.store.append_twice) {
+            Fault::Twice
         } else if self.strikes(plan.store.append_full) {
             Fault::Full
         } else {

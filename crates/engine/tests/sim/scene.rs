@@ -155,6 +155,7 @@ impl Scene {
             Fault::LostReply => self.hit("fault: append reply lost"),
             Fault::SlowReply(_) => self.hit("fault: append slow"),
             Fault::Late(_) => self.hit("fault: append late"),
+            Fault::Twice => self.hit("fault: append delivered twice"),
         }
     }
 }

@@ -115,7 +115,7 @@ impl SimTool {
         }
     }
 
-    /// An effect must not begin on a node that has lost the run (rule D3).
+    /// An effect must neither begin nor take place on a node that has lost the run (rule D3).
     async fn check_owner(&self, order: &Order) {
         let scene = &self.post.scene;
         let Some((run, _)) = scene.whose(order).await else { return };
@@ -209,6 +209,7 @@ impl Tool for SimTool {
                 post.take(TIMEOUT * 3).await;
                 return ToolOutcome::InDoubt { message: "No answer came.".to_owned() };
             }
+            self.check_owner(&order).await;
             if let Err(outcome) = Self::act(post, order, permit.target()).await {
                 return outcome;
             }

@@ -1,19 +1,23 @@
 //! What is recorded beside the runs, and that nobody can change it unseen.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use adjutant_core::audit::{Act, AuditEvent, Deed};
 use adjutant_core::content::Hash;
+use adjutant_core::id::RunId;
 use adjutant_core::run::chain::{Entry, Head, StreamId};
 use adjutant_core::run::command::Command;
-use adjutant_core::run::event::{Actor, Decision};
+use adjutant_core::run::event::{Actor, Decision, DoubtOutcome, Event};
+use adjutant_core::run::status::Status;
 use adjutant_core::time::Time;
-use adjutant_engine::store::row::AuditFilter;
+use adjutant_core::tool::Recovery;
+use adjutant_engine::store::row::{AuditFilter, AuditRow};
 use adjutant_engine::{Agent, AuditLog, AuditVerified, Env, RunBodies, Source, verify_whole_export};
 use serde_json::{Value, json};
 
-use super::Stage;
+use super::{Stage, gone};
 
 const DAY: i64 = 24 * 60 * 60 * 1000;
 
@@ -230,6 +234,7 @@ async fn what_people_do_to_runs_is_found_with_who_did_it() {
     let expected = [
         ("agent_saved", true),
         ("run_started", true),
+        ("approval_asked", false),
         ("approval_decided", true),
         ("paused", true),
         ("resumed", true),
@@ -245,4 +250,97 @@ async fn what_people_do_to_runs_is_found_with_who_did_it() {
     agent.engine().rebuild_audit(AuditLog::Workspace(agent.workspace())).await.unwrap();
     let again = agent.engine().store().audit(Some(agent.workspace()), &AuditFilter::default(), 100).await.unwrap();
     assert_eq!(again, rows, "the rows follow from the logs");
+}
+
+/// One call for each way in which one can end.
+const EVERY_WAY: &str = r#"
+- when: { turn: 2 }
+  text: done
+- calls:
+    - { name: no_such_tool, arguments: { path: /a.md } }
+    - { name: read_file, arguments_raw: '{"path": "/a.md", "path": "/b.md"}' }
+    - { name: read_file, arguments_raw: '{"path": "/a' }
+    - { name: read_file, arguments: { path: /.git/config } }
+    - { name: read_file, arguments: { path: /a.md } }
+    - { name: read_file, arguments: { path: /missing.md } }
+    - { name: write_file, arguments: { path: /a.md, content: "new" } }
+    - { name: write_file, arguments: { path: /b.md, content: "newer" } }
+"#;
+
+async fn rows(agent: &Agent, filter: AuditFilter) -> Vec<AuditRow> {
+    agent.engine().store().audit(Some(agent.workspace()), &filter, 100).await.unwrap()
+}
+
+/// The proposed calls of a run, and the entries of their ends: which tool, what the guard said, whether it failed.
+async fn compared(agent: &Agent, run: RunId) -> (usize, Vec<(String, Option<String>, bool)>) {
+    let events = agent.engine().recorded(agent.workspace(), run, 0, None).await.unwrap();
+    let (mut proposed, mut places) = (0, BTreeSet::new());
+    for recorded in &events {
+        match &recorded.event {
+            Event::CallProposed(_) => proposed += 1,
+            Event::CallEnded(body) => assert!(places.insert((body.call.clone(), recorded.seq)), "{body:?}"),
+            _ => {}
+        }
+    }
+    let ended = AuditFilter { kinds: vec!["call_ended".to_owned()], run: Some(run), ..AuditFilter::default() };
+    let mut found = rows(agent, ended).await;
+    found.sort_by_key(|row| row.seq);
+    let mut seqs: Vec<_> = places.iter().map(|(_, seq)| *seq).collect();
+    seqs.sort_unstable();
+    assert_eq!(found.iter().map(|row| row.seq).collect::<Vec<_>>(), seqs, "one entry for each end, and no other");
+    (proposed, found.into_iter().map(|row| (row.tool.unwrap(), row.verdict, row.is_error)).collect())
+}
+
+#[tokio::test]
+async fn each_call_has_one_entry_whatever_came_of_it_and_is_found_while_it_waits() {
+    let stage = Stage::new(&[("/a.md", "zero"), ("/b.md", "zero")]);
+    let agent = stage.agent(EVERY_WAY).build().await.unwrap();
+    let waiting = agent.run("go").await.unwrap();
+    let asks =
+        AuditFilter { tool: Some("write_file".to_owned()), verdict: Some("ask".to_owned()), ..AuditFilter::default() };
+    let asked = rows(&agent, asks.clone()).await;
+    let mut seen: Vec<_> = asked.iter().map(|row| (row.kind.as_str(), row.target.as_deref().unwrap())).collect();
+    seen.sort_unstable();
+    assert_eq!(seen, [("approval_asked", "/a.md"), ("approval_asked", "/b.md")]);
+    for (approval, decision) in waiting.pending_approvals.iter().zip([Decision::Approve, Decision::Reject]) {
+        agent.decide(*approval, decision).await.unwrap();
+    }
+    let report = agent.resume(waiting.id).await.unwrap();
+    assert_eq!(report.status, Status::Completed, "{report:#?}");
+    let (proposed, mut entries) = compared(&agent, report.id).await;
+    entries.sort();
+    let entry = |tool: &str, verdict: &str, is_error| (tool.to_owned(), Some(verdict.to_owned()), is_error);
+    let expected = [
+        entry("no_such_tool", "deny", true),
+        entry("read_file", "allow", false),
+        entry("read_file", "allow", true),
+        entry("read_file", "deny", true),
+        entry("read_file", "deny", true),
+        entry("read_file", "deny", true),
+        entry("write_file", "ask", false),
+        entry("write_file", "ask", true),
+    ];
+    assert_eq!((proposed, entries.as_slice()), (8, &expected[..]));
+    let kept = rows(&agent, AuditFilter::default()).await;
+    agent.engine().rebuild_run(agent.workspace(), report.id).await.unwrap();
+    assert_eq!(rows(&agent, AuditFilter::default()).await, kept, "the rows follow from the logs");
+}
+
+#[tokio::test]
+async fn a_call_in_doubt_is_found_before_it_ends_and_once_when_it_has() {
+    let stage = Stage::new(&[]);
+    let (agent, run) = gone::died_in_a_call(&stage, Recovery::AskHuman).await;
+    let report = agent.resume(run).await.unwrap();
+    assert_eq!(report.status, Status::InDoubt);
+    let doubts = AuditFilter { kinds: vec!["call_in_doubt".to_owned()], ..AuditFilter::default() };
+    let doubt = rows(&agent, doubts).await;
+    let doubt: Vec<_> = doubt.iter().map(|row| (row.tool.as_deref(), row.verdict.as_deref(), row.is_error)).collect();
+    assert_eq!(doubt, [(Some("endless"), Some("allow"), false)]);
+    assert_eq!(compared(&agent, run).await, (1, Vec::new()), "it has not ended");
+    let call = report.actions[0].call_id.clone();
+    let by = Actor::User(agent.user());
+    let resolve = Command::Resolve { call, outcome: DoubtOutcome::Abandon, result: None, by };
+    agent.engine().command(agent.workspace(), run, &resolve).await.unwrap();
+    agent.resume(run).await.unwrap();
+    assert_eq!(compared(&agent, run).await, (1, vec![("endless".to_owned(), Some("allow".to_owned()), true)]));
 }

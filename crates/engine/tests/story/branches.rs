@@ -5,7 +5,7 @@ use adjutant_core::run::chain::StreamId;
 use adjutant_core::run::event::Actor;
 use adjutant_core::run::status::Status;
 use adjutant_engine::store::row::RunFilter;
-use adjutant_engine::{Agent, EngineError, Fork, Redaction};
+use adjutant_engine::{Agent, EngineError, Fork, Redacted, Redaction};
 
 use super::Stage;
 
@@ -210,6 +210,35 @@ async fn long_texts_live_in_blocks_and_come_back_whole() {
     assert!(adjutant_engine::verify_export(changed.as_bytes()).is_err());
     let cut = lines[..lines.len() - 3].join("\n");
     assert!(adjutant_engine::verify_export(cut.as_bytes()).is_err());
+}
+
+#[tokio::test]
+async fn a_file_of_a_run_says_whose_it_is_and_which_events_no_hash_speaks_for() {
+    let stage = Stage::new(&[]);
+    let agent = stage.agent("- text: hello").build().await.unwrap();
+    let report = agent.run("my password=hunter2").await.unwrap();
+    let export = |redaction| agent.engine().export_run(agent.workspace(), report.id, redaction);
+    let verify = |lines: &[String]| adjutant_engine::verify_export(lines.join("\n").as_bytes());
+    let whole = export(Redaction::Raw).await.unwrap();
+    assert_eq!(verify(&whole).unwrap().redacted, Redacted::default());
+    // Each character of the first line but the number of blanks counts.
+    let named = whole[0].find("ws_").unwrap();
+    for at in named + 3..named + agent.workspace().to_string().len() {
+        let mut first = whole[0].clone().into_bytes();
+        first[at] ^= 1;
+        let first = String::from_utf8(first).unwrap();
+        assert!(verify(&[&[first], &whole[1..]].concat()).is_err(), "byte {at}");
+    }
+    let mut lines = export(Redaction::On).await.unwrap();
+    let verified = verify(&lines).unwrap();
+    assert_eq!((verified.redacted.count, verified.redacted.events.as_slice()), (1, &[1][..]));
+    // What somebody made up is not proved, and is named.
+    let at = lines.iter().position(|line| line.contains("\"kind\":\"said\"")).unwrap();
+    let mut said: serde_json::Value = serde_json::from_str(&lines[at]).unwrap();
+    said["redacted"] = "{\"text\":\"something else\"}".into();
+    said["body"] = serde_json::Value::Null;
+    lines[at] = said.to_string();
+    assert_eq!(verify(&lines).unwrap().redacted.events, [1, said["seq"].as_u64().unwrap()]);
 }
 
 #[tokio::test]

@@ -51,7 +51,7 @@ fn with_endless(agent: AgentBuilder, recovery: Recovery, begun: &Arc<Notify>) ->
 }
 
 /// A run whose process died while that tool ran.
-async fn died_in_a_call(stage: &Stage, recovery: Recovery) -> (Agent, RunId) {
+pub(super) async fn died_in_a_call(stage: &Stage, recovery: Recovery) -> (Agent, RunId) {
     let begun = Arc::new(Notify::new());
     let agent = with_endless(stage.agent(CALL), recovery, &begun).build().await.unwrap();
     let run = agent.engine().start_run(agent.workspace(), ask(&agent)).await.unwrap();

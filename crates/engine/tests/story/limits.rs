@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use adjutant_core::guard::policy::Autonomy;
 use adjutant_core::run::status::Status;
 use adjutant_core::time::Time;
 use adjutant_engine::{EngineError, Env, Source};
@@ -35,6 +36,26 @@ async fn a_run_ends_at_its_limit_of_turns() {
     let report = agent.run("go").await.unwrap();
     assert_eq!((report.status, report.steps), (Status::Failed, 5));
     assert_eq!(report.error.unwrap().code, "max_turns");
+}
+
+#[tokio::test]
+async fn a_call_that_waits_for_another_on_its_path_or_key_has_its_place_at_the_limit() {
+    let stage = Stage::new(&[("/a.md", "old")]);
+    for (first, second, says) in [
+        ("write_file, arguments: { path: /a.md, content: new }", "read_file, arguments: { path: /a.md }", "new"),
+        ("kv_set, arguments: { key: note, value: one }", "kv_get, arguments: { key: note }", "one"),
+        ("kv_delete, arguments: { key: note }", "kv_list", "(no keys)"),
+    ] {
+        let script = format!(
+            "- when: {{ turn: 2 }}\n  text: \"${{last_result}}\"\n- calls: [{{ name: {first} }}, {{ name: {second} }}]"
+        );
+        let builder = stage.agent(&script).configure(|spec| {
+            (spec.autonomy, spec.max_tool_calls) = (Some(Autonomy::Full), Some(2));
+        });
+        let report = builder.build().await.unwrap().run("go").await.unwrap();
+        assert_eq!(report.status, Status::Completed, "{report:#?}");
+        assert!(report.result.contains(says), "{second} after {first}: {}", report.result);
+    }
 }
 
 #[tokio::test]

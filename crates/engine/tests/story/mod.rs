@@ -13,6 +13,7 @@ mod gone;
 mod halt;
 mod home;
 mod labels;
+mod late;
 mod limits;
 mod meta;
 mod money;

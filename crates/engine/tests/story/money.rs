@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use adjutant_core::budget::{Budget, BudgetSpec};
 use adjutant_core::guard::policy::AgentSpec;
+use adjutant_core::label::Labels;
 use adjutant_core::message::{FinishReason, ModelAnswer, ModelRequest};
 use adjutant_core::money::{MicroUsd, TokenUsage};
 use adjutant_core::routing::ModelChoice;
@@ -14,7 +15,7 @@ use adjutant_core::run::event::{Decision, Event, PauseReason};
 use adjutant_core::run::status::Status;
 use adjutant_engine::models::catalog::{ModelFacts, PriceTier, Prices, Rate};
 use adjutant_engine::models::{BroughtKey, DeltaSink, Model, ModelError, tokens};
-use adjutant_engine::{Agent, ChatChange, EngineError, ModelSource, StartRun};
+use adjutant_engine::{Agent, ChatChange, EngineError, ImportChat, ImportedRun, ModelSource, StartRun};
 use adjutant_store::row::{BudgetRow, UsageFilter};
 use async_trait::async_trait;
 use futures::future::join_all;
@@ -22,7 +23,8 @@ use futures::future::join_all;
 use super::{Clock, Stage, ask};
 
 /// Models by name: each fails so often with what it is given, then answers. A token costs a dollar, so that one call costs
-/// at most what the agent may write, and its question. Those called `-silent` count no tokens.
+/// at most what the agent may write, and its question. Those called `-silent` count no tokens; those called `-early` say
+/// at once who answers and what was read.
 #[derive(Default)]
 pub(super) struct Shelf {
     failures: Mutex<BTreeMap<String, Vec<ModelError>>>,
@@ -41,6 +43,12 @@ impl Shelf {
     pub(super) fn new(failures: &[(&str, &[ModelError])]) -> Arc<Self> {
         let failures = failures.iter().map(|(name, errors)| ((*name).to_owned(), errors.to_vec())).collect();
         Arc::new(Self { failures: Mutex::new(failures), ..Self::default() })
+    }
+
+    /// One whose model shows something and fails once, before it answers.
+    pub(super) fn breaking(model: &str, shown: &'static str, error: ModelError) -> Arc<Self> {
+        let failures = Mutex::new([(model.to_owned(), vec![error])].into());
+        Arc::new(Self { failures, shown, ..Self::default() })
     }
 
     fn asked(&self) -> Vec<String> {
@@ -80,6 +88,10 @@ impl ModelSource for OnShelf {
         Some(format!("{provider}.example"))
     }
 
+    fn kind_of(&self, provider: &str) -> Option<&'static str> {
+        (provider == "work").then_some("openai")
+    }
+
     fn cheapest(&self, provider: &str) -> Vec<String> {
         ["rare", "scarce", "one", "two"].map(|model| format!("{provider}/{model}")).into()
     }
@@ -108,6 +120,10 @@ impl Model for Book {
     async fn answer(&self, request: &ModelRequest, deltas: &DeltaSink) -> Result<ModelAnswer, ModelError> {
         self.0.calls.fetch_add(1, Ordering::SeqCst);
         self.0.asked.lock().unwrap().push(request.model.clone());
+        if request.model.ends_with("-early") {
+            deltas.served_by("a/one-2026");
+            deltas.counted(TokenUsage { input: 100, output: 1, ..TokenUsage::default() });
+        }
         deltas.text(self.0.shown);
         if let Some(meanwhile) = self.0.meanwhile.lock().unwrap().take() {
             meanwhile();
@@ -178,6 +194,34 @@ async fn another_model_stands_in_and_every_attempt_is_in_the_record() {
     assert_eq!(rows, [("a/one", "rate_limited", Some(MicroUsd(0))), ("b/two", "stop", Some(MicroUsd(110)))]);
     let replay = agent.engine().replay(agent.workspace(), report.id).await.unwrap();
     assert!(replay.divergences.is_empty(), "{replay:#?}");
+}
+
+#[tokio::test]
+async fn what_is_private_and_untrusted_goes_to_no_other_provider() {
+    for (other, elsewhere) in [("b/two", true), ("a/three", false)] {
+        let (stage, clock) = (Stage::new(&[]), Clock::new());
+        let gone = ModelError::RateLimited { retry_after: Some(Duration::from_secs(900)), status: Some(429) };
+        let shelf = Shelf::new(&[("a/one", &[gone.clone(), gone])]);
+        let agent = agent(&stage, &shelf, &clock, in_order(&["a/one", other])).await;
+        let said = ImportedRun {
+            message: Some("before".to_owned()),
+            answer: "what somebody sent".to_owned(),
+            model: "x/y".to_owned(),
+        };
+        let (user, title) = (agent.user(), "Brought".to_owned());
+        let brought = ImportChat { user, agent: agent.id(), notebook: None, title, said: vec![said] };
+        let chat = agent.engine().import_chat(agent.workspace(), brought).await.unwrap();
+        let report = agent.run_in(Some(chat.id), "go").await.unwrap();
+        let labels = agent.engine().run_state(agent.workspace(), report.id).await.unwrap().labels;
+        assert_eq!(labels, Labels::PRIVATE.join(Labels::UNTRUSTED), "nobody knows what was in it");
+        let next = (!elsewhere).then(|| other.to_owned());
+        assert_eq!(failures(&agent, report.id).await, [("a/one".to_owned(), next)]);
+        assert_eq!(shelf.asked().contains(&other.to_owned()), !elsewhere, "{:?}", shelf.asked());
+        // The same agent may ask anybody about what is new.
+        let clean = agent.run("go").await.unwrap();
+        assert_eq!(failures(&agent, clean.id).await, [("a/one".to_owned(), Some(other.to_owned()))]);
+        assert_eq!(clean.result, format!("from {other}"));
+    }
 }
 
 #[tokio::test]

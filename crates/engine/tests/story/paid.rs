@@ -12,7 +12,7 @@ use adjutant_core::money::MicroUsd;
 use adjutant_core::routing::ModelChoice;
 use adjutant_core::run::event::Actor;
 use adjutant_core::run::status::Status;
-use adjutant_engine::models::ModelError;
+use adjutant_engine::models::{ModelError, tokens};
 use adjutant_engine::{Agent, AuditLog, EngineError, Frames, KeyOwner, NewKey, StartRun};
 use adjutant_store::row::UsageFilter;
 
@@ -49,8 +49,12 @@ async fn an_answer_is_kept_and_paid_once_though_nobody_can_look_which_amounts_ar
     assert_eq!((report.status, report.cost_microusd), (Status::Completed, 110));
     assert_eq!((shelf.calls.load(Ordering::SeqCst), spent(&agent).await), (1, 110));
     let next = agent.run("go").await.unwrap();
-    let events = agent.engine().recorded(agent.workspace(), next.id, 0, None).await.unwrap();
-    assert!(events.iter().any(|item| item.event.kind() == "budget_alerted"), "the next call says it");
+    let mut alerts = Vec::new();
+    for run in [run, next.id] {
+        let events = agent.engine().recorded(agent.workspace(), run, 0, None).await.unwrap();
+        alerts.extend(events.into_iter().filter(|item| item.event.kind() == "budget_alerted"));
+    }
+    assert_eq!(alerts.len(), 1, "whoever can look says it, once");
 }
 
 #[tokio::test]
@@ -99,6 +103,46 @@ async fn a_call_whose_tokens_nobody_counted_counts_as_all_that_was_put_aside_for
     assert!(rows[0].estimated && rows[0].usage.input > 0 && rows[0].usage.input < reserved, "{rows:?}");
     let again = agent.engine().reprice(agent.workspace(), &UsageFilter::default()).await.unwrap();
     assert_eq!((again.recorded, again.repriced), (MicroUsd(reserved), MicroUsd(reserved)));
+}
+
+#[tokio::test]
+async fn a_failed_attempt_is_recorded_with_the_model_that_began_to_answer_and_its_tokens() {
+    for (model, shown, output, estimated) in
+        [("a/one-early", "", 1, false), ("work/gpt-5-early", "four words of it", 4, true)]
+    {
+        let (stage, clock) = (Stage::new(&[]), Clock::new());
+        let agent = agent(&stage, &Shelf::breaking(model, shown, odd()), &clock, in_order(&[model])).await;
+        let report = agent.run("go").await.unwrap();
+        let call = &report.model_calls[0];
+        assert_eq!((report.status, call.finish_reason.as_str()), (Status::Failed, "error"), "{report:#?}");
+        let counted = if estimated { 0 } else { 100 };
+        assert_eq!((call.model_served.as_deref(), report.token_usage.input), (Some("a/one-2026"), counted));
+        let rows = agent.engine().store().model_calls(agent.workspace(), &UsageFilter::default(), 0, 9).await.unwrap();
+        let [row] = &rows[..] else { panic!("{rows:?}") };
+        assert_eq!((row.served.as_deref(), row.usage.input, row.estimated), (Some("a/one-2026"), 100, estimated));
+        assert_eq!(row.usage.output, output, "what was counted, or what came of it");
+        assert_eq!((row.outcome.as_str(), row.has_failed()), ("unknown", true));
+        assert_eq!(row.cost.map(|cost| cost.0), call.reserved_microusd, "it still counts as all that was put aside");
+        let sums = agent.engine().store().usage(agent.workspace(), &UsageFilter::default()).await.unwrap();
+        assert_eq!(sums.iter().map(|sum| sum.failed).sum::<u64>(), 1);
+        let again = agent.engine().reprice(agent.workspace(), &UsageFilter::default()).await.unwrap();
+        assert_eq!(again.recorded, again.repriced, "nobody knows what a broken answer cost");
+    }
+}
+
+#[tokio::test]
+async fn tokens_that_nobody_counted_are_counted_by_the_tokenizer_of_the_model_where_it_is_built_in() {
+    let (stage, clock) = (Stage::new(&[]), Clock::new());
+    let agent = agent(&stage, &Shelf::new(&[]), &clock, in_order(&["work/gpt-5-silent"])).await;
+    let report = agent.run("hello world").await.unwrap();
+    let exact = |text: &str| tokens::exact("openai", "gpt-5", text).unwrap();
+    assert_eq!(report.model_calls[0].usage.output, exact("from work/gpt-5-silent"));
+    let seen = agent.engine().seen(agent.workspace(), report.id, 1, Frames::LeftOut).await.unwrap();
+    assert_eq!((seen.sizes.exact, seen.sizes.system_tokens), (true, exact(&seen.system)));
+    let parts = || seen.messages.iter().flat_map(|message| &message.parts);
+    assert!(parts().all(|part| part.tokens == exact(&part.text)), "{:?}", seen.messages);
+    assert_eq!(seen.sizes.messages_tokens, parts().map(|part| part.tokens).sum::<u64>());
+    assert_eq!(report.model_calls[0].usage.input, seen.sizes.estimated_tokens, "one way of counting for both");
 }
 
 #[tokio::test]

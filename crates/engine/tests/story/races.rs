@@ -110,21 +110,32 @@ async fn a_question_waits_as_long_as_its_agent_says() {
 
 #[tokio::test]
 async fn a_cancel_that_meets_a_yes_ends_the_run_and_every_call_has_one_result() {
-    let stage = stage();
-    let agent = stage.agent(WRITE).build().await.unwrap();
-    let asked = agent.run("go").await.unwrap();
-    let yes = decide(&agent, asked.pending_approvals[0], Decision::Approve);
-    let cancel = Command::Cancel { by: Actor::User(agent.user()), reason: "enough".to_owned() };
-    let (cancelled, approved) = futures::join!(
-        agent.engine().command(agent.workspace(), asked.id, &cancel),
-        agent.engine().decide(agent.workspace(), yes),
-    );
-    cancelled.unwrap();
-    approved.unwrap();
-    let report = agent.resume(asked.id).await.unwrap();
-    assert_eq!(report.status, Status::Cancelled, "{report:#?}");
-    assert_eq!((report.actions[0].attempts, stage.read("/a.md")), (0, "old".to_owned()));
-    agent.engine().verify_run(agent.workspace(), asked.id).await.unwrap();
+    for cancel_first in [true, false] {
+        let stage = stage();
+        let agent = stage.agent(WRITE).build().await.unwrap();
+        let asked = agent.run("go").await.unwrap();
+        let yes = decide(&agent, asked.pending_approvals[0], Decision::Approve);
+        let cancel = Command::Cancel { by: Actor::User(agent.user()), reason: "enough".to_owned() };
+        let cancelling = agent.engine().command(agent.workspace(), asked.id, &cancel);
+        let approving = agent.engine().decide(agent.workspace(), yes);
+        let (cancelled, approved) = if cancel_first {
+            futures::join!(cancelling, approving)
+        } else {
+            let (approved, cancelled) = futures::join!(approving, cancelling);
+            (cancelled, approved)
+        };
+        cancelled.unwrap();
+        approved.unwrap();
+        let events = agent.engine().recorded(agent.workspace(), asked.id, 0, None).await.unwrap();
+        let place = |kind: &str| events.iter().position(|recorded| recorded.event.kind() == kind).unwrap();
+        assert_eq!(place("cancel_asked") < place("approval_decided"), cancel_first, "whoever came first is first");
+        let report = agent.resume(asked.id).await.unwrap();
+        assert_eq!(report.status, Status::Cancelled, "{report:#?}");
+        assert_eq!((report.actions[0].attempts, stage.read("/a.md")), (0, "old".to_owned()));
+        let events = agent.engine().recorded(agent.workspace(), asked.id, 0, None).await.unwrap();
+        assert_eq!(events.iter().filter(|recorded| recorded.event.kind() == "call_ended").count(), 1);
+        agent.engine().verify_run(agent.workspace(), asked.id).await.unwrap();
+    }
 }
 
 #[tokio::test]

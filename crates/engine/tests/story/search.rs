@@ -39,11 +39,11 @@ async fn a_search_finds_calls_and_acts_by_what_was_done_to_what_and_by_whom() {
     let run = agent.run("one").await.unwrap();
     agent.run("leave").await.unwrap();
     let cases = [
-        ("tool:write_file", vec!["call_ended", "approval_decided"]),
+        ("tool:write_file", vec!["call_ended", "approval_decided", "approval_asked"]),
         ("kind:call_ended path:/drafts", vec!["call_ended"]),
         ("path:/drafts/** kind:approval_decided", vec!["approval_decided"]),
         ("verdict:deny", vec!["call_ended"]),
-        ("verdict:ask", vec!["call_ended"]),
+        ("verdict:ask", vec!["call_ended", "approval_asked"]),
         ("outcome:error", vec!["call_ended"]),
         ("kind:run_started \"ONE\"", vec!["run_started"]),
         ("kind:agent_saved by:embedded", vec!["agent_saved"]),
@@ -119,7 +119,7 @@ async fn erasing_takes_what_was_said_and_leaves_that_it_happened() {
 
     let report = engine.erase_runs(workspace, user, EraseWhat::Before(border)).await.unwrap();
     assert!(report.runs == [old.id] && report.bodies > 5, "{report:?}");
-    assert!(found(&agent, "text:canary").await.is_empty());
+    assert!(found(&agent, &format!("run:{} text:canary", old.id)).await.is_empty());
     let left = found(&agent, &format!("run:{} kind:call_ended", old.id)).await;
     assert!(left.len() == 2 && left.iter().all(|entry| entry.erased && entry.path.is_none()), "{left:#?}");
     let verified = engine.verify_all().await.unwrap();

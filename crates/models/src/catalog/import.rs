@@ -160,6 +160,7 @@ impl Model {
             abilities,
             prices,
             grade: MIDDLE_GRADE,
+            retired: None,
             version: version.to_owned(),
         })
     }

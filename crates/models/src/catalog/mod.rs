@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use adjutant_core::content::Hash;
+use jiff::civil::Date;
 
 pub use self::import::BadDocument;
 pub use self::price::{Cost, PriceTier, Prices, Rate};
@@ -75,6 +76,8 @@ pub struct ModelFacts {
     pub prices: Prices,
     /// A rough grade from 1 to 10, our own judgement.
     pub grade: u8,
+    /// The day from which its provider does not serve it any more, be it still to come.
+    pub retired: Option<Date>,
     /// The state its prices are of.
     pub version: String,
 }
@@ -98,6 +101,7 @@ impl ModelFacts {
             abilities: Abilities { unknown: true, ..Abilities::default() },
             prices: Prices::default(),
             grade: MIDDLE_GRADE,
+            retired: None,
             version: String::new(),
         }
     }
@@ -124,6 +128,12 @@ impl ModelFacts {
     #[must_use]
     pub const fn is_blind(&self) -> bool {
         !self.abilities.unknown && !self.abilities.images
+    }
+
+    /// The day on which its provider stopped serving it, where that day has come.
+    #[must_use]
+    pub fn retired_by(&self, today: Date) -> Option<Date> {
+        self.retired.filter(|day| *day <= today)
     }
 
     /// `provider/model`.
@@ -250,7 +260,10 @@ impl Catalog {
         let count = found.len();
         for mut facts in found {
             let key = (facts.provider.clone(), facts.model.clone());
-            facts.grade = self.models.get(&key).map_or(MIDDLE_GRADE, |known| known.grade);
+            // Such a document says neither how good a model is nor until when there is one.
+            if let Some(known) = self.models.get(&key) {
+                (facts.grade, facts.retired) = (known.grade, known.retired);
+            }
             self.models.insert(key, facts);
         }
         Ok(count)

@@ -79,6 +79,7 @@ fn with_extra(mut facts: ModelFacts, words: &[&str]) -> Option<ModelFacts> {
     for pair in words.chunks(2) {
         match pair {
             ["smart", grade] => facts.grade = grade.parse().ok().filter(|grade| (1..=10).contains(grade))?,
+            ["retired", day] => facts.retired = Some(day.parse().ok()?),
             ["reasoning", price] => facts.prices.base.reasoning = rate(price)?,
             _ => return None,
         }

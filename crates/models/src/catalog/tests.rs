@@ -18,7 +18,7 @@ fn the_built_in_table_is_readable_and_every_provider_in_it_is_known() {
     assert!(catalog.models().count() >= 150, "{}", catalog.models().count());
     assert!(providers.len() >= 15, "{providers:?}");
     assert!(providers.iter().all(|provider| Vendor::of(provider).is_some()), "{providers:?}");
-    assert_eq!(catalog.version(), "2026-11-17");
+    assert_eq!(catalog.version(), "2026-11-18");
     for facts in catalog.models() {
         let name = facts.name();
         let PriceTier { input, cached, cache_write, output, .. } = facts.prices.base;
@@ -62,11 +62,24 @@ fn providers_that_rent_out_the_same_models_are_named_together() {
 }
 
 #[test]
+fn a_retired_model_keeps_its_prices_and_is_retired_from_its_day_on() {
+    let facts = Catalog::built_in().get("openai", "o3-mini-2025-01-31").unwrap();
+    let day = |day: &str| day.parse().unwrap();
+    assert_eq!(facts.retired_by(day("2026-10-22")), None);
+    assert_eq!(facts.retired_by(day("2026-10-23")), Some(day("2026-10-23")));
+    assert!(facts.prices.is_known(), "what it did is priced again by it");
+    for (provider, model) in [("anthropic", "claude-opus-4-20250514"), ("groq", "llama-3.1-8b-instant")] {
+        assert!(Catalog::built_in().get(provider, model).unwrap().retired_by(day("2026-11-18")).is_some(), "{model}");
+    }
+    assert_eq!(Catalog::built_in().get("anthropic", "claude-haiku-5-5").unwrap().retired, None);
+}
+
+#[test]
 fn a_use_is_priced_by_class_and_names_the_state_of_the_prices() {
     let facts = Catalog::built_in().find("anthropic/claude-sonnet-4-5", anybody).unwrap();
     let usage = TokenUsage { input: 1320, output: 89, cached: 1000, reasoning: 0, cache_write: 300 };
     let cost = facts.cost(&usage).unwrap();
-    assert_eq!((cost.amount, cost.version.as_str()), (MicroUsd(60 + 300 + 1125 + 1335), "2026-11-17"));
+    assert_eq!((cost.amount, cost.version.as_str()), (MicroUsd(60 + 300 + 1125 + 1335), "2026-11-18"));
     let unknown = Catalog::built_in().find("perplexity/sonar", anybody).unwrap();
     assert_eq!(unknown.cost(&usage), None);
 }
@@ -79,6 +92,7 @@ fn a_line_that_is_not_understood_makes_the_table_unreadable() {
         "provider p\nm 1 1 x 1 1 1 1",
         "provider p\nm 1 1 t 1 1 1 free",
         "provider p\nm 1 1 t 1 1 1 1 smart 11",
+        "provider p\nm 1 1 t 1 1 1 1 retired soon",
         "provider p\nm 1 1 t 1 1 1 1\nm 1 1 t 1 1 1 1",
         "over 5 1 1 1 1",
     ] {
@@ -104,6 +118,7 @@ fn a_document_is_laid_over_what_was_known() {
     assert_eq!(catalog.import(DOCUMENT.as_bytes(), "mine"), Ok(3));
     let gemini = catalog.get("gemini", "gemini-2.5-pro").unwrap();
     assert_eq!((gemini.version.as_str(), gemini.grade), ("mine", 8), "our grade stays");
+    assert!(gemini.retired.is_some(), "and so does its last day");
     assert!(gemini.abilities.documents && !gemini.abilities.audio);
     let usage = |input| TokenUsage { input, ..TokenUsage::default() };
     assert_eq!(gemini.prices.cost(&usage(200_000)), Some(MicroUsd(300_000)));

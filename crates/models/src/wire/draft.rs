@@ -59,6 +59,7 @@ pub(crate) struct Place(usize);
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
     deltas: DeltaSink,
+    provider: String,
     text: String,
     thinking: Vec<Thinking>,
     refused: bool,
@@ -71,9 +72,9 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// An empty one, whose pieces go to `deltas` as they come.
-    pub(crate) fn new(deltas: DeltaSink) -> Self {
-        Self { deltas, ..Self::default() }
+    /// An empty one of a provider, whose pieces go to `deltas` as they come.
+    pub(crate) fn new(deltas: DeltaSink, provider: &str) -> Self {
+        Self { deltas, provider: provider.to_owned(), ..Self::default() }
     }
 
     /// Adds text.
@@ -144,6 +145,7 @@ impl Draft {
             return Err(Rejected::TooLong);
         }
         self.grow(name.len() + id.as_ref().map_or(0, String::len))?;
+        self.deltas.written(&name);
         let id = id.filter(|id| !id.is_empty());
         self.calls.push(RawCall { id, name, arguments: String::new() });
         Ok(Place(self.calls.len() - 1))
@@ -155,6 +157,7 @@ impl Draft {
         if let Some(call) = self.calls.get_mut(at.0) {
             call.arguments.push_str(text);
         }
+        self.deltas.written(text);
         Ok(())
     }
 
@@ -173,6 +176,7 @@ impl Draft {
     pub(crate) fn count(&mut self, usage: TokenUsage) {
         if usage.input > 0 || usage.output > 0 {
             self.usage = Some(usage);
+            self.deltas.counted(usage);
         }
     }
 
@@ -180,6 +184,7 @@ impl Draft {
     pub(crate) fn served_by(&mut self, model: &str) {
         if self.served.is_none() && !model.is_empty() && self.grow(model.len()).is_ok() {
             self.served = Some(model.to_owned());
+            self.deltas.served_by(&format!("{}/{model}", self.provider));
         }
     }
 
@@ -203,8 +208,8 @@ impl Draft {
         self.ended
     }
 
-    /// The whole answer; `provider` and `asked` name the model if the provider does not.
-    pub(crate) fn into_answer(self, provider: &str, asked: &str) -> Result<ModelAnswer, ModelError> {
+    /// The whole answer; `asked` names the model if the provider does not.
+    pub(crate) fn into_answer(self, asked: &str) -> Result<ModelAnswer, ModelError> {
         let Some(finish) = self.finish else {
             return Err(ModelError::Truncated { reason: "the stream ended before the answer did" });
         };
@@ -222,7 +227,7 @@ impl Draft {
             calls: with_unique_ids(self.calls),
             usage: self.usage,
             finish,
-            served_model: format!("{provider}/{}", self.served.as_deref().unwrap_or(asked)),
+            served_model: format!("{}/{}", self.provider, self.served.as_deref().unwrap_or(asked)),
         })
     }
 
@@ -250,7 +255,7 @@ mod tests {
         let mut draft = Draft::default();
         draft.say("so far").unwrap();
         draft.end();
-        assert_eq!(draft.into_answer("p", "m").unwrap_err().class(), "truncated");
+        assert_eq!(draft.into_answer("m").unwrap_err().class(), "truncated");
     }
 
     #[test]
@@ -260,7 +265,7 @@ mod tests {
             draft.begin_call(Some("same".to_owned()), "look".to_owned()).unwrap();
         }
         draft.finish(FinishReason::Stop);
-        let answer = draft.into_answer("p", "m").unwrap();
+        let answer = draft.into_answer("m").unwrap();
         let ids: Vec<_> = answer.calls.iter().map(|call| call.id.as_deref()).collect();
         assert_eq!((ids, answer.finish), (vec![Some("same"), None], FinishReason::ToolCalls));
     }

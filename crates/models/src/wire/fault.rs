@@ -108,6 +108,10 @@ impl Fault {
             400 if self.says(&["api key not valid", "incorrect api key"]) => {
                 ModelError::Unauthorized { status, detail }
             }
+            // Groq says so of a model that it served once.
+            400 if self.has_code(&["model_decommissioned"]) => {
+                ModelError::UnknownModel { model: model.to_owned(), hint: " to the provider (HTTP 400)".to_owned() }
+            }
             401 | 403 => ModelError::Unauthorized { status, detail },
             402 => ModelError::NoCredit { status },
             404 if self.names_model() => {

@@ -32,6 +32,8 @@ use adjutant_core::message::{ModelAnswer, ModelRequest};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -63,6 +65,8 @@ pub(crate) struct Remote {
     clock: Clock,
     model: String,
     takes: Takes,
+    /// The day from which the provider does not serve it any more.
+    retired: Option<Date>,
 }
 
 /// What a model takes; some refuse the whole request for what they do not.
@@ -85,7 +89,24 @@ impl Remote {
         model: String,
         takes: Takes,
     ) -> Self {
-        Self { provider, client, clock, model, takes }
+        Self { provider, client, clock, model, takes, retired: None }
+    }
+
+    /// The same, served until this day.
+    pub(crate) fn until(self, retired: Option<Date>) -> Self {
+        Self { retired, ..self }
+    }
+
+    /// The error with what we know of it: a model that its provider does not know may be one that it knew.
+    fn explained(&self, error: ModelError) -> ModelError {
+        let today = (self.clock)().to_zoned(TimeZone::UTC).date();
+        match (error, self.retired.filter(|day| *day <= today)) {
+            (ModelError::UnknownModel { model, .. }, Some(day)) => {
+                let hint = format!(" to the provider any more: it was retired on {day}, choose another");
+                ModelError::UnknownModel { model, hint }
+            }
+            (other, _) => other,
+        }
     }
 
     async fn call(&self, request: &ModelRequest, deltas: &DeltaSink) -> Result<ModelAnswer, ModelError> {
@@ -117,14 +138,14 @@ impl Remote {
         let protocol = self.provider.protocol(&self.model);
         let whole = kind.starts_with("application/json") && protocol.may_come_whole();
         let mut reader = protocol.reader(self.provider.habits, &self.model);
-        let mut draft = Draft::new(deltas.clone());
+        let mut draft = Draft::new(deltas.clone(), &self.provider.name);
         let read = Reading { provider: &self.provider, model: self.name(), first_due, tape };
         if whole {
             read.whole(response.bytes_stream(), &mut *reader, &mut draft).await?;
         } else {
             read.stream(response.bytes_stream(), &mut *reader, &mut draft).await?;
         }
-        draft.into_answer(&self.provider.name, &self.model)
+        draft.into_answer(&self.model)
     }
 
     async fn send(&self, request: &ModelRequest, tape: Option<&Tape>) -> Result<reqwest::Response, ModelError> {
@@ -169,7 +190,8 @@ impl Model for Remote {
     async fn answer(&self, request: &ModelRequest, deltas: &DeltaSink) -> Result<ModelAnswer, ModelError> {
         let limit = self.provider.timeouts.total;
         let late = |_| ModelError::Timeout { what: "finish its answer", limit };
-        timeout(limit, self.call(request, deltas)).await.map_err(late)?
+        let called = timeout(limit, self.call(request, deltas)).await.map_err(late)?;
+        called.map_err(|error| self.explained(error))
     }
 
     fn patience(&self) -> Duration {

@@ -188,12 +188,12 @@ pub(crate) async fn read_quietly(
     let region = Some("us-east-1".to_owned());
     let config = RemoteConfig { base_url, timeouts, credential, region, ..RemoteConfig::new(vendor) };
     let provider = Provider::new("local", config).unwrap();
-    let mut draft = Draft::default();
+    let mut draft = Draft::new(DeltaSink::none(), "local");
     let mut reader = vendor.protocol.reader(provider.habits, "m");
     let first_due = Instant::now() + timeouts.first_byte;
     let reading = Reading { provider: &provider, model: String::new(), first_due, tape: None };
     reading.stream(bytes, &mut *reader, &mut draft).await?;
-    draft.into_answer("local", "m")
+    draft.into_answer("m")
 }
 
 async fn read_pieces(kind: &str, pieces: Vec<Bytes>) -> Result<ModelAnswer, ModelError> {

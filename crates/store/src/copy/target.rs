@@ -86,6 +86,7 @@ impl Target {
     /// # Errors
     /// [`StoreError::Corrupt`] when they do not fit the table, and those of the database.
     pub async fn put(&mut self, batch: &Batch) -> Result<(), StoreError> {
+        fault::point("copy.put");
         self.line.script("BEGIN").await?;
         self.insert(batch).await?;
         self.line.script("COMMIT").await
@@ -134,6 +135,7 @@ impl Target {
             self.line.rows("PRAGMA wal_checkpoint(TRUNCATE)", vec![]).await?;
         }
         self.line.close().await;
+        fault::point("copy.finished");
         Ok(())
     }
 

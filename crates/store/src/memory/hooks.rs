@@ -73,6 +73,8 @@ pub enum Fault {
     LostReply,
     /// It is written, and the caller hears of it only later.
     SlowReply(Duration),
+    /// It is delivered twice, and the caller hears what the second time was answered.
+    Twice,
     /// The caller is told that the database is unavailable, and later it is written after all, if it still can be.
     Late(Duration),
 }

@@ -67,6 +67,7 @@ impl Memory {
         let mut sums: std::collections::BTreeMap<_, UsageRow> = std::collections::BTreeMap::new();
         for call in self.model_calls(workspace, filter, 0, u32::MAX)? {
             let at = Time::from_millis(call.at.millis().div_euclid(QUARTER_MS) * QUARTER_MS);
+            let failed = u64::from(call.has_failed());
             let (agent, person, key, model) = (call.agent, call.person, call.key, call.model);
             let place = (
                 at,
@@ -89,7 +90,7 @@ impl Memory {
                 cost: MicroUsd::ZERO,
             });
             sum.calls += 1;
-            sum.failed += u64::from(call.served.is_none());
+            sum.failed += failed;
             sum.unpriced += u64::from(call.cost.is_none());
             sum.estimated += u64::from(call.estimated);
             sum.usage += call.usage;

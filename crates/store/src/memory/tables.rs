@@ -4,7 +4,7 @@ use adjutant_core::id::{AgentId, ChatId, NotebookId, RunId, UserId, WorkspaceId}
 use adjutant_core::label::Labelled;
 
 use super::{Memory, State};
-use crate::row::{AgentRow, ChatFilter, ChatRow, Doing, MarkRow, NotebookRow, Switch, UserRow, WorkspaceRow};
+use crate::row::{AgentRow, ChatFilter, ChatRow, Doing, MarkRow, NotebookRow, Owner, Switch, UserRow, WorkspaceRow};
 use crate::{Health, Readiness, StoreError};
 
 fn taken(what: &str) -> StoreError {
@@ -19,6 +19,12 @@ impl State {
     pub(super) fn assert_workspace(&self, workspace: WorkspaceId) -> Result<(), StoreError> {
         let there = self.workspaces.get(&workspace).is_some_and(|row| !row.is_closed());
         if there { Ok(()) } else { Err(StoreError::NotFound) }
+    }
+
+    /// A run that is still driven by this claim.
+    pub(super) fn assert_owned(&self, Owner { run, node, epoch }: Owner) -> Result<(), StoreError> {
+        let owned = self.runs.get(&run).is_some_and(|row| row.owner == Some(node) && row.epoch == epoch);
+        if owned { Ok(()) } else { Err(StoreError::Stale { fenced: true }) }
     }
 
     /// Whether something can be done, so that it can be recorded as done.
@@ -36,6 +42,7 @@ impl State {
                 if waits { Ok(()) } else { Err(StoreError::NotFound) }
             }
             Doing::AddNotebook(row) => self.may_add_notebook(row),
+            Doing::RenameNotebook(id, slug) => self.may_rename_notebook(workspace, *id, slug),
             Doing::RemoveNotebook(id) => self.may_remove_notebook(workspace, *id),
             Doing::CloseWorkspace(id) => self.may_close_workspace(*id),
             Doing::SaveWorkspace(row) => {
@@ -66,6 +73,9 @@ impl State {
             }
             Doing::AddNotebook(row) => {
                 self.notebooks.insert((workspace, row.id), *row);
+            }
+            Doing::RenameNotebook(id, slug) => {
+                self.notebooks.entry((workspace, id)).and_modify(|row| row.slug = slug);
             }
             Doing::RemoveNotebook(id) => self.remove_notebook(workspace, id),
             Doing::CloseWorkspace(id) => self.close_workspace(id),
@@ -103,6 +113,15 @@ impl State {
             return Err(taken("notebook"));
         }
         Ok(())
+    }
+
+    fn may_rename_notebook(&self, workspace: WorkspaceId, id: NotebookId, slug: &str) -> Result<(), StoreError> {
+        let mut others = self.notebooks.values().filter(|row| row.workspace == workspace && row.id != id);
+        match self.notebooks.contains_key(&(workspace, id)) {
+            false => Err(StoreError::NotFound),
+            true if others.any(|row| row.slug == slug) => Err(taken("notebook")),
+            true => Ok(()),
+        }
     }
 
     fn put_agent(&mut self, row: AgentRow) {
@@ -279,9 +298,11 @@ impl Memory {
         agent: AgentId,
         key: &str,
         value: &Labelled,
+        owner: Owner,
     ) -> Result<(), StoreError> {
         let mut state = self.state();
         state.assert_workspace(workspace)?;
+        state.assert_owned(owner)?;
         state.kv.insert((workspace, agent, key.to_owned()), value.clone());
         Ok(())
     }
@@ -295,8 +316,16 @@ impl Memory {
         Ok(self.state().kv.get(&(workspace, agent, key.to_owned())).cloned())
     }
 
-    pub(crate) fn kv_delete(&self, workspace: WorkspaceId, agent: AgentId, key: &str) -> Result<bool, StoreError> {
-        Ok(self.state().kv.remove(&(workspace, agent, key.to_owned())).is_some())
+    pub(crate) fn kv_delete(
+        &self,
+        workspace: WorkspaceId,
+        agent: AgentId,
+        key: &str,
+        owner: Owner,
+    ) -> Result<bool, StoreError> {
+        let mut state = self.state();
+        state.assert_owned(owner)?;
+        Ok(state.kv.remove(&(workspace, agent, key.to_owned())).is_some())
     }
 
     pub(crate) fn kv_list(

@@ -31,6 +31,8 @@ pub enum Doing {
     Key(KeyChange),
     /// Adds a notebook to the workspace.
     AddNotebook(Box<NotebookRow>),
+    /// Gives a notebook of the workspace another short name, which must be free.
+    RenameNotebook(NotebookId, String),
     /// Takes a notebook away from the workspace, which must be there and have no run that goes on.
     RemoveNotebook(NotebookId),
     /// Takes a workspace away, of which every run must have ended and be erased; recorded in the log of the instance.
@@ -56,7 +58,12 @@ impl Doing {
                 stream == StreamId::System
             }
             (
-                Self::Key(_) | Self::AddNotebook(_) | Self::RemoveNotebook(_) | Self::SaveWorkspace(_) | Self::Spend(_),
+                Self::Key(_)
+                | Self::AddNotebook(_)
+                | Self::RenameNotebook(..)
+                | Self::RemoveNotebook(_)
+                | Self::SaveWorkspace(_)
+                | Self::Spend(_),
                 stream,
             ) => matches!(stream, StreamId::Workspace(_)),
             (Self::StartWaiting(_), _) | (_, StreamId::Run(_)) => false,
@@ -73,6 +80,7 @@ impl Doing {
             | Self::Admit(_)
             | Self::SaveWorkspace(_)
             | Self::Halt(_)
+            | Self::RenameNotebook(..)
             | Self::RemoveNotebook(_)
             | Self::CloseWorkspace(_)
             | Self::ReplaceMaster(_) => true,
@@ -93,6 +101,7 @@ impl Doing {
             | Self::RemoveRule(_)
             | Self::StartWaiting(_)
             | Self::Admit(_)
+            | Self::RenameNotebook(..)
             | Self::RemoveNotebook(_)
             | Self::AddWorkspace(_)
             | Self::CloseWorkspace(_)

@@ -24,7 +24,7 @@ pub struct ModelCallRow {
     pub key: Option<KeyId>,
     /// The model that was asked.
     pub model: String,
-    /// The model that answered.
+    /// The model that answered, or began to.
     pub served: Option<String>,
     /// When it was over.
     pub at: Time,
@@ -40,6 +40,17 @@ pub struct ModelCallRow {
     pub price_version: Option<String>,
     /// How long it took.
     pub ms: u64,
+}
+
+/// Why calls stop that were answered; every other word is a kind of failure.
+pub(crate) const ANSWERED: [&str; 6] = ["stop", "tool_calls", "length", "content_filter", "refusal", "error"];
+
+impl ModelCallRow {
+    /// Whether no whole answer came. Which model began to answer may be known all the same.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        !ANSWERED.contains(&self.outcome.as_str())
+    }
 }
 
 /// Which model calls.

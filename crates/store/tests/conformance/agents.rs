@@ -119,4 +119,24 @@ stories! {
         assert_eq!(store.notebook(home.workspace, more.id).await.unwrap(), Some(more));
         assert_eq!(store.rule(home.workspace, rule.id).await.unwrap(), None);
     }
+
+    async fn a_notebook_gets_another_name_that_is_free_and_is_recorded_with_it(world: &World) {
+        let (store, home) = (&world.store, Home::new(&world.store).await);
+        let log = StreamId::Workspace(home.workspace);
+        let rename = |head: Head, id: NotebookId, slug: &str| Append {
+            doing: Some(Doing::RenameNotebook(id, slug.to_owned())),
+            ..add(home.workspace, log, head, &["renamed"])
+        };
+        let id = NotebookId::new(at(1), [1; 10]);
+        let other = NotebookRow { id, workspace: home.workspace, slug: "notes".into(), linked: None, created_at: at(1) };
+        store.create_notebook(&other).await.unwrap();
+        let taken = store.append(rename(Head::START, home.notebook, "notes")).await;
+        assert!(matches!(taken, Err(StoreError::Conflict(_))), "{taken:?}");
+        let nobody = store.append(rename(Head::START, NotebookId::new(at(1), [9; 10]), "free")).await;
+        assert!(matches!(nobody, Err(StoreError::NotFound)), "{nobody:?}");
+        assert_eq!(store.head(home.workspace, log).await.unwrap(), Head::START, "nothing was recorded");
+        store.append(rename(Head::START, id, "less")).await.unwrap();
+        assert_eq!(store.notebook(home.workspace, id).await.unwrap().unwrap().slug, "less");
+        assert_eq!(store.notebook_by_slug(home.workspace, "notes").await.unwrap(), None);
+    }
 }

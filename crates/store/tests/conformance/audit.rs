@@ -3,7 +3,7 @@
 use adjutant_core::id::{AgentId, RunId};
 use adjutant_core::run::chain::{Head, StreamId};
 use adjutant_core::time::Time;
-use adjutant_store::row::{AuditFilter, AuditRow};
+use adjutant_store::row::{Append, AuditFilter, AuditRow, RunChange, RunState};
 
 use crate::fixture::*;
 use crate::world::World;
@@ -174,6 +174,18 @@ stories! {
         assert_eq!(world.store.moved_heads(home.workspace, at(3), Some(one.id), 9).await.unwrap(), all[1..]);
         assert_eq!(world.store.moved_heads(home.workspace, at(3), None, 1).await.unwrap(), all[..1]);
         assert!(world.store.moved_heads(home.workspace, at(4), None, 9).await.unwrap().is_empty());
+
+        // Also one that ended since, and was erased after that.
+        let (mut kept, mut erased) = (home.started(&world.store).await, home.started(&world.store).await);
+        for run in [&mut kept, &mut erased] {
+            let ended = RunState { ended_at: Some(at(5)), updated_at: at(5), ..state("COMPLETED", None) };
+            let over = Some(RunChange::Update { state: ended, release: false });
+            run.head = world.store.append(Append { run: over, ..run.say(&["over"]) }).await.unwrap();
+        }
+        world.store.erase_bodies(home.workspace, erased.stream()).await.unwrap();
+        let both = [(kept.id, kept.head), (erased.id, erased.head)];
+        assert_eq!(world.store.moved_heads(home.workspace, at(5), None, 9).await.unwrap(), both);
+        assert!(world.store.moved_heads(home.workspace, at(6), None, 9).await.unwrap().is_empty());
     }
 
     async fn the_entries_of_a_log_can_be_made_again(world: &World) {

@@ -9,7 +9,7 @@ use adjutant_core::money::{MicroUsd, TokenUsage};
 use adjutant_core::run::chain::{Entry, Head, StreamId};
 use adjutant_core::time::Time;
 use adjutant_store::row::{
-    AgentPeople, AgentRow, Append, ApprovalRow, Block, CallEnd, CallRow, ChatRow, Doing, NotebookRow, RuleRow,
+    AgentPeople, AgentRow, Append, ApprovalRow, Block, CallEnd, CallRow, ChatRow, Doing, NotebookRow, Owner, RuleRow,
     RunChange, RunRow, RunState, Tip, WorkspaceRow, Writer,
 };
 use adjutant_store::{Store, StoreError};
@@ -136,6 +136,21 @@ impl Home {
         let tip = Tip { expected: tip, supersedes: None, advance: true };
         append.run = Some(RunChange::Start { row: Box::new(row), tip });
         append
+    }
+
+    /// A run of its own chat, driven by a node of its own.
+    pub(crate) async fn driven(&self, store: &Store) -> Owner {
+        let (run, node) = (self.started(store).await.id, node_id());
+        store.join(node).await.unwrap();
+        let claim = store.claim_run(node, at(10), run).await.unwrap().unwrap();
+        Owner { run, node, epoch: claim.epoch }
+    }
+
+    /// Puts a value of its agent there, and leaves no run behind here.
+    pub(crate) async fn keep(&self, store: &Store, key: &str, value: &Labelled) {
+        let owner = Self::new(store).await.driven(store).await;
+        store.kv_set(self.workspace, self.agent, key, value, owner).await.unwrap();
+        store.leave(owner.node).await.unwrap();
     }
 
     /// A run of its own chat, started.

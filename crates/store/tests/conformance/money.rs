@@ -39,9 +39,10 @@ fn call(home: &Home, run: &Run, turn: u32, model: &str, cost: Option<u64>) -> Mo
         person: person(),
         key: None,
         model: model.into(),
-        served: cost.map(|_| model.to_owned()),
+        // One that broke off may have said who it is.
+        served: Some(model.to_owned()),
         at: at(i64::from(turn) * 20 * 60 * 1000),
-        outcome: "stop".into(),
+        outcome: if cost.is_some() { "stop" } else { "truncated" }.into(),
         usage: TokenUsage { input: 100, output: 10, cached: 5, reasoning: 2, cache_write: 1 },
         estimated: false,
         cost: cost.map(MicroUsd),

@@ -24,7 +24,9 @@ async fn sing(store: &Store) -> Run {
     run.head = store.append(append).await.unwrap();
     let audit = add(home.workspace, StreamId::System, adjutant_core::run::chain::Head::START, &[CANARY]);
     store.append(audit).await.unwrap();
-    store.kv_set(home.workspace, home.agent, "key", &plain(CANARY)).await.unwrap();
+    let owner = home.driven(store).await;
+    store.kv_set(home.workspace, home.agent, "key", &plain(CANARY), owner).await.unwrap();
+    store.leave(owner.node).await.unwrap();
     add_rule(store, &adjutant_store::row::RuleRow { body: CANARY.into(), ..rule(&home) }).await.unwrap();
     store.meta_set("secret", CANARY.as_bytes()).await.unwrap();
     let chat = store.chat(home.workspace, home.chat).await.unwrap().unwrap();

@@ -35,7 +35,7 @@ async fn end(store: &Store, run: &mut Run) {
 async fn furnish(store: &Store, home: &Home, text: &str) {
     save_agent(store, &agent_row(home, "guide"), 0).await.unwrap();
     add_rule(store, &rule(home)).await.unwrap();
-    store.kv_set(home.workspace, home.agent, "key", &plain(text)).await.unwrap();
+    home.keep(store, "key", &plain(text)).await;
     let file = IndexedFile { path: "/a.md".into(), size: 1, modified: 1, text: text.into() };
     store.index_put(home.workspace, home.notebook, vec![file]).await.unwrap();
     store.put_blocks(home.workspace, vec![block(text)]).await.unwrap();
@@ -225,7 +225,7 @@ async fn nothing_of_a_workspace_that_was_taken_away_is_left_in_the_raw_file() {
         let file_row =
             |path: &str, text: &str| IndexedFile { path: path.into(), size: 1, modified: 1, text: text.into() };
         store.index_put(home.workspace, home.notebook, vec![file_row("/b.md", &long)]).await.unwrap();
-        store.kv_set(home.workspace, home.agent, "long", &plain(&long)).await.unwrap();
+        home.keep(&store, "long", &plain(&long)).await;
         act(&store, home.workspace, |append| append.blocks.push(block(&long))).await.unwrap();
         let key = format!("SELECT wrapped FROM data_keys WHERE workspace = '{}'", home.workspace);
         let reader = rusqlite::Connection::open(&file).unwrap();

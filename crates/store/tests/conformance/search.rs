@@ -1,4 +1,4 @@
-//! The search index: whole words, of one notebook, whatever a person types.
+//! The search index: words, the last one from its beginning, of one notebook, whatever a person types.
 
 use adjutant_store::row::IndexedFile;
 
@@ -32,6 +32,23 @@ stories! {
         assert_eq!(store.search(ws, book, "spring", 1).await.unwrap().len(), 1);
         let hit = store.search(ws, book, "lisbon", 10).await.unwrap().remove(0);
         assert!(hit.snippet.contains("[Lisbon]"), "{}", hit.snippet);
+    }
+
+    async fn the_beginning_of_the_last_word_is_enough(world: &World) {
+        let home = Home::new(&world.store).await;
+        let (store, ws, book) = (&world.store, home.workspace, notebook_id());
+        let files = vec![file("/a.md", "A summary of the garden"), file("/b.md", "Summer in the garden"), file("/c.md", "It's winter")];
+        store.index_put(ws, book, files).await.unwrap();
+        let paths = async |query: &str| {
+            let mut found: Vec<_> = store.search(ws, book, query, 10).await.unwrap().into_iter().map(|hit| hit.path).collect();
+            found.sort();
+            found
+        };
+        assert_eq!(paths("summ").await, ["/a.md", "/b.md"]);
+        assert_eq!(paths("garden summa").await, ["/a.md"]);
+        assert_eq!(paths("gard summary").await, [""; 0], "only of the last one");
+        assert_eq!(paths("wint").await, ["/c.md"]);
+        assert!(store.search(ws, book, "summa", 1).await.unwrap()[0].snippet.contains("[summary]"));
     }
 
     async fn what_a_person_types_is_words_and_never_a_query_language(world: &World) {

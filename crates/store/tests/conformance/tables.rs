@@ -4,7 +4,7 @@ use adjutant_core::content::Hash;
 use adjutant_core::label::{Labelled, Labels};
 use adjutant_store::StoreError;
 use adjutant_store::row::{
-    ChatFilter, ChatRow, Doing, MarkRow, NotebookRow, RunChange, RunState, UserRow, WaitingRow, WorkspaceRow,
+    ChatFilter, ChatRow, Doing, MarkRow, NotebookRow, Owner, RunChange, RunState, UserRow, WaitingRow, WorkspaceRow,
 };
 
 use crate::fixture::*;
@@ -131,12 +131,13 @@ stories! {
     async fn an_agents_values_are_its_own_and_keys_are_text(world: &World) {
         let home = Home::new(&world.store).await;
         let (store, ws, me, other) = (&world.store, home.workspace, home.agent, agent_id());
+        let owner = home.driven(store).await;
         for (key, value) in [("a", "1"), ("a%", "2"), ("a%b", "3"), ("ab", "4"), ("a_", "5"), ("é", "6"), ("éa", "7")] {
-            store.kv_set(ws, me, key, &plain(value)).await.unwrap();
+            store.kv_set(ws, me, key, &plain(value), owner).await.unwrap();
         }
         let spoilt = Labelled { text: "changed".into(), labels: Labels::UNTRUSTED.join(Labels::PRIVATE) };
-        store.kv_set(ws, me, "a", &spoilt).await.unwrap();
-        store.kv_set(ws, other, "a", &plain("the other's")).await.unwrap();
+        store.kv_set(ws, me, "a", &spoilt, owner).await.unwrap();
+        store.kv_set(ws, other, "a", &plain("the other's"), owner).await.unwrap();
         assert_eq!(store.kv_get(ws, me, "a").await.unwrap(), Some(spoilt.clone()));
         assert_eq!(store.kv_get(ws, other, "a").await.unwrap(), Some(plain("the other's")));
         assert_eq!(store.kv_get(ws, me, "A").await.unwrap(), None);
@@ -153,10 +154,35 @@ stories! {
         assert_eq!(store.kv_list(ws, me, "é", 1).await.unwrap(), [("é".to_owned(), plain("6"))]);
         assert_eq!(store.kv_list(ws, me, "a", 1).await.unwrap(), [("a".to_owned(), spoilt)], "a value keeps its labels");
 
-        assert!(store.kv_delete(ws, me, "a").await.unwrap());
-        assert!(!store.kv_delete(ws, me, "a").await.unwrap());
+        assert!(store.kv_delete(ws, me, "a", owner).await.unwrap());
+        assert!(!store.kv_delete(ws, me, "a", owner).await.unwrap());
         assert_eq!(store.kv_get(ws, me, "a").await.unwrap(), None);
-        assert!(store.kv_set(workspace_id(), me, "a", &plain("1")).await.is_err(), "no such workspace");
+        assert!(store.kv_set(workspace_id(), me, "a", &plain("1"), owner).await.is_err(), "no such workspace");
+    }
+
+    async fn a_node_that_has_lost_its_run_changes_no_value_of_the_agent(world: &World) {
+        let home = Home::new(&world.store).await;
+        let (store, ws, me) = (&world.store, home.workspace, home.agent);
+        let late = home.driven(store).await;
+        store.kv_set(ws, me, "a", &plain("mine"), late).await.unwrap();
+        world.expire(late.node).await;
+        let next = node_id();
+        store.join(next).await.unwrap();
+        let claim = store.claim_run(next, at(10), late.run).await.unwrap().unwrap();
+        let owner = Owner { node: next, epoch: claim.epoch, ..late };
+        store.kv_set(ws, me, "a", &plain("newer"), owner).await.unwrap();
+
+        let older = Owner { epoch: late.epoch, ..owner };
+        for late in [late, older] {
+            let set = store.kv_set(ws, me, "a", &plain("late"), late).await;
+            assert!(matches!(set, Err(StoreError::Stale { fenced: true })), "{set:?}");
+            for key in ["a", "nothing"] {
+                let deleted = store.kv_delete(ws, me, key, late).await;
+                assert!(matches!(deleted, Err(StoreError::Stale { fenced: true })), "{deleted:?}");
+            }
+        }
+        assert_eq!(store.kv_get(ws, me, "a").await.unwrap(), Some(plain("newer")));
+        assert!(store.kv_delete(ws, me, "a", owner).await.unwrap());
     }
 
     async fn the_first_value_of_the_instance_stays_when_two_set_it(world: &World) {

@@ -10,7 +10,7 @@ use adjutant_core::tool::{Category, Checks, Effect, Prepared, Probe, Target, Too
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::change::{self, Change};
 use super::{changing, failed, front_matter, path, template};
@@ -101,6 +101,10 @@ fn text(
 impl Tool for CreateFile {
     fn spec(&self) -> &ToolSpec {
         &self.0
+    }
+
+    fn example(&self) -> Option<Value> {
+        Some(json!({"path": "/notes/today.md", "content": "# Today\n"}))
     }
 
     async fn prepare(&self, arguments: &Value, world: &World) -> Result<Prepared, ToolOutcome> {

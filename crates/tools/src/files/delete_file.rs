@@ -6,7 +6,7 @@ use adjutant_core::tool::{Category, Effect, Prepared, Probe, Target, ToolOutcome
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::change::{self, Change};
 use super::{changing, failed, notebook, path};
@@ -58,6 +58,10 @@ impl DeleteFile {
 impl Tool for DeleteFile {
     fn spec(&self) -> &ToolSpec {
         &self.0
+    }
+
+    fn example(&self) -> Option<Value> {
+        Some(json!({"path": "/drafts/old.md"}))
     }
 
     async fn prepare(&self, arguments: &Value, world: &World) -> Result<Prepared, ToolOutcome> {

@@ -108,6 +108,10 @@ impl Tool for GetFileMetadata {
         &self.0
     }
 
+    fn example(&self) -> Option<Value> {
+        Some(json!({"path": "/notes/today.md"}))
+    }
+
     /// Says whether a folder is there: it is judged as one, and not by the file types (P15).
     async fn prepare(&self, arguments: &Value, world: &World) -> Result<Prepared, ToolOutcome> {
         let arguments: Arguments = parse(&self.0, arguments)?;

@@ -12,6 +12,7 @@ use adjutant_core::tool::{ToolOutcome, ToolSpec};
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::pattern::Pattern;
 use super::{Exists, allowed, failed, left_out, notebook, path, reading};
@@ -81,6 +82,10 @@ impl ListFiles {
 impl Tool for ListFiles {
     fn spec(&self) -> &ToolSpec {
         &self.0
+    }
+
+    fn example(&self) -> Option<Value> {
+        Some(json!({"path": "/notes", "pattern": "*.md"}))
     }
 
     async fn run(&self, permit: Permit, world: &World) -> ToolOutcome {

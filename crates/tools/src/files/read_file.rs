@@ -8,6 +8,7 @@ use adjutant_core::tool::{Done, ToolOutcome, ToolSpec};
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::{Exists, allowed, failed, notebook, path, reading};
 use crate::arguments::{definition, parse, permitted};
@@ -63,6 +64,10 @@ impl ReadFile {
 impl Tool for ReadFile {
     fn spec(&self) -> &ToolSpec {
         &self.0
+    }
+
+    fn example(&self) -> Option<Value> {
+        Some(json!({"path": "/notes/today.md"}))
     }
 
     async fn run(&self, permit: Permit, world: &World) -> ToolOutcome {

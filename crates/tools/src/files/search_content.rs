@@ -9,6 +9,7 @@ use adjutant_core::tool::{Done, ToolOutcome, ToolSpec};
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::index::{self, Freshness};
 use super::{Exists, allowed, left_out, notebook, reading};
@@ -105,6 +106,10 @@ fn unavailable(error: &HandleError) -> ToolOutcome {
 impl Tool for SearchContent {
     fn spec(&self) -> &ToolSpec {
         &self.0
+    }
+
+    fn example(&self) -> Option<Value> {
+        Some(json!({"query": "garden fence", "limit": 5}))
     }
 
     async fn run(&self, permit: Permit, world: &World) -> ToolOutcome {

@@ -6,7 +6,7 @@ use adjutant_core::tool::{Category, Effect, Prepared, Probe, Target, ToolOutcome
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::change::{self, Change};
 use super::{changing, failed, front_matter, path};
@@ -69,6 +69,10 @@ impl UpdateFileProperties {
 impl Tool for UpdateFileProperties {
     fn spec(&self) -> &ToolSpec {
         &self.0
+    }
+
+    fn example(&self) -> Option<Value> {
+        Some(json!({"path": "/notes/today.md", "set": {"status": "done"}, "remove": ["draft"]}))
     }
 
     async fn prepare(&self, arguments: &Value, world: &World) -> Result<Prepared, ToolOutcome> {

@@ -6,7 +6,7 @@ use adjutant_core::tool::{Category, Effect, Prepared, Probe, Target, ToolOutcome
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::change::{self, Change};
 use super::{changing, failed, front_matter, path};
@@ -76,6 +76,10 @@ fn merged(arguments: &Arguments, old: Option<&str>) -> Result<String, front_matt
 impl Tool for WriteFile {
     fn spec(&self) -> &ToolSpec {
         &self.0
+    }
+
+    fn example(&self) -> Option<Value> {
+        Some(json!({"path": "/notes/today.md", "content": "# Today\n\nBuy milk.\n"}))
     }
 
     async fn prepare(&self, arguments: &Value, world: &World) -> Result<Prepared, ToolOutcome> {

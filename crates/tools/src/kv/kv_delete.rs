@@ -5,9 +5,9 @@ use adjutant_core::tool::{Done, Effect, Prepared, Resource, ResourceAction, Tool
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{change, changing, check_key, failed};
+use super::{change, changing, check_key, failed, is_due};
 use crate::arguments::{definition, parse, permitted};
 use crate::tool::Tool;
 use crate::world::World;
@@ -42,6 +42,10 @@ impl Tool for KvDelete {
         &self.0
     }
 
+    fn example(&self) -> Option<Value> {
+        Some(json!({"key": "last_report"}))
+    }
+
     async fn prepare(&self, arguments: &Value, world: &World) -> Result<Prepared, ToolOutcome> {
         let Arguments { key } = self.checked(arguments)?;
         change(world, format!("kv_delete {key}"), key, None).await
@@ -52,8 +56,14 @@ impl Tool for KvDelete {
             Ok(arguments) => arguments,
             Err(outcome) => return outcome,
         };
-        if let Err(error) = world.kv.delete(&key).await {
-            return failed(&error);
+        match is_due(&permit, world, &key).await {
+            Err(outcome) => return outcome,
+            Ok(false) => {}
+            Ok(true) => {
+                if let Err(error) = world.kv.delete(&key).await {
+                    return failed(&error);
+                }
+            }
         }
         // The same words whether it was there or not: a second attempt must answer what the first would have.
         let output = format!("There is nothing under `{key}` now.");

@@ -6,8 +6,9 @@ use adjutant_core::tool::{Done, ToolOutcome, ToolSpec};
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::{Value, json};
 
-use super::{check_key, failed, reading};
+use super::{check_key, failed, keyed, reading};
 use crate::arguments::{definition, parse, permitted};
 use crate::output::capped;
 use crate::tool::Tool;
@@ -26,7 +27,7 @@ pub(crate) struct KvGet(ToolSpec);
 
 impl KvGet {
     pub(crate) fn new() -> Self {
-        Self(reading(definition::<Arguments>("kv_get", "Get the value you stored under a key with kv_set.")))
+        Self(keyed(reading(definition::<Arguments>("kv_get", "Get the value you stored under a key with kv_set."))))
     }
 
     async fn get(&self, permit: &Permit, world: &World) -> Result<Done, ToolOutcome> {
@@ -45,6 +46,10 @@ impl KvGet {
 impl Tool for KvGet {
     fn spec(&self) -> &ToolSpec {
         &self.0
+    }
+
+    fn example(&self) -> Option<Value> {
+        Some(json!({"key": "last_report"}))
     }
 
     async fn run(&self, permit: Permit, world: &World) -> ToolOutcome {

@@ -6,6 +6,7 @@ use adjutant_core::tool::{Done, ToolOutcome, ToolSpec};
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::{check_key, failed, reading};
 use crate::arguments::{definition, parse, permitted};
@@ -56,6 +57,10 @@ impl KvList {
 impl Tool for KvList {
     fn spec(&self) -> &ToolSpec {
         &self.0
+    }
+
+    fn example(&self) -> Option<Value> {
+        Some(json!({"prefix": "report."}))
     }
 
     async fn run(&self, permit: Permit, world: &World) -> ToolOutcome {

@@ -5,9 +5,9 @@ use adjutant_core::tool::{Done, Effect, Prepared, Resource, ResourceAction, Tool
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{change, changing, check_key, failed};
+use super::{change, changing, check_key, failed, is_due};
 use crate::arguments::{definition, parse, permitted, refuse};
 use crate::limits::KV_VALUE_BYTES;
 use crate::tool::Tool;
@@ -49,6 +49,10 @@ impl Tool for KvSet {
         &self.0
     }
 
+    fn example(&self) -> Option<Value> {
+        Some(json!({"key": "last_report", "value": "2026-11-18"}))
+    }
+
     async fn prepare(&self, arguments: &Value, world: &World) -> Result<Prepared, ToolOutcome> {
         let Arguments { key, value } = self.checked(arguments)?;
         let summary = format!("kv_set {key} ({} bytes)", value.len());
@@ -60,8 +64,14 @@ impl Tool for KvSet {
             Ok(arguments) => arguments,
             Err(outcome) => return outcome,
         };
-        if let Err(error) = world.kv.set(&key, &value).await {
-            return failed(&error);
+        match is_due(&permit, world, &key).await {
+            Err(outcome) => return outcome,
+            Ok(false) => {}
+            Ok(true) => {
+                if let Err(error) = world.kv.set(&key, &value).await {
+                    return failed(&error);
+                }
+            }
         }
         let output = format!("Kept {} bytes under `{key}`.", value.len());
         let resource = Resource {

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use adjutant_core::content::Hash;
+use adjutant_core::guard::permit::Permit;
 use adjutant_core::label::Labels;
 use adjutant_core::tool::{
     Category, Checks, Effect, Level, Prepared, Recovery, Target, ToolDefinition, ToolOutcome, ToolSpec,
@@ -44,6 +45,11 @@ fn reading(definition: ToolDefinition) -> ToolSpec {
     }
 }
 
+/// Says that the argument `key` names what is read or changed.
+fn keyed(spec: ToolSpec) -> ToolSpec {
+    ToolSpec { checks: Arc::new(Checks { memory_keys: vec![Arc::from("key")], ..Checks::default() }), ..spec }
+}
+
 /// What every changing tool of this set declares: doing it twice is doing it once.
 fn changing(definition: ToolDefinition, effect: Effect) -> ToolSpec {
     ToolSpec {
@@ -52,8 +58,7 @@ fn changing(definition: ToolDefinition, effect: Effect) -> ToolSpec {
         undoable: false,
         recovery: Recovery::Idempotent,
         labels: Labels::NONE,
-        checks: Arc::new(Checks { memory_keys: vec![Arc::from("key")], ..Checks::default() }),
-        ..reading(definition)
+        ..keyed(reading(definition))
     }
 }
 
@@ -69,6 +74,26 @@ async fn change(world: &World, summary: String, key: String, after: Option<Strin
         Prepared { target, intended: Some(intended), summary, diff }
     });
     compared.await.map_err(|_| ToolOutcome::failed("The value could not be compared with what is there."))
+}
+
+/// Whether a change has still to be made. One that is tried again may have been made before, and another run may have put
+/// something else there since: that is not overwritten.
+async fn is_due(permit: &Permit, world: &World, key: &str) -> Result<bool, ToolOutcome> {
+    if permit.attempt() == 1 {
+        return Ok(true);
+    }
+    let kept = world.kv.get(key).await.map_err(|error| failed(&error))?;
+    let (name, now) = (format!("{TOOLSET}:{key}"), kept.map(|kept| Hash::of(kept.text.as_bytes())));
+    let is_there = |state: &Target| state.0.get(&name) == Some(&now);
+    if permit.intended().is_some_and(is_there) {
+        return Ok(false);
+    }
+    if is_there(permit.target()) {
+        return Ok(true);
+    }
+    Err(ToolOutcome::failed(format!(
+        "Something else is under `{key}` since this was begun. It was not done again; whether it was done before is not known."
+    )))
 }
 
 /// Refuses what is not a key. The guard has checked the schema; a key goes into the store, so it is checked here too.

@@ -5,6 +5,7 @@ use adjutant_core::tool::{ToolOutcome, ToolSpec};
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::looking;
 use crate::arguments::{definition, help, parse, permitted};
@@ -49,6 +50,10 @@ impl GetToolHelp {
 impl Tool for GetToolHelp {
     fn spec(&self) -> &ToolSpec {
         &self.0
+    }
+
+    fn example(&self) -> Option<Value> {
+        Some(json!({"tool_name": "read_file"}))
     }
 
     async fn run(&self, permit: Permit, world: &World) -> ToolOutcome {

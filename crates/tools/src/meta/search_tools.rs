@@ -5,6 +5,7 @@ use adjutant_core::tool::{Category, ToolOutcome, ToolSpec};
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::{brief, looking};
 use crate::arguments::{definition, parse, permitted};
@@ -62,6 +63,10 @@ fn category_word(category: Category) -> String {
 impl Tool for SearchTools {
     fn spec(&self) -> &ToolSpec {
         &self.0
+    }
+
+    fn example(&self) -> Option<Value> {
+        Some(json!({"query": "file", "category": "file_read"}))
     }
 
     async fn run(&self, permit: Permit, world: &World) -> ToolOutcome {

@@ -6,7 +6,7 @@ use adjutant_core::tool::{ToolOutcome, ToolSpec};
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::looking;
 use crate::arguments::definition;
@@ -38,6 +38,10 @@ impl UseTool {
 impl Tool for UseTool {
     fn spec(&self) -> &ToolSpec {
         &self.0
+    }
+
+    fn example(&self) -> Option<Value> {
+        Some(json!({"tool_name": "read_file", "arguments": {"path": "/notes/today.md"}}))
     }
 
     async fn run(&self, _permit: Permit, _world: &World) -> ToolOutcome {

@@ -195,7 +195,10 @@ impl Connector {
             return Err(Denied { rule: "U7", code: "not_public", reason, smallest_grant: None }.into());
         }
         let routed: Vec<SocketAddr> = judged.into_iter().map(|address| self.lookup.route(address)).collect();
-        reqwest::Client::builder()
+        let client = reqwest::Client::builder();
+        #[cfg(target_os = "linux")]
+        let client = client.tcp_user_timeout(crate::limits::NET_UNHEARD);
+        client
             .user_agent(concat!("adjutant/", env!("CARGO_PKG_VERSION")))
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy()

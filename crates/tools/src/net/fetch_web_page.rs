@@ -6,7 +6,7 @@ use adjutant_core::tool::{Category, Effect, Level, Prepared, ToolOutcome, ToolSp
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{NetError, Request, outgoing, shown, unanswered};
 use crate::arguments::{definition, parse, permitted};
@@ -36,6 +36,10 @@ impl FetchWebPage {
 impl Tool for FetchWebPage {
     fn spec(&self) -> &ToolSpec {
         &self.0
+    }
+
+    fn example(&self) -> Option<Value> {
+        Some(json!({"url": "https://docs.example.org/guide"}))
     }
 
     async fn prepare(&self, arguments: &Value, _world: &World) -> Result<Prepared, ToolOutcome> {

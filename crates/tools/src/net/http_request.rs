@@ -6,7 +6,7 @@ use adjutant_core::tool::{Category, Effect, Level, Prepared, ToolOutcome, ToolSp
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{NetError, Request, outgoing, shown, unanswered};
 use crate::arguments::{definition, parse, permitted, refuse};
@@ -60,6 +60,12 @@ impl HttpRequest {
 impl Tool for HttpRequest {
     fn spec(&self) -> &ToolSpec {
         &self.0
+    }
+
+    fn example(&self) -> Option<Value> {
+        Some(
+            json!({"method": "GET", "url": "https://api.example.org/v1/items", "headers": ["Accept: application/json"]}),
+        )
     }
 
     async fn prepare(&self, arguments: &Value, _world: &World) -> Result<Prepared, ToolOutcome> {

@@ -61,6 +61,9 @@ pub enum FileError {
     /// The job did not come back: it panicked, or the process is ending. Whether it acted is not known.
     #[error("the file job ended unexpectedly")]
     Lost,
+    /// Whoever was to make the change may not make it any more.
+    #[error("this server has lost touch with the others, so it changes nothing now")]
+    TooLate,
     /// Anything else the file system said.
     #[error("the file system failed: {0}")]
     Io(#[source] std::io::Error),
@@ -71,7 +74,8 @@ impl FileError {
     #[must_use]
     pub const fn is_retriable(&self) -> bool {
         match self {
-            Self::Io(_) => true,
+            // Nothing was changed; with a lease that holds again it may be.
+            Self::Io(_) | Self::TooLate => true,
             Self::NotFound
             | Self::IsFolder
             | Self::NotAFolder

@@ -2,6 +2,7 @@
 //! handle, no link is followed, and what is checked is the handle that is then used (P8, F2, F3, F5).
 
 mod error;
+mod fence;
 mod lock;
 mod open;
 mod read;
@@ -25,6 +26,7 @@ use rustix::fs::{Mode, OFlags};
 
 pub use adjutant_core::tool::folder_hash;
 pub use error::FileError;
+pub use fence::Fence;
 pub use open::Confinement;
 pub use walk::{Visit, Walked};
 
@@ -34,8 +36,9 @@ pub const TEMP_PREFIX: &str = ".adjutant-tmp-";
 /// One folder tree, held by a handle on its root.
 #[derive(Debug)]
 pub struct Notebook {
-    root: OwnedFd,
+    root: Arc<OwnedFd>,
     confinement: Confinement,
+    fence: Fence,
 }
 
 /// The content of a file.
@@ -143,7 +146,13 @@ impl Notebook {
     }
 
     fn over(root: OwnedFd, confinement: Confinement) -> Self {
-        Self { root, confinement }
+        Self { root: Arc::new(root), confinement, fence: Fence::default() }
+    }
+
+    /// The same files, changed only while the fence is open.
+    #[must_use]
+    pub fn fenced(&self, fence: Fence) -> Self {
+        Self { root: Arc::clone(&self.root), confinement: self.confinement, fence }
     }
 
     /// How paths are confined here, for the report on what is enforced.

@@ -86,6 +86,33 @@ fn a_file_is_read_with_its_hash_and_time() {
 }
 
 #[test]
+fn whoever_comes_too_late_changes_nothing_and_leaves_nothing_behind() {
+    for ground in grounds() {
+        let asked = std::sync::Arc::new(AtomicBool::new(false));
+        let heard = std::sync::Arc::clone(&asked);
+        let late = ground.notebook.fenced(Fence::new(move || {
+            heard.store(true, Ordering::SeqCst);
+            false
+        }));
+        let before = ground.names();
+        let inside = Hash::of(b"inside");
+        let assert_refused = |what: &str, changed: Result<(), FileError>| {
+            assert!(matches!(&changed, Err(late @ FileError::TooLate) if late.is_retriable()), "{what}: {changed:?}");
+            assert!(asked.swap(false, Ordering::SeqCst), "{what}");
+            assert_eq!(ground.names(), before, "{what}");
+            assert_eq!(fs::read_to_string(ground.root().join("a.md")).unwrap(), "inside", "{what}");
+        };
+        assert_refused("create", late.create(&at("/new/b.md"), b"new"));
+        assert_refused("replace", late.replace(&at("/a.md"), b"new", inside).map(drop));
+        assert_refused("delete", late.delete(&at("/a.md"), inside).map(drop));
+        assert_refused("create a folder", late.create_folder(&at("/new/folder")));
+        assert_refused("delete a folder", late.delete_folder(&at("/sub")));
+        assert!(late.read(&at("/a.md")).is_ok());
+        ground.notebook.fenced(Fence::new(|| true)).delete(&at("/a.md"), inside).unwrap();
+    }
+}
+
+#[test]
 fn a_link_is_never_followed_whatever_is_asked() {
     for ground in grounds() {
         let root = ground.root();

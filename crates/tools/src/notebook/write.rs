@@ -60,6 +60,7 @@ impl Notebook {
                 return Err(FileError::Exists);
             }
             let mut temp = write_temp(folder.as_fd(), bytes, None)?;
+            self.fence.pass()?;
             place_new(&mut temp, name)?;
             confirm(&folder)
         });
@@ -87,6 +88,7 @@ impl Notebook {
         let handle = self.confinement.open_entry(folder.as_fd(), name, OFlags::RDONLY)?;
         let before = content_of(handle, limits::KEPT_FILE_BYTES)?;
         expect(&before, expected)?;
+        self.fence.pass()?;
         rustix::fs::renameat(folder.as_fd(), &temp.name, folder.as_fd(), name)?;
         temp.placed = true;
         confirm(&folder)?;
@@ -104,6 +106,7 @@ impl Notebook {
         let handle = self.confinement.open_entry(folder.as_fd(), name, OFlags::RDONLY)?;
         let before = content_of(handle, limits::KEPT_FILE_BYTES)?;
         expect(&before, expected)?;
+        self.fence.pass()?;
         rustix::fs::unlinkat(folder.as_fd(), name, AtFlags::empty())?;
         confirm(&folder)?;
         Ok(before)
@@ -118,6 +121,7 @@ impl Notebook {
         let mut made = Vec::new();
         let created = self.make_folders(&parent, &mut made).and_then(|folder| {
             let _lock = lock::hold(&folder, name)?;
+            self.fence.pass()?;
             rustix::fs::mkdirat(&folder, name, Mode::from_raw_mode(0o777))?;
             confirm(&folder)
         });
@@ -135,6 +139,7 @@ impl Notebook {
         let (parent, name) = split(path)?;
         let folder = self.folder(&parent)?;
         let _lock = lock::hold(&folder, name)?;
+        self.fence.pass()?;
         match rustix::fs::unlinkat(folder.as_fd(), name, AtFlags::REMOVEDIR) {
             // Leftovers of a crash that nobody can see must not keep a folder alive.
             Err(Errno::NOTEMPTY) if self.list(path)?.is_bare() => {

@@ -11,7 +11,7 @@ mod test;
 mod transfer;
 mod validate;
 
-use adjutant_core::guard::policy::AgentConfig;
+use adjutant_core::guard::policy::{AgentConfig, AgentSpec};
 use adjutant_engine::store::row::AgentRow;
 use serde_json::{Value, json};
 
@@ -200,7 +200,7 @@ async fn show(context: &Context, place: &Place, name: &str) -> Result<Exit, Fail
 
 /// The configuration in the public form of an agent, without what is only told about it.
 fn config_in(document: &Value) -> Option<AgentConfig> {
-    let mut config = document.clone();
+    let mut written = document.clone();
     let told = [
         "id",
         "version",
@@ -212,11 +212,9 @@ fn config_in(document: &Value) -> Option<AgentConfig> {
         "workspace_id",
         "owner",
         "owner_id",
-        "shared_with",
-        "approvers",
     ];
-    told.iter().for_each(|field| drop(config.as_object_mut().and_then(|fields| fields.remove(*field))));
-    serde_json::from_value(config).ok()
+    told.iter().for_each(|field| drop(written.as_object_mut().and_then(|fields| fields.remove(*field))));
+    serde_json::from_value::<AgentSpec>(written).ok()?.complete().ok()
 }
 
 /// What an agent is and may do, in a few lines.

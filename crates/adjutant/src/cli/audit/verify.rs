@@ -59,7 +59,7 @@ pub(super) fn file(context: &Context, path: &Path, key: Option<String>) -> Resul
             context.print(&document, || {
                 let erased =
                     if verified.erased == 0 { String::new() } else { format!(", {} bodies erased", verified.erased) };
-                let redacted = match verified.redacted {
+                let redacted = match verified.redacted.count {
                     0 => String::new(),
                     some => format!(", {some} without their secrets, for which no hash can speak"),
                 };
@@ -67,10 +67,14 @@ pub(super) fn file(context: &Context, path: &Path, key: Option<String>) -> Resul
                     "✔ {}: {} events and {} contents are whole{erased}{redacted}",
                     verified.stream, verified.events, verified.blocks
                 );
-                vec![
-                    context.terminal.out.good(&line),
-                    context.terminal.out.dim(&format!("head {}", verified.head.hash)),
-                ]
+                let mut lines = vec![context.terminal.out.good(&line)];
+                if !verified.redacted.events.is_empty() {
+                    let places: Vec<_> = verified.redacted.events.iter().map(u64::to_string).collect();
+                    let line = format!("not proved: what events {} say", places.join(", "));
+                    lines.push(context.terminal.out.warn(&line));
+                }
+                lines.push(context.terminal.out.dim(&format!("head {}", verified.head.hash)));
+                lines
             });
             Ok(Exit::Done)
         }

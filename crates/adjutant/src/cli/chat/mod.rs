@@ -152,7 +152,7 @@ impl Screen {
                         let more = update(chat, self.theme, Msg::Edited(edited));
                         more.into_iter().for_each(|effect| pilot.begin(effect));
                     }
-                    Effect::Open { .. } | Effect::New { .. } => {
+                    Effect::Open { .. } | Effect::New { .. } | Effect::Fork { .. } => {
                         told = pilot.turn_away();
                         pilot.begin(effect);
                     }

@@ -76,14 +76,16 @@ impl Hand {
         match effect {
             Effect::Send { chat, agent, text, model, autonomy } => {
                 let mut body = json!({"model": model, "autonomy": autonomy});
-                match self.start(chat.as_deref(), &agent, &text, &mut body).await {
-                    Ok((chat, run)) => {
-                        self.say(Msg::Started { chat, run: run.clone() }).await;
-                        self.follow(&run).await;
-                    }
-                    Err(failure) => self.refused(&failure, Back::Message(text)).await,
-                }
+                let started = self.start(chat.as_deref(), &agent, &text, &mut body).await;
+                self.begun(started, text).await;
             }
+            Effect::Revise { run, text } => {
+                let started = self.revise(&run, &text).await;
+                self.begun(started, text).await;
+            }
+            Effect::Fork { run, model } => self.done(self.fork(&run, model.as_deref()).await).await,
+            Effect::Scope { agent } => self.done(self.scope(&agent).await).await,
+            Effect::Inbox => self.done(self.inbox().await).await,
             Effect::Cancel { run } => self.posted(&["runs", &run, "cancel"], &json!({}), Back::Nothing).await,
             Effect::Steer { run, word } => self.posted(&["runs", &run, word], &json!({}), Back::Nothing).await,
             Effect::Decide { approval, body } => {
@@ -113,6 +115,28 @@ impl Hand {
         if let Err(failure) = done {
             self.refused(&failure, Back::Nothing).await;
         }
+    }
+
+    /// Follows a run that begins, or gives the message back that it was to be about.
+    async fn begun(&self, started: Result<(String, String), Failure>, text: String) {
+        match started {
+            Ok((chat, run)) => {
+                self.say(Msg::Started { chat, run: run.clone() }).await;
+                self.follow(&run).await;
+            }
+            Err(failure) => self.refused(&failure, Back::Message(text)).await,
+        }
+    }
+
+    async fn revise(&self, run: &str, text: &str) -> Result<(String, String), Failure> {
+        let started = self.remote.post(&["runs", run, "edit"], &json!({"new_user_message": text})).await?;
+        Ok((word(&started["chat_id"]), word(&started["id"])))
+    }
+
+    /// Tries the message of a run again, and goes to the chat where that happens.
+    async fn fork(&self, run: &str, model: Option<&str>) -> Result<(), Failure> {
+        let forked = self.remote.post(&["runs", run, "fork"], &json!({"model": model})).await?;
+        self.open(&word(&forked["chat_id"])).await
     }
 
     async fn start(

@@ -102,6 +102,33 @@ impl Hand {
         Ok(())
     }
 
+    /// What an agent may do, in words.
+    pub(super) async fn scope(&self, agent: &str) -> Result<(), Failure> {
+        let agent = self.remote.get(&["agents", agent], &[]).await?;
+        let asks = agent["requires_approval"].as_array().into_iter().flatten().map(word).collect::<Vec<_>>();
+        let mut lines = vec![
+            format!("{} may: {}.", word(&agent["slug"]), word(&agent["reach"])),
+            format!("Its autonomy is {}.", word(&agent["autonomy"])),
+        ];
+        if !asks.is_empty() {
+            lines.push(format!("It always asks before {}.", asks.join(", ")));
+        }
+        self.say(Msg::Told(lines)).await;
+        Ok(())
+    }
+
+    /// What waits for the person, in any chat.
+    pub(super) async fn inbox(&self) -> Result<(), Failure> {
+        let page = self.remote.get(&["approvals"], &[("status", "pending"), ("limit", "100")]).await?;
+        let line = |item: &Value| format!("{:12}  {}", ago(&word(&item["created_at"])), word(&item["summary"]));
+        let mut lines: Vec<String> = page["data"].as_array().into_iter().flatten().map(line).collect();
+        if lines.is_empty() {
+            lines.push("Nothing waits for you.".to_owned());
+        }
+        self.say(Msg::Told(lines)).await;
+        Ok(())
+    }
+
     pub(super) async fn title(&self, chat: &str, title: &str) -> Result<(), Failure> {
         self.remote.patch(&["chats", chat], &json!({"title": title})).await?;
         self.say(Msg::Told(vec![format!("The chat is called “{title}” now.")])).await;

@@ -14,7 +14,7 @@ struct Command {
     act: fn(&mut Chat, &str) -> Vec<Effect>,
 }
 
-const COMMANDS: [Command; 16] = [
+const COMMANDS: [Command; 19] = [
     Command { word: "help", more: "", does: "what can be typed here", act: |chat, _| help(chat) },
     Command { word: "new", more: "[AGENT]", does: "begin a new chat", act: new },
     Command { word: "chats", more: "", does: "go to another chat", act: |_, _| vec![Effect::List(Want::Chats)] },
@@ -36,6 +36,19 @@ const COMMANDS: [Command; 16] = [
     Command { word: "stop", more: "", does: "cancel what runs", act: |chat, _| stop(chat) },
     Command { word: "pause", more: "", does: "hold what runs", act: |chat, _| steer(chat, "pause") },
     Command { word: "resume", more: "", does: "let it go on", act: |chat, _| steer(chat, "resume") },
+    Command { word: "fork", more: "[MODEL]", does: "try the last message again in a chat of its own", act: fork },
+    Command {
+        word: "scope",
+        more: "",
+        does: "what the agent may do",
+        act: |chat, _| vec![Effect::Scope { agent: chat.agent.clone() }],
+    },
+    Command {
+        word: "inbox",
+        more: "",
+        does: "what waits for you, here and elsewhere",
+        act: |_, _| vec![Effect::Inbox],
+    },
     Command {
         word: "undo",
         more: "",
@@ -101,6 +114,7 @@ fn help(chat: &mut Chat) -> Vec<Effect> {
     }
     for line in [
         "Enter sends, Alt-Enter or Ctrl-J begins a new line. Esc stops what runs. Ctrl-C does, too; again, it leaves.",
+        "With nothing typed and nothing running, Esc Esc edits the last message: its answer is then made anew.",
         "With nothing typed: ↑ and ↓ choose a step, Enter opens it, Ctrl-O opens all. PgUp and PgDn turn the page.",
     ] {
         chat.note(line, Tone::Quiet);
@@ -172,6 +186,17 @@ fn undo(chat: &mut Chat) -> Vec<Effect> {
     match &chat.last_run {
         Some(run) => vec![Effect::PlanUndo { run: run.clone() }],
         None => told(chat, "Nothing was done here yet."),
+    }
+}
+
+fn fork(chat: &mut Chat, model: &str) -> Vec<Effect> {
+    if is_busy(chat) {
+        return Vec::new();
+    }
+    let model = (!model.is_empty()).then(|| model.to_owned());
+    match &chat.last_run {
+        Some(run) => vec![Effect::Fork { run: run.clone(), model }],
+        None => told(chat, "Nothing was said here yet."),
     }
 }
 

@@ -155,6 +155,10 @@ pub(super) struct Chat {
     pub(super) notice: Option<String>,
     /// Whether Ctrl-C was just pressed with nothing to cancel.
     pub(super) may_leave: bool,
+    /// Whether Esc was just pressed with nothing to stop.
+    pub(super) may_edit: bool,
+    /// The run whose message is being edited.
+    pub(super) editing: Option<String>,
     /// Where the thing that moves is.
     pub(super) frame: usize,
     /// How it ended, once somebody left.
@@ -185,6 +189,8 @@ impl Chat {
             confirm: None,
             notice: None,
             may_leave: false,
+            may_edit: false,
+            editing: None,
             frame: 0,
             left: None,
         }
@@ -259,6 +265,22 @@ pub(super) enum Effect {
         model: Option<String>,
         autonomy: Option<&'static str>,
     },
+    /// Say this in place of the message that a run answered.
+    Revise {
+        run: String,
+        text: String,
+    },
+    /// Begin a chat that tries the message of a run again.
+    Fork {
+        run: String,
+        model: Option<String>,
+    },
+    /// Say what an agent may do.
+    Scope {
+        agent: String,
+    },
+    /// Say what waits for the person.
+    Inbox,
     Cancel {
         run: String,
     },

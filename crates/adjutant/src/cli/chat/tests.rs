@@ -337,6 +337,43 @@ fn escape_cancels_the_run_once_and_never_leaves() {
 }
 
 #[test]
+fn escape_twice_edits_the_last_message_once_nothing_runs() {
+    let mut desk = Desk::begun();
+    desk.press(KeyCode::Esc).press(KeyCode::Esc);
+    assert_eq!(desk.chat.composer.text(), "", "it still runs");
+    desk.take();
+    desk.event("interaction_complete", json!({"status": "CANCELLED"}));
+    desk.press(KeyCode::Esc);
+    assert_eq!(desk.chat.composer.text(), "");
+    desk.press(KeyCode::Esc);
+    assert_eq!(desk.chat.composer.text(), "tidy my list");
+    desk.press(KeyCode::Esc);
+    assert_eq!(desk.take(), []);
+    assert_eq!(desk.chat.composer.text(), "", "it is left as it was");
+    desk.press(KeyCode::Esc).press(KeyCode::Esc).write(" now").press(KeyCode::Enter);
+    let (run, text) = ("run_01k2m3n4p5q6r7".to_owned(), "tidy my list now".to_owned());
+    assert_eq!(desk.take(), [Effect::Revise { run, text }]);
+    // What is typed is not overwritten.
+    let mut desk = Desk::begun();
+    desk.event("interaction_complete", json!({"status": "COMPLETED"}));
+    desk.write("and").press(KeyCode::Esc).press(KeyCode::Esc);
+    assert_eq!(desk.chat.composer.text(), "and");
+}
+
+#[test]
+fn a_message_is_tried_again_elsewhere_and_the_agent_and_the_inbox_are_looked_at() {
+    let mut desk = Desk::begun();
+    desk.write("/fork").press(KeyCode::Enter);
+    assert_eq!(desk.take(), [], "it still runs");
+    desk.event("interaction_complete", json!({"status": "COMPLETED"}));
+    desk.write("/fork demo/guide").press(KeyCode::Enter);
+    let run = "run_01k2m3n4p5q6r7".to_owned();
+    assert_eq!(desk.take(), [Effect::Fork { run, model: Some("demo/guide".to_owned()) }]);
+    desk.write("/scope").press(KeyCode::Enter).write("/inbox").press(KeyCode::Enter);
+    assert_eq!(desk.take(), [Effect::Scope { agent: "guide".to_owned() }, Effect::Inbox]);
+}
+
+#[test]
 fn with_nothing_to_cancel_ctrl_c_asks_once_more() {
     let mut desk = Desk::new();
     desk.control('c');

@@ -100,7 +100,7 @@ fn refused(chat: &mut Chat, lines: Vec<String>, back: Back) {
 }
 
 fn pressed(chat: &mut Chat, key: KeyEvent) -> Vec<Effect> {
-    let may_leave = std::mem::take(&mut chat.may_leave);
+    let (may_leave, may_edit) = (std::mem::take(&mut chat.may_leave), std::mem::take(&mut chat.may_edit));
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     if control && key.code == KeyCode::Char('c') {
         return interrupt(chat, may_leave);
@@ -121,7 +121,7 @@ fn pressed(chat: &mut Chat, key: KeyEvent) -> Vec<Effect> {
         Answer::Nothing | Answer::Decide(_) | Answer::Edit => return answered(chat, answer),
     }
     if chat.asks.is_empty() {
-        return typed(chat, key);
+        return if key.code == KeyCode::Esc { escape(chat, may_edit) } else { typed(chat, key) };
     }
     match key.code {
         KeyCode::Esc => cancel(chat),
@@ -212,13 +212,40 @@ pub(super) fn cancel(chat: &mut Chat) -> Vec<Effect> {
     }
 }
 
+/// Esc: stops what runs; with nothing to stop, the second one takes up the last message to be edited, and the next leaves it.
+fn escape(chat: &mut Chat, may_edit: bool) -> Vec<Effect> {
+    if chat.run.is_some() {
+        return cancel(chat);
+    }
+    chat.selected = None;
+    if chat.editing.take().is_some() {
+        chat.composer.take();
+        chat.notice = Some("The last message stays as it is.".to_owned());
+        return Vec::new();
+    }
+    let said = chat.entries.iter().rev().find_map(|entry| match entry {
+        Entry::You(text) => Some(text.clone()),
+        Entry::Answer(_) | Entry::Fold(_) | Entry::Note { .. } => None,
+    });
+    let (Some(run), Some(said), None, true) = (&chat.last_run, said, &chat.doing, chat.composer.is_empty()) else {
+        return Vec::new();
+    };
+    if may_edit {
+        chat.editing = Some(run.clone());
+        chat.composer = Composer::of(&said);
+        chat.notice = Some("Enter says this in place of the last message. Esc leaves it as it is.".to_owned());
+    } else {
+        chat.may_edit = true;
+        chat.notice = Some("Esc again edits the last message.".to_owned());
+    }
+    Vec::new()
+}
+
 fn typed(chat: &mut Chat, key: KeyEvent) -> Vec<Effect> {
     let page = usize::from(chat.size.rows).saturating_sub(OVERLAP).max(1);
     let is_empty = chat.composer.is_empty();
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {
-        KeyCode::Esc if chat.run.is_some() => return cancel(chat),
-        KeyCode::Esc => chat.selected = None,
         KeyCode::PageUp => chat.scrolled += page,
         KeyCode::PageDown => chat.scrolled = chat.scrolled.saturating_sub(page),
         KeyCode::Char('d') if control && is_empty => chat.left = Some(Exit::Done),
@@ -268,6 +295,7 @@ fn send(chat: &mut Chat) -> Vec<Effect> {
     let line = chat.composer.text().to_owned();
     if let Some(effects) = slash::run(chat, &line) {
         chat.composer.take();
+        chat.editing = None;
         return effects;
     }
     if chat.run.is_some() || chat.doing.is_some() {
@@ -278,6 +306,9 @@ fn send(chat: &mut Chat) -> Vec<Effect> {
     chat.scrolled = 0;
     chat.selected = None;
     chat.doing = Some("sending".to_owned());
+    if let Some(run) = chat.editing.take() {
+        return vec![Effect::Revise { run, text }];
+    }
     let autonomy = chat.mode.autonomy();
     vec![Effect::Send { chat: chat.id.clone(), agent: chat.agent.clone(), text, model: chat.model.clone(), autonomy }]
 }

@@ -127,7 +127,11 @@ async fn ls(context: &Context, place: &Place, word: Option<&str>) -> Result<Exit
                 let window = model.context_window.map_or_else(|| "?".to_owned(), |size| format!("{}k", size / 1000));
                 let (input, output) = (price(model.prices.input_usd), price(model.prices.output_usd));
                 let key = if model.by_key { "a key" } else { "" };
-                let (grade, can) = (model.grade.to_string(), model.abilities.join(" "));
+                let grade = model.grade.to_string();
+                let can = match &model.retired_on {
+                    Some(day) if model.retired => format!("retired {day}"),
+                    Some(_) | None => model.abilities.join(" "),
+                };
                 vec![clean(&model.id), window, input, output, grade, key.to_owned(), can]
             };
             let cells: Vec<_> = list.data.iter().map(row).collect();
@@ -200,7 +204,10 @@ fn reasons(choice: &Explained, style: Style) -> Vec<String> {
         let cells: Vec<_> = choice.ranked.iter().map(row).collect();
         lines.extend(table(&["MODEL", "GRADE", "COST AT MOST", "FIRST PIECE"], &cells, style));
     }
-    let left_out = choice.left_out.iter().map(|left| format!("{}: lacks {}", clean(&left.model), left.lacks));
+    let left_out = choice.left_out.iter().map(|left| match left.lacks.as_str() {
+        "retired" => format!("{}: its provider does not serve it any more", clean(&left.model)),
+        lacks => format!("{}: lacks {lacks}", clean(&left.model)),
+    });
     lines.extend(left_out.map(|line| style.dim(&line)));
     lines
 }

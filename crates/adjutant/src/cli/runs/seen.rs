@@ -38,12 +38,16 @@ pub(super) fn lines(seen: &Value, style: Style) -> Vec<String> {
     let mut lines = vec![
         format!("call {} · turn {} · {} · {proof}", seen["n"], seen["turn"], text(&seen["model"])),
         style.dim(&format!(
-            "system {} bytes · tools {} bytes ({}) · messages {} bytes · about {} tokens · {} bytes left out",
+            "system {} bytes, {} tokens · tools {} bytes, {} tokens ({}) · messages {} bytes, {} tokens · about {} tokens in all{} · {} bytes left out",
             sizes["system_bytes"],
+            sizes["system_tokens"],
             sizes["tools_bytes"],
+            sizes["tools_tokens"],
             tools.join(", "),
             sizes["messages_bytes"],
+            sizes["messages_tokens"],
             sizes["estimated_tokens"],
+            if sizes["exact"] == true { ", by its tokenizer" } else { "" },
             seen["dropped_bytes"],
         )),
         style.bold("system"),
@@ -52,7 +56,13 @@ pub(super) fn lines(seen: &Value, style: Style) -> Vec<String> {
     for message in list(&seen["messages"]) {
         for part in list(&message["parts"]) {
             let tool = part["tool"].as_str().map(|tool| format!(" {}", clean(tool))).unwrap_or_default();
-            let head = format!("{} · {}{tool} · {} bytes", text(&message["role"]), text(&part["kind"]), part["bytes"]);
+            let head = format!(
+                "{} · {}{tool} · {} bytes, {} tokens",
+                text(&message["role"]),
+                text(&part["kind"]),
+                part["bytes"],
+                part["tokens"]
+            );
             lines.extend([style.bold(&head), text(&part["text"])]);
         }
     }

@@ -19,6 +19,7 @@ use super::super::approvals::{self, NewDecision, decided};
 use super::super::ask::{Body, MaybeBody, Path};
 use super::super::chats::{checked, find_chat};
 use super::super::door::{Access, Signed};
+use super::super::logs::{summary, target};
 use super::super::problem::Problem;
 use super::super::server::Server;
 use super::super::start::{Form, LONGEST_WAIT};
@@ -239,18 +240,17 @@ async fn logs(
     Path(name): Path<String>,
 ) -> Result<Json<Vec<ActionLog>>, Problem> {
     let (access, chat) = find_chat(&server, &signed, &name).await?;
-    let short = |text: &str| text.chars().take(200).collect::<String>();
     let mut rows = Vec::new();
     for Told { run, .. } in runs(&server, access, &chat).await? {
         for action in run.actions {
-            let path = serde_json::from_str::<Value>(&action.arguments).ok();
+            let target_path = target(&server, &action);
             rows.push(ActionLog {
                 id: action.call_id.to_string(),
                 session_id: chat.id.to_string(),
                 action_type: action.tool_name,
-                target_path: path.and_then(|arguments| arguments["path"].as_str().map(str::to_owned)),
-                input_summary: short(&action.arguments),
-                output_summary: short(&action.output.unwrap_or_default()),
+                target_path,
+                input_summary: summary(&action.arguments),
+                output_summary: summary(&action.output.unwrap_or_default()),
                 was_allowed: action.started_at.is_some(),
                 execution_time_ms: action.ms,
                 created_at: action.started_at.or(action.finished_at).map(Moment::from),

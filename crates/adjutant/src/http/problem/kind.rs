@@ -10,6 +10,7 @@ pub(in crate::http) enum Kind {
     BudgetExhausted,
     PriceUnknown,
     Forbidden,
+    ScopeViolation,
     NotFound,
     MethodNotAllowed,
     NotAcceptable,
@@ -39,12 +40,13 @@ pub(in crate::http) enum Kind {
 }
 
 impl Kind {
-    pub(in crate::http) const ALL: [Self; 31] = [
+    pub(in crate::http) const ALL: [Self; 32] = [
         Self::Malformed,
         Self::Unauthenticated,
         Self::BudgetExhausted,
         Self::PriceUnknown,
         Self::Forbidden,
+        Self::ScopeViolation,
         Self::NotFound,
         Self::MethodNotAllowed,
         Self::NotAcceptable,
@@ -81,6 +83,7 @@ impl Kind {
             Self::BudgetExhausted => ("budget_exhausted", 402, "The money of a day or a month is spent."),
             Self::PriceUnknown => ("price_unknown", 402, "Nobody knows what it costs, and there is a limit."),
             Self::Forbidden => ("forbidden", 403, "You may see it, but not do this with it."),
+            Self::ScopeViolation => ("scope_violation", 403, "The agent may not be started there."),
             Self::NotFound => ("not_found", 404, "It does not exist, or it belongs to somebody else."),
             Self::MethodNotAllowed => ("method_not_allowed", 405, "This address does not take this method."),
             Self::NotAcceptable => ("not_acceptable", 406, "It cannot be given in the form you accept."),
@@ -128,10 +131,46 @@ impl Kind {
         self.about().2
     }
 
+    /// What to do next where whoever raises it knows nothing better to say.
+    pub(in crate::http) const fn next(self) -> Option<&'static str> {
+        match self {
+            Self::Malformed => Some("send it again, whole and well formed; /docs describes what is taken"),
+            Self::Conflict => Some("read what is there now, then decide whether it is still to be done"),
+            Self::Busy => Some("wait until it has ended, or cancel it, then ask again"),
+            Self::AlreadyDecided => Some("nothing is left to decide; read the approval to see what became of it"),
+            Self::Expired => Some("it cannot be used any more; ask for it anew"),
+            Self::TooLarge => Some("send less at once; /docs says how much is taken"),
+            Self::ValidationFailed => Some("correct what is named and send it again; /docs describes what is taken"),
+            Self::Unauthenticated
+            | Self::BudgetExhausted
+            | Self::PriceUnknown
+            | Self::Forbidden
+            | Self::ScopeViolation
+            | Self::NotFound
+            | Self::MethodNotAllowed
+            | Self::NotAcceptable
+            | Self::AgentInactive
+            | Self::Halted
+            | Self::InFlight
+            | Self::OutcomeUnknown
+            | Self::Erased
+            | Self::StaleVersion
+            | Self::UnsupportedMediaType
+            | Self::Misdirected
+            | Self::ContentBlocked
+            | Self::IdempotencyMismatch
+            | Self::PreconditionRequired
+            | Self::RateLimited
+            | Self::Internal
+            | Self::ProviderError
+            | Self::ProviderTimeout
+            | Self::Overloaded
+            | Self::Unavailable => None,
+        }
+    }
+
     /// The code with its first letter raised and its words apart.
     pub(in crate::http) fn title(self) -> String {
-        let words = self.code().replace('_', " ");
-        let mut letters = words.chars();
-        letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+        crate::failure::title(self.code())
     }
 }

@@ -48,12 +48,11 @@ pub(in crate::http) struct Agent {
     routing: Option<RoutingStrategy>,
     /// Sampling temperature; none is the provider's own.
     temperature: Option<f64>,
-    /// How its model is asked beyond that; not there where nothing is set.
-    model_options: Option<AgentModelOptions>,
+    /// How its model is asked beyond that.
+    model_options: AgentModelOptions,
     /// What a model has to be able to do to be chosen, or to stand in (`tools`, `images`, `structured`, `reasoning`), and what has
-    /// to be enforced for a run to start (`encryption`, `durability`, `audit_chain`, `egress_filter`, `price_known`, `sandbox`); not
-    /// there where nothing is set.
-    requires: Option<Vec<String>>,
+    /// to be enforced for a run to start (`encryption`, `durability`, `audit_chain`, `egress_filter`, `price_known`, `sandbox`).
+    requires: Vec<String>,
     /// The stored key that its runs use for the provider it is for.
     provider_key_id: Option<String>,
     /// The JSON Schema that its answers have to fit, unless a run brings one of its own.
@@ -73,7 +72,8 @@ pub(in crate::http) struct Agent {
     tools: Vec<String>,
     toolsets: Vec<String>,
     denied_tools: Vec<String>,
-    allowed_hosts: AgentHosts,
+    /// A list, or a whole policy where it is more than that.
+    allowed_hosts: HostChoice,
     autonomy: Autonomy,
     flow: DataFlow,
     /// Tools that always ask.
@@ -88,13 +88,13 @@ pub(in crate::http) struct Agent {
     tool_limits: BTreeMap<String, u32>,
     /// What texts may hold at points of a run.
     content_filter: Vec<ContentFilter>,
-    /// How long a question waits.
-    approval_expires_secs: u64,
+    /// How long a question waits, such as `24h`.
+    approval_expires_in: String,
     budget: AgentBudget,
-    /// Whether it remembers; not there where nothing was said.
-    memory: Option<AgentMemory>,
-    /// The kinds of data it is meant for; not there where nothing was said. No tool asks for one yet, so it narrows nothing.
-    data_access: Option<Vec<String>>,
+    /// Whether it remembers.
+    memory: AgentMemory,
+    /// The kinds of data it is meant for. No tool asks for one yet, so it narrows nothing.
+    data_access: Vec<String>,
     /// Whether it may run.
     is_active: bool,
     /// Free fields, never shown to a model.
@@ -120,9 +120,9 @@ struct AgentScope {
     notebooks: Option<Vec<String>>,
     /// The folders it reaches.
     folders: Option<Vec<AgentFolder>>,
-    /// The file names it reaches; without it every name.
+    /// The file names it reaches; without it, or with `null`, every name.
     file_types: Option<Vec<String>>,
-    /// What it may do there; without it whatever its flags allow.
+    /// What it may do there; without it, or with `null`, whatever its flags allow.
     operations: Option<Vec<FileOperation>>,
 }
 

@@ -192,6 +192,8 @@ struct ModelCall {
 /// Something that a run created, changed or deleted.
 #[derive(Serialize, ToSchema)]
 pub(in crate::http) struct Resource {
+    /// What names it in its workspace: the notebook and path of a file, otherwise the kind and the name.
+    id: String,
     /// `file`, `kv`, …
     kind: String,
     /// Its path or name.
@@ -275,7 +277,16 @@ struct SeenSizes {
     system_bytes: u64,
     tools_bytes: u64,
     messages_bytes: u64,
+    /// About how many tokens the system prompt is.
+    system_tokens: u64,
+    /// About how many the tool definitions are.
+    tools_tokens: u64,
+    /// About how many the conversation is.
+    messages_tokens: u64,
+    /// About how many tokens it is in all, with what stands between its parts.
     estimated_tokens: u64,
+    /// Whether the texts are counted by the tokenizer of the model, and not by what its provider has counted lately.
+    exact: bool,
 }
 
 /// One message of a request.
@@ -296,6 +307,8 @@ struct SeenPart {
     /// Its text; of an image only what it is.
     text: String,
     bytes: u64,
+    /// About how many tokens it is; none of an image, which is no text.
+    tokens: u64,
 }
 
 /// What a replay found.

@@ -12,7 +12,7 @@ use adjutant_core::message::FinishReason;
 use adjutant_core::options::ModelOptions;
 use adjutant_core::run::event::{
     ApprovalKind, Base, CallProposed, CancelAsked, Cancelled, DoubtOutcome, Effects, EndStatus, GrantScope,
-    InDoubtResolved, LabelsRaised, ModelRequested, PauseReason, Resumed, Risk, RunLimits, ThoughtForm,
+    InDoubtResolved, LabelsRaised, PauseReason, Resumed, Risk, RunLimits, ThoughtForm,
 };
 use adjutant_core::time::Time;
 use adjutant_core::tool::{Recovery, Resource, ResourceAction, Target};
@@ -138,6 +138,9 @@ fn failed(retry_at: Option<Time>) -> Event {
         partial: false,
         cost: None,
         frames: None,
+        served_model: None,
+        usage: None,
+        estimated: false,
     }
     .into()
 }
@@ -341,6 +344,32 @@ fn every_stored_kind_has_its_public_form() {
     let kinds: std::collections::BTreeSet<_> = events.iter().map(Event::kind).collect();
     assert_eq!(kinds, Event::KINDS.iter().copied().collect());
     insta::assert_snapshot!(lines(&events, &Texts::default()).join("\n"));
+}
+
+#[test]
+fn what_was_left_out_to_fit_the_window_is_told() {
+    let mut events = all();
+    let requested = events.iter_mut().find_map(|event| match event {
+        Event::ModelRequested(body) => Some(body),
+        _ => None,
+    });
+    requested.unwrap().dropped = 4096;
+    let told = lines(&events, &Texts::default());
+    let told = told.iter().find(|line| line.contains("context_compacted")).unwrap();
+    assert!(told.contains(r#""dropped_bytes":4096"#) && told.contains(r#""model":"demo/guide""#), "{told}");
+}
+
+#[test]
+fn a_run_that_failed_says_so_as_a_problem_with_a_page_and_a_status() {
+    let told = |code: &str| {
+        let failed = Errored { code: code.to_owned(), message: "No.".to_owned(), retryable: false };
+        let line = lines(&[failed.into()], &Texts::default()).remove(0);
+        let problem = serde_json::from_str::<Value>(&line).unwrap()["data"]["problem"].clone();
+        (problem["type"].as_str().unwrap().to_owned(), problem["status"].as_u64().unwrap())
+    };
+    assert_eq!(told("provider_timeout"), ("/problems/provider_timeout".to_owned(), 504));
+    assert_eq!(told("max_turns"), ("/problems/max_turns".to_owned(), 422));
+    assert_eq!(told("of an older version"), ("/problems/internal".to_owned(), 500));
 }
 
 #[test]

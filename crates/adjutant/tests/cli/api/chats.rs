@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::client::{Client, Server};
+use super::flow::server;
 use crate::house::{House, text};
 
 #[test]
@@ -279,4 +280,29 @@ fn a_run_says_with_which_seed_and_choice_of_a_tool_it_was_asked() {
     assert_eq!(forked["seed"], 7);
     assert_ne!(forked["provenance"]["prompt_hash"], run["provenance"]["prompt_hash"]);
     owner.post(&fork, json!({"system_prompt": ""})).refuses(422, "validation_failed");
+}
+
+#[test]
+fn both_ways_to_start_a_run_take_the_same_body_where_it_means_something() {
+    let server = server();
+    let owner = server.owner();
+    let body = json!({"agent_id": "guide", "input": "hello", "when_busy": "queue"});
+    let run = owner.post("/api/v1/runs?wait=60", body).expect(200);
+    let path = format!("/api/v1/chats/{}", text(&run["chat_id"]));
+    let notebook = owner.get(&path).expect(200)["notebook_id"].clone();
+    let again = json!({"user_message": "hello", "notebook_id": notebook, "history": []});
+    owner.post(&format!("{path}/runs?wait=60"), again).expect(200);
+    let other = owner.post("/api/v1/workspaces/home/notebooks", json!({"slug": "other"})).expect(201);
+    for (field, value) in [("history", json!([{"role": "user", "content": "x"}])), ("notebook_id", other["id"].clone())]
+    {
+        let refused = owner.post(&format!("{path}/runs"), json!({"user_message": "hello", field: value}));
+        let refused = refused.refuses(422, "validation_failed");
+        assert_eq!(refused["errors"][0]["pointer"], json!(format!("/{field}")));
+        assert!(text(&refused["hint"]).contains("POST /api/v1/runs"), "{refused}");
+    }
+    // A run is named alike wherever it is listed.
+    let listed = owner.get("/api/v1/runs").expect(200)["data"][0].clone();
+    let chat = owner.get(&format!("{path}?include=runs")).expect(200);
+    assert_eq!((&chat["runs"][0]["id"], &chat["runs"][0]["agent"]), (&listed["id"], &listed["agent"]));
+    assert_eq!(listed["agent"], "guide");
 }

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::house::{House, signal};
+use crate::house::{BINARY, House, signal};
 
 /// The token of the owner of every server here.
 pub(crate) const OWNER: &str = "adj_the-owner-of-a-house-for-tests";
@@ -50,6 +50,21 @@ impl Server {
     pub(crate) fn start_at(house: House, listen: &str, env: &[(&str, &str)]) -> Self {
         let mut command = house.command(&["serve", "--listen", listen, "--no-open"]);
         command.envs(env.iter().copied());
+        Self::run(house, command)
+    }
+
+    /// A server in the folder of its house, which nothing but itself keeps from writing core files there.
+    pub(crate) fn start_to_crash(house: House) -> Self {
+        let (data, folder) = (house.data(), house.path().to_owned());
+        let mut command = Command::new("sh");
+        house.prepare(&mut command);
+        command.args(["-c", "ulimit -c unlimited && exec \"$0\" \"$@\"", BINARY, "--data"]).arg(data);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--no-open"]).current_dir(folder);
+        command.env("ADJUTANT_BOOTSTRAP_TOKEN", OWNER);
+        Self::run(house, command)
+    }
+
+    fn run(house: House, mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -96,6 +111,13 @@ impl Server {
     pub(crate) fn kill(mut self) -> House {
         signal("KILL", self.child.id());
         self.child.wait().unwrap();
+        std::mem::replace(&mut self.house, House::new())
+    }
+
+    /// Ends the process as a fault of its own would, and waits until it has left what it leaves.
+    pub(crate) fn crash(mut self, with: &str) -> House {
+        signal(with, self.child.id());
+        assert_eq!(self.child.wait().unwrap().code(), None, "it was ended by the signal");
         std::mem::replace(&mut self.house, House::new())
     }
 
@@ -278,6 +300,8 @@ impl Reply {
         assert_eq!(problem["type"], json!(format!("/problems/{code}")));
         assert_eq!(problem["trace_id"], json!(self.headers["x-request-id"]));
         assert!(problem["detail"].as_str().is_some_and(|detail| detail.ends_with('.')), "{problem}");
+        // What a client can put right says how.
+        assert!(problem["hint"].is_string() || ![400, 409, 413, 422].contains(&status), "{problem}");
         problem
     }
 }

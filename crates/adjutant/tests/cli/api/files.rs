@@ -72,6 +72,15 @@ fn folders_are_opened_one_by_one_and_in_pages() {
     assert_eq!((names(&rest), &rest["has_more"]), (vec!["c.md".to_owned()], &json!(false)));
     let found = owner.get("/api/v1/notebooks/welcome/search?q=mlik").expect(200);
     assert_eq!(found["data"][0]["path"], "/todo.md");
+    // By its name as well, which comes first, and while a word is still being typed.
+    let paths = |words: &str| -> Vec<String> {
+        let found = owner.get(&format!("/api/v1/notebooks/welcome/search?q={words}")).expect(200);
+        found["data"].as_array().unwrap().iter().map(|file| text(&file["path"])).collect()
+    };
+    assert_eq!(paths("todo")[0], "/todo.md");
+    assert_eq!(paths("Todo.MD"), ["/todo.md"]);
+    assert_eq!(paths("pages"), ["/pages/a.md", "/pages/b.md", "/pages/c.md"]);
+    assert_eq!(paths("mli"), ["/todo.md"]);
 }
 
 #[test]

@@ -98,6 +98,8 @@ fn what_cannot_be_used_is_named_and_nothing_is_done() {
     assert_eq!(owner.get("/api/v1/runs").expect(200)["data"], json!([]));
     let page = owner.get("/problems/validation_failed");
     assert!(page.status == 200 && page.text.contains("Validation failed"), "{page:?}");
+    let page = owner.get("/problems/max_turns");
+    assert!(page.status == 200 && page.text.contains("Max turns"), "{page:?}");
 }
 
 #[test]

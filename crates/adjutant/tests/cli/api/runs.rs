@@ -129,6 +129,11 @@ fn a_run_waits_for_a_decision_and_goes_on_after_it() {
     ];
     assert_eq!(names(&events), flow);
     assert_eq!(std::fs::read_to_string(server.house.note("new.md")).unwrap(), "hello");
+    let run = owner.get(&format!("/api/v1/runs/{}", text(&asked["run_id"]))).expect(200);
+    let notebook = owner.get("/api/v1/workspaces/home/notebooks/welcome").expect(200);
+    assert_eq!(run["resources"][0]["id"], json!(format!("{}/new.md", text(&notebook["id"]))));
+    let listed = owner.get(&format!("/api/v1/runs/{}/resources", text(&asked["run_id"]))).expect(200);
+    assert_eq!(listed["data"], run["resources"]);
 }
 
 #[test]
@@ -573,4 +578,29 @@ fn a_word_behind_the_question_mark_that_means_nothing_is_refused() {
     server.nobody().get("/api/v1/me?x=1").refuses(401, "unauthenticated");
     owner.get("/api/v1/runs?status=COMPLETED").expect(200);
     owner.get("/api/v1/approvals?status=pending").expect(200);
+}
+
+#[test]
+fn the_log_of_a_run_says_what_each_call_was_about_and_what_came_of_it() {
+    let script = "- when: { turn: 1 }\n  calls:\n  - { name: list_files, arguments: {} }\n  \
+                  - { name: read_file, arguments: { path: /todo.md } }\n- text: Done.\n";
+    let server = Server::start(scripted(script));
+    let owner = server.owner();
+    std::fs::write(server.house.note("todo.md"), "buy milk").unwrap();
+    let run = owner.post("/api/v1/runs?wait=60", json!({"agent_id": "guide", "input": "look"})).expect(200);
+    let path = format!("/api/v1/runs/{}/logs", text(&run["id"]));
+    let lines = owner.get(&path).expect(200)["data"].clone();
+    assert_eq!((&lines[0]["type"], &lines[0]["target"]), (&json!("list_files"), &json!("/")));
+    assert_eq!((&lines[1]["type"], &lines[1]["target"]), (&json!("read_file"), &json!("/todo.md")));
+    assert_eq!(lines[1]["input_summary"], json!(r#"{"path":"/todo.md"}"#));
+    assert!(text(&lines[1]["output_summary"]).contains("buy milk"), "{lines}");
+    for (line, action) in lines.as_array().unwrap().iter().zip(run["actions"].as_array().unwrap()) {
+        assert_eq!((&line["call_id"], &line["ms"]), (&action["call_id"], &action["ms"]));
+    }
+    // A call that waits has not answered yet.
+    let server = Server::start(scripted(SCRIPT));
+    let owner = server.owner();
+    let run = owner.post("/api/v1/runs?wait=60", json!({"agent_id": "guide", "input": "write"})).expect(200);
+    let line = owner.get(&format!("/api/v1/runs/{}/logs", text(&run["id"]))).expect(200)["data"][0].clone();
+    assert_eq!((&line["output_summary"], &line["ms"], &line["allowed"]), (&Value::Null, &Value::Null, &json!(false)));
 }

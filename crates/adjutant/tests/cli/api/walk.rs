@@ -95,7 +95,7 @@ impl Things {
             ("post", "/workspaces") | ("patch", "/workspaces/{workspace}") => json!({"name": "Walked"}),
             ("put", "/workspaces/{workspace}/members/{user}") => json!({"role": "read"}),
             ("post", "/workspaces/{workspace}/invites") => json!({"role": "admin"}),
-            ("post", "/workspaces/{workspace}/notebooks") => json!({"slug": "walked"}),
+            ("post" | "patch", _) if name.starts_with("/workspaces/{workspace}/notebooks") => json!({"slug": "walked"}),
             ("post", "/workspaces/{workspace}/erase") => json!({"before": "1d"}),
             ("patch", "/users/{user}") => json!({"is_active": false}),
             ("post", "/audit/backups") => json!({"file": "copy"}),
@@ -258,7 +258,7 @@ const OWNERS: [(&str, &str); 12] = [
 ];
 
 /// What only an admin of the workspace may do.
-const ADMINS: [(&str, &str); 40] = [
+const ADMINS: [(&str, &str); 41] = [
     ("patch", "/workspaces/{workspace}"),
     ("get", "/workspaces/{workspace}/size"),
     ("get", "/workspaces/{workspace}/archive"),
@@ -294,6 +294,7 @@ const ADMINS: [(&str, &str); 40] = [
     ("post", "/workspaces/{workspace}/invites"),
     ("delete", "/workspaces/{workspace}/invites/{invite}"),
     ("post", "/workspaces/{workspace}/notebooks"),
+    ("patch", "/workspaces/{workspace}/notebooks/{notebook}"),
     ("delete", "/workspaces/{workspace}/notebooks/{notebook}"),
     ("post", "/workspaces/{workspace}/halt"),
     ("delete", "/workspaces/{workspace}/halt"),

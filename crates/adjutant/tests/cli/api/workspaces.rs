@@ -223,3 +223,29 @@ fn a_token_that_may_not_decide_takes_no_entry_off_the_content_filter() {
     plain.patch(path, json!({"name": "Ours"})).expect(200);
     assert_eq!(owner.patch(path, json!({"content_filter": []})).expect(200)["content_filter"], json!([]));
 }
+
+#[test]
+fn a_notebook_is_read_and_renamed_by_its_admins_and_its_files_stay() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    let path = "/api/v1/workspaces/home/notebooks";
+    let made = owner.post(path, json!({"slug": "diary"})).expect(201);
+    let file = owner.with("if-none-match", "*").call("PUT", "/api/v1/notebooks/diary/files/a.md", Some(b"hello"));
+    assert_eq!(file.status, 201, "{file:?}");
+    let reader = server.person("kim", "home", "read");
+    assert_eq!(reader.get(&format!("{path}/diary")).expect(200), made);
+    reader.patch(&format!("{path}/diary"), json!({"slug": "mine"})).refuses(403, "forbidden");
+    let renamed = owner.patch(&format!("{path}/diary"), json!({"slug": "journal"})).expect(200);
+    assert_eq!((&renamed["id"], &renamed["slug"]), (&made["id"], &json!("journal")));
+    owner.get(&format!("{path}/diary")).refuses(404, "not_found");
+    // With a slash at its end it is the same folder.
+    let listed = reader.get("/api/v1/notebooks/journal/files/").expect(200);
+    assert_eq!(listed["data"][0]["path"], "/a.md");
+    assert_eq!(reader.get("/api/v1/notebooks/journal/files").expect(200), listed);
+    for wrong in ["welcome", "Not a slug"] {
+        let status = if wrong == "welcome" { (409, "conflict") } else { (422, "validation_failed") };
+        owner.patch(&format!("{path}/journal"), json!({"slug": wrong})).refuses(status.0, status.1);
+    }
+    let acts = owner.get("/api/v1/audit?q=renamed").expect(200);
+    assert!(acts["data"].to_string().contains("`diary` renamed to `journal`"), "{acts}");
+}

@@ -1,5 +1,6 @@
 //! What clients saw, and whether it can be true: nothing that a node once said may be missing from, or different in, what is there
-//! in the end. An answer that never came proves nothing in either direction.
+//! in the end, or what any node says to a question that was asked after it. An answer that never came proves nothing in either
+//! direction.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -25,6 +26,13 @@ struct Seen {
     followed: bool,
     /// The ends that were shown.
     ends: Vec<String>,
+    /// Somebody was told that it is being stopped.
+    stopped: bool,
+}
+
+/// Whether a run of this status is over.
+pub(crate) fn ended(status: &str) -> bool {
+    matches!(status, "COMPLETED" | "FAILED" | "CANCELLED")
 }
 
 /// Everything that was answered.
@@ -33,6 +41,8 @@ pub(crate) struct History {
     runs: Mutex<BTreeMap<String, Seen>>,
     /// What became of the questions whose answer was taken, and how often one was.
     taken: Mutex<BTreeMap<String, (&'static str, usize)>>,
+    /// Questions about calls in doubt whose answer was taken. Two may answer one: the later answer is about the next attempt then.
+    cleared: Mutex<BTreeSet<String>>,
     /// What could not be true the moment it was seen.
     wrong: Mutex<Vec<String>>,
     /// How often somebody who followed a run had to go on at another node.
@@ -50,7 +60,8 @@ impl History {
         note(self.runs.lock().unwrap().entry(run.to_owned()).or_default());
     }
 
-    fn wrong(&self, what: String) {
+    /// Something that cannot be.
+    pub(crate) fn wrong(&self, what: String) {
         self.wrong.lock().unwrap().push(what);
     }
 
@@ -62,10 +73,30 @@ impl History {
         self.taken.lock().unwrap().entry(question.to_owned()).or_insert((becomes, 0)).1 += 1;
     }
 
-    /// A status of a run, by whoever stays with it: after an end there is no other.
-    pub(crate) fn status(&self, run: &str, status: &str, before: &str) {
-        let ended = |status: &str| matches!(status, "COMPLETED" | "FAILED" | "CANCELLED");
-        if ended(before) && status != before {
+    /// The questions whose answers were taken so far: none of them waits for whoever looks from now on.
+    pub(crate) fn settled(&self) -> BTreeSet<String> {
+        let (taken, cleared) = (self.taken.lock().unwrap(), self.cleared.lock().unwrap());
+        taken.keys().chain(cleared.iter()).cloned().collect()
+    }
+
+    /// Somebody said what became of a call in doubt.
+    pub(crate) fn cleared(&self, question: &str) {
+        self.cleared.lock().unwrap().insert(question.to_owned());
+    }
+
+    /// Somebody was told that a run is being stopped.
+    pub(crate) fn stopped(&self, run: &str) {
+        self.of(run, |seen| seen.stopped = true);
+    }
+
+    /// The end of a run, if anybody has seen it by now.
+    pub(crate) fn end_of(&self, run: &str) -> Option<String> {
+        self.runs.lock().unwrap().get(run).and_then(|seen| seen.ends.first().cloned())
+    }
+
+    /// A status of a run, and the end that was known to somebody before it was asked for: after an end there is no other.
+    pub(crate) fn status(&self, run: &str, status: &str, before: Option<&str>) {
+        if let Some(before) = before.filter(|before| *before != status) {
             self.wrong(format!("{run} was {before} and is {status}"));
         }
         if ended(status) {
@@ -126,6 +157,12 @@ impl History {
     /// Compares what was seen with what is there. Says what cannot be.
     pub(crate) fn check(&self, doors: &Doors) -> Vec<String> {
         let mut wrong = self.wrong.lock().unwrap().clone();
+        for question in self.cleared.lock().unwrap().iter() {
+            let (_, now) = doors.ask("GET", &format!("/api/v1/approvals/{question}"), None, None);
+            if now["status"] != "approved" {
+                wrong.push(format!("{question} was answered, and is {}", now["status"]));
+            }
+        }
         let (runs, taken) = (self.runs.lock().unwrap(), self.taken.lock().unwrap());
         let (runs, taken) = (runs.iter().collect::<Vec<_>>(), taken.iter().collect::<Vec<_>>());
         let part = |all: usize| all.div_ceil(READERS).max(1);
@@ -169,6 +206,10 @@ impl Seen {
             }
         }
         let (_, now) = doors.ask("GET", &format!("/api/v1/runs/{run}"), None, None);
+        // Who was told that it is being stopped may have come too late for that, but nothing else came of it.
+        if self.stopped && now["status"] == "FAILED" {
+            wrong.push(format!("{run} was stopped, and is {}", now["status"]));
+        }
         for status in self.ends.iter().filter(|status| now["status"] != ***status) {
             wrong.push(format!("{run} was shown as {status} and is {}", now["status"]));
         }

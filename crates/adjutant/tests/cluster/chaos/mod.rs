@@ -13,15 +13,19 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use self::history::History;
-use self::people::{Decided, Doors, Wish, decide, give_task};
+use self::people::{Decided, Doors, Wish, decide, order, see_through, status_of};
 use self::proxy::{Proxy, Weather};
 use self::server::Postgres;
 use crate::house::{Done, skip};
 use crate::nodes::{Cluster, Node};
 
 const NODES: usize = 3;
-/// People who give tasks, each one after the other: in `make test`, and when it takes long.
-const PEOPLE: (usize, usize) = (4, 200);
+/// People who give tasks, each one after the other: in `make test`, and when it takes long. Some of them have just none.
+const PEOPLE: (usize, usize) = (4, 220);
+/// Runs that are open at the same time, at the least, at some moment when it takes long.
+const OPEN: usize = 200;
+/// Things that are done to them in each minute, at the least, when it takes long.
+const FAULTS_A_MINUTE: usize = 5;
 /// How many answer questions, when it takes long.
 const DECIDING: usize = 4;
 /// Tasks at the least.
@@ -30,8 +34,8 @@ const TASKS: usize = 12;
 const EVERY: Duration = Duration::from_secs(10);
 /// What is aimed at on a machine with nothing else to do, for the table.
 const AIM: &str = "the aim, on a machine with room, is 15000";
-/// How long after its sleep a node may still do what it was about to do.
-const WAKING: Duration = Duration::from_secs(1);
+/// How far a clock jumps ahead, in seconds, and the least by which that is noticed.
+const AHEAD: (i64, i64) = (40, 20);
 /// How long a run may stand still after its node was killed: what is promised, and what a machine takes that does all this.
 const STANDSTILL: Duration = Duration::from_secs(30);
 
@@ -125,9 +129,13 @@ struct Stage {
     /// How long it took until a node that was killed had no runs any more, at the most.
     standstill: Mutex<Duration>,
     history: History,
-    /// Nodes that sleep, and when the last one woke up.
-    frozen: Mutex<(usize, Option<Instant>)>,
+    /// What the database calls each node.
+    ids: Mutex<Vec<String>>,
     given: AtomicUsize,
+    /// Runs that are open, and how many were at the most.
+    open: Mutex<(usize, usize)>,
+    /// Nothing more is done to them.
+    calm: AtomicBool,
     over: AtomicBool,
     /// How long it takes; nothing is as long as each fault needs.
     minutes: u64,
@@ -158,8 +166,10 @@ impl Stage {
             ended: Mutex::default(),
             standstill: Mutex::default(),
             history: History::default(),
-            frozen: Mutex::default(),
+            ids: Mutex::new(vec![String::new(); NODES]),
             given: AtomicUsize::new(0),
+            open: Mutex::default(),
+            calm: AtomicBool::new(false),
             over: AtomicBool::new(false),
             minutes,
         }
@@ -167,22 +177,29 @@ impl Stage {
 
     fn start(&self, number: usize) {
         let (way, begun) = (self.postgres.by(self.ways[number].port), Instant::now());
-        let node = loop {
+        // One after the other, so that it is known which of those in the database it is.
+        let mut ids = self.ids.lock().unwrap();
+        let (node, before) = loop {
+            let before = self.await_nodes();
             match self.cluster.try_node_at(SCRIPT, Some(&way)) {
-                Ok(node) => break node,
+                Ok(node) => break (node, before),
                 // Whoever keeps it running starts it again: the database may be away just now.
                 Err(said) => assert!(begun.elapsed() < people::PATIENCE, "a node does not start: {said}"),
             }
         };
+        ids[number] = self.await_nodes().difference(&before).next().unwrap().clone();
+        drop(ids);
         self.doors.open(number, Some(node.address().to_owned()));
         self.nodes.lock().unwrap()[number] = Some(node);
     }
 
-    fn kill(&self, number: usize) {
+    fn kill(&self, number: usize) -> bool {
         self.doors.open(number, None);
-        if let Some(node) = self.nodes.lock().unwrap()[number].take() {
+        let node = self.nodes.lock().unwrap()[number].take();
+        node.is_some_and(|node| {
             node.kill();
-        }
+            true
+        })
     }
 
     /// How many give tasks.
@@ -201,7 +218,30 @@ impl Stage {
 
     /// The nodes that the database knows; none while it does not answer.
     fn known_nodes(&self) -> Option<BTreeSet<String>> {
-        Some(self.postgres.sql("SELECT id FROM nodes")?.lines().map(str::to_owned).collect())
+        // Before the first of them there is no such table.
+        let nodes = match self.postgres.sql("SELECT to_regclass('nodes')")?.as_str() {
+            "" => String::new(),
+            _ => self.postgres.sql("SELECT id FROM nodes")?,
+        };
+        Some(nodes.lines().map(str::to_owned).collect())
+    }
+
+    /// The same, once it answers.
+    fn await_nodes(&self) -> BTreeSet<String> {
+        let begun = Instant::now();
+        loop {
+            match self.known_nodes() {
+                Some(nodes) => return nodes,
+                None => assert!(begun.elapsed() < people::PATIENCE, "PostgreSQL does not answer"),
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Comes back once the others have taken a node for dead. Says whether they did.
+    fn await_end_of(&self, number: usize) -> bool {
+        let id = self.ids.lock().unwrap()[number].clone();
+        comes_true(|| self.known_nodes().is_some_and(|nodes| !nodes.contains(&id)))
     }
 
     /// Takes the time until one of those that were known is known no more: its runs are others' from then on.
@@ -214,15 +254,16 @@ impl Stage {
         *longest = died.elapsed().max(*longest);
     }
 
-    /// Kills a node, starts it again, and sees to it that others take over what the dead one drove.
-    fn lose(&self, number: usize) {
+    /// Kills a node, starts it again, and sees to it that others take over what the dead one drove. Says whether there was one.
+    fn lose(&self, number: usize) -> bool {
         let (known, died) = (self.known_nodes(), Instant::now());
-        self.kill(number);
+        let there = self.kill(number);
         self.endure(Duration::from_secs(2));
         self.start(number);
         if let (true, Some(known)) = (self.minutes > 0, known) {
             self.await_takeover(&known, died);
         }
+        there
     }
 
     /// Does something to them, and counts it if it came about.
@@ -238,36 +279,31 @@ impl Stage {
         let way = &self.ways[number];
         match fault {
             Fault::KillNode => self.lose(number),
-            Fault::StopNode => return self.stop(number),
-            Fault::FreezeNode => return self.freeze(number),
-            Fault::WrongClock => {
-                for seconds in [40, -40, 0] {
-                    if let Some(node) = &self.nodes.lock().unwrap()[number] {
-                        node.set_clock(seconds);
-                    }
-                    self.endure(Duration::from_secs(2));
-                }
-            }
-            Fault::CutWay => way.cut(),
-            Fault::DeadWay => way.deaden(),
+            Fault::StopNode => self.stop(number),
+            Fault::FreezeNode => self.freeze(number),
+            Fault::WrongClock => self.mislead(number),
+            Fault::CutWay => strikes(way, || way.cut()),
+            Fault::DeadWay => strikes(way, || way.deaden()),
             Fault::FreezeWay => {
-                way.set(Weather::Frozen);
+                let struck = strikes(way, || way.set(Weather::Frozen));
                 // Longer than a lease, so that others take over what it drives.
-                self.endure(Duration::from_secs(12));
+                let gone = self.await_end_of(number);
                 way.set(Weather::Fair);
+                struck && gone
             }
             Fault::SlowWay => {
-                way.set(Weather::Slow);
+                let struck = strikes(way, || way.set(Weather::Slow));
                 self.endure(Duration::from_secs(2));
                 way.set(Weather::Fair);
+                struck
             }
-            Fault::CrashDatabase => return self.postgres.crash(),
-            Fault::KillDatabase => return self.postgres.kill(),
+            Fault::CrashDatabase => self.postgres.crash(),
+            Fault::KillDatabase => self.postgres.kill(),
             Fault::ReadOnly => {
                 let refuses = self.postgres.refuse_writes();
                 self.endure(Duration::from_secs(1));
                 self.postgres.take_writes();
-                return refuses;
+                refuses
             }
             Fault::FullDisk => {
                 let filled = self.postgres.fill_disk();
@@ -275,11 +311,27 @@ impl Stage {
                     self.endure(Duration::from_secs(5));
                 }
                 self.postgres.free_disk();
-                return filled;
+                filled
             }
-            Fault::SlowDisk => return self.postgres.stutter(8),
+            Fault::SlowDisk => self.postgres.stutter(8),
         }
-        true
+    }
+
+    /// Sets the clock of a node ahead until a run was made by it, then back as far, then right.
+    fn mislead(&self, number: usize) -> bool {
+        let set = |seconds| {
+            self.nodes.lock().unwrap()[number].as_ref().is_some_and(|node| {
+                node.set_clock(seconds);
+                true
+            })
+        };
+        let now = "extract(epoch FROM clock_timestamp()) * 1000";
+        let ahead = format!("SELECT count(*) FROM runs WHERE created_at > {now} + {}", AHEAD.1 * 1000);
+        let made = || self.postgres.sql(&ahead).is_some_and(|count| count != "0");
+        let believed = set(AHEAD.0) && comes_true(made);
+        set(-AHEAD.0);
+        self.endure(Duration::from_secs(2));
+        set(0) && believed
     }
 
     fn stop(&self, number: usize) -> bool {
@@ -294,6 +346,7 @@ impl Stage {
         there
     }
 
+    /// Lets a node sleep until the others have taken it for dead.
     fn freeze(&self, number: usize) -> bool {
         let freeze = |on| {
             self.nodes.lock().unwrap()[number].as_ref().is_some_and(|node| {
@@ -301,20 +354,15 @@ impl Stage {
                 true
             })
         };
-        self.frozen.lock().unwrap().0 += 1;
-        let there = freeze(true);
-        self.endure(Duration::from_secs(14));
+        let gone = freeze(true) && self.await_end_of(number);
         freeze(false);
-        let mut frozen = self.frozen.lock().unwrap();
-        *frozen = (frozen.0 - 1, Some(Instant::now()));
-        there
+        gone
     }
 
-    /// Whether what the bell says of a call in doubt is the last word: a node that sleeps between its look at the lease and the
-    /// bell rings when it wakes up.
-    fn is_settled(&self) -> bool {
-        let (frozen, woken) = *self.frozen.lock().unwrap();
-        frozen == 0 && woken.is_none_or(|woken| woken.elapsed() > WAKING)
+    /// Counts the runs that are open.
+    fn opened(&self) {
+        let mut open = self.open.lock().unwrap();
+        *open = (open.0 + 1, open.1.max(open.0 + 1));
     }
 
     fn rings(&self) -> BTreeMap<String, usize> {
@@ -325,6 +373,25 @@ impl Stage {
         }
         rings
     }
+}
+
+/// Waits for something that the others bring about. Says whether they did.
+fn comes_true(is_true: impl Fn() -> bool) -> bool {
+    let begun = Instant::now();
+    while !is_true() {
+        if begun.elapsed() > people::PATIENCE {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    true
+}
+
+/// Does something to a way. Says whether anything that passed there felt it.
+fn strikes(way: &Proxy, strike: impl FnOnce()) -> bool {
+    let before = way.hits();
+    strike();
+    comes_true(|| way.hits() > before)
 }
 
 #[test]
@@ -339,12 +406,12 @@ fn three_nodes_lose_nothing_and_do_nothing_twice_whatever_happens_to_them() {
     (0..NODES).for_each(|number| stage.start(number));
     let decided = Mutex::new(Decided::default());
     std::thread::scope(|scope| {
-        let people: Vec<_> = (0..stage.people()).map(|_| scope.spawn(|| work(&stage, until))).collect();
+        let people: Vec<_> = (0..stage.people()).map(|_| scope.spawn(|| work(&stage))).collect();
         for _ in 0..if minutes == 0 { 1 } else { DECIDING } {
             scope.spawn(|| {
                 while !stage.over.load(Ordering::SeqCst) {
                     let rung = |name: &str| stage.rings().contains_key(name);
-                    let more = decide(&stage.doors, &stage.history, || stage.is_settled(), rung);
+                    let more = decide(&stage.doors, &stage.history, rung);
                     let mut decided = decided.lock().unwrap();
                     decided.approved += more.approved;
                     decided.refused += more.refused;
@@ -373,6 +440,7 @@ fn three_nodes_lose_nothing_and_do_nothing_twice_whatever_happens_to_them() {
         }
         // People wait for what was done to them to be over, and then for their tasks.
         inflicted.into_iter().for_each(|fault| fault.join().unwrap());
+        stage.calm.store(true, Ordering::SeqCst);
         let done: Vec<_> = people.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
         stage.over.store(true, Ordering::SeqCst);
         done.into_iter().for_each(|person| person.unwrap());
@@ -380,22 +448,24 @@ fn three_nodes_lose_nothing_and_do_nothing_twice_whatever_happens_to_them() {
     judge(&stage, decided.into_inner().unwrap(), begun.elapsed());
 }
 
-/// One person: a task after the other, until there were enough and the time is over.
-fn work(stage: &Stage, until: Instant) {
-    let mut last: Option<(String, String)> = None;
+/// One person: a task after the other, until there were enough and nothing more is done to the nodes.
+fn work(stage: &Stage) {
+    let mut last = None;
     loop {
         let number = stage.given.fetch_add(1, Ordering::SeqCst);
-        if number >= TASKS && Instant::now() >= until {
+        if number >= TASKS && stage.calm.load(Ordering::SeqCst) {
             return;
         }
         let wish = Wish::of(number);
         let name = wish.name(number);
-        let (run, status) = give_task(&stage.doors, &stage.history, wish, &name);
-        stage.ended.lock().unwrap().insert(run.clone(), End { name, wish, status: status.clone() });
+        let run = order(&stage.doors, &name);
+        stage.opened();
+        let status = see_through(&stage.doors, &stage.history, wish, &name, &run);
+        stage.open.lock().unwrap().0 -= 1;
+        stage.ended.lock().unwrap().insert(run.clone(), End { name, wish, status });
         // The one before has ended a while ago. It has to stay as it was.
-        if let Some((run, before)) = last.replace((run, status)) {
-            let (_, now) = stage.doors.ask("GET", &format!("/api/v1/runs/{run}"), None, None);
-            stage.history.status(&run, now["status"].as_str().unwrap_or_default(), &before);
+        if let Some(before) = last.replace(run) {
+            status_of(&stage.doors, &stage.history, &before, "");
         }
     }
 }
@@ -447,23 +517,35 @@ fn judge(stage: &Stage, decided: Decided, took: Duration) {
         let millis = usize::try_from(standstill.as_millis()).unwrap();
         row(&format!("milliseconds until the runs of a dead node were others', at the most ({AIM})"), millis);
     }
+    let most = stage.open.lock().unwrap().1;
+    row("runs open at the same time, at the most", most);
     row("seconds", usize::try_from(took.as_secs()).unwrap());
     eprintln!("{table}");
-    if stage.minutes > 0 {
-        // What did not come about was not put to the test.
-        let can = |fault: &&Fault| **fault != Fault::FullDisk || stage.postgres.has_disk();
-        let missed: Vec<_> = FAULTS.iter().filter(can).filter(|fault| came(fault) == 0).collect();
-        assert!(missed.is_empty(), "{missed:?} never came about");
-        let came_about = [decided.approved, decided.refused, decided.doubts, stopped, stage.history.streams()];
-        assert!(came_about.iter().all(|count| *count > 0), "{came_about:?}");
-        assert!(stage.history.hops.load(Ordering::Relaxed) > 0, "no stream was taken up at another node");
-    }
+    assert_came_about(stage, &faults, decided, stopped);
     assert_eq!(untrue, Vec::<String>::new());
-    assert!(unwanted.is_empty(), "{unwanted:#?}");
+    let told = |id: &String| stage.doors.ask("GET", &format!("/api/v1/runs/{id}"), None, None).1["actions"].clone();
+    assert!(unwanted.is_empty(), "{:#?}", unwanted.iter().map(|(id, end)| (end, told(id))).collect::<Vec<_>>());
     assert_eq!(runs, ended.len(), "a request that was sent again is one run");
     assert!(rings.values().all(|count| *count == 1), "{rings:#?}");
     assert!(standstill < STANDSTILL, "a run stood still for {standstill:?}");
     assert_eq!(verified["broken"], serde_json::json!([]), "{verified:#}");
     let gaps = "SELECT count(*) FROM (SELECT stream FROM events GROUP BY stream HAVING max(seq) <> count(*)) AS gaps";
     assert_eq!(number(gaps), 0, "an event is missing");
+}
+
+/// What did not come about was not put to the test.
+fn assert_came_about(stage: &Stage, faults: &BTreeMap<Fault, usize>, decided: Decided, stopped: usize) {
+    let can = |fault: &&Fault| **fault != Fault::FullDisk || stage.postgres.has_disk();
+    let missed: Vec<_> = FAULTS.iter().filter(can).filter(|fault| !faults.contains_key(fault)).collect();
+    assert!(missed.is_empty(), "{missed:?} never came about");
+    if stage.minutes == 0 {
+        return;
+    }
+    let (all, least) = (faults.values().sum::<usize>(), usize::try_from(stage.minutes).unwrap() * FAULTS_A_MINUTE);
+    assert!(all >= least, "only {all} things were done to them");
+    let most = stage.open.lock().unwrap().1;
+    assert!(most >= OPEN, "only {most} runs were open at the same time");
+    let came_about = [decided.approved, decided.refused, decided.doubts, stopped, stage.history.streams()];
+    assert!(came_about.iter().all(|count| *count > 0), "{came_about:?}");
+    assert!(stage.history.hops.load(Ordering::Relaxed) > 0, "no stream was taken up at another node");
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
-use super::history::History;
+use super::history::{History, ended};
 use crate::client::OWNER;
 use crate::house::text;
 
@@ -196,7 +196,7 @@ fn look(doors: &Doors, name: &str, since: Duration) -> Option<String> {
 }
 
 /// Gives an order until it is taken, once. Says its run.
-fn order(doors: &Doors, name: &str) -> String {
+pub(crate) fn order(doors: &Doors, name: &str) -> String {
     let order = json!({"agent_id": "keeper", "input": name});
     let given = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     for attempt in 0.. {
@@ -218,26 +218,43 @@ fn order(doors: &Doors, name: &str) -> String {
     unreachable!("somebody takes it, or nobody answers")
 }
 
-/// Starts a run and stays with it to its end. Says its id and how it ended.
-pub(crate) fn give_task(doors: &Doors, history: &History, wish: Wish, name: &str) -> (String, String) {
-    let run = order(doors, name);
-    history.ordered(name, &run);
+/// Looks at a run at any node, and takes down how it is. What was seen before counts for what was asked after.
+pub(crate) fn status_of(doors: &Doors, history: &History, run: &str, query: &str) -> String {
+    let before = history.end_of(run);
+    let (_, seen) = doors.ask("GET", &format!("/api/v1/runs/{run}{query}"), None, None);
+    let status = text(&seen["status"]);
+    history.status(run, &status, before.as_deref());
+    status
+}
+
+/// Stops a run, as one does who means it. Whoever looks after the answer sees it.
+fn stop(doors: &Doors, history: &History, run: &str) {
+    let (status, _) = doors.ask("POST", &format!("/api/v1/runs/{run}/cancel"), Some(&json!({})), None);
+    if status == 200 {
+        history.stopped(run);
+        let now = status_of(doors, history, run, "");
+        if now != "CANCELLING" && !ended(&now) {
+            history.wrong(format!("{run} was stopped, and is {now} after that"));
+        }
+    }
+}
+
+/// Stays with a run to its end. Says how it ended.
+pub(crate) fn see_through(doors: &Doors, history: &History, wish: Wish, name: &str, run: &str) -> String {
+    history.ordered(name, run);
     if wish == Wish::Stopped {
-        doors.ask("POST", &format!("/api/v1/runs/{run}/cancel"), Some(&json!({})), None);
+        stop(doors, history, run);
     }
     if wish == Wish::Followed {
-        follow(doors, history, &run);
+        follow(doors, history, run);
     }
-    let (begun, mut last, mut before) = (Instant::now(), 0, String::new());
+    let (begun, mut last) = (Instant::now(), 0);
     loop {
-        let (_, seen) = doors.ask("GET", &format!("/api/v1/runs/{run}?wait=5"), None, None);
-        let status = text(&seen["status"]);
-        history.status(&run, &status, &before);
-        before.clone_from(&status);
+        let status = status_of(doors, history, run, "?wait=5");
         let (_, page) = doors.ask("GET", &format!("/api/v1/runs/{run}/events?limit=100&after={last}"), None, None);
-        last = history.page(&run, last, &page);
-        if matches!(status.as_str(), "COMPLETED" | "FAILED" | "CANCELLED") {
-            return (run, status);
+        last = history.page(run, last, &page);
+        if ended(&status) {
+            return status;
         }
         assert!(begun.elapsed() < PATIENCE, "{run} is {status} still");
         // A run that waits for a person is told at once; asking again at once would only be in the way.
@@ -267,29 +284,28 @@ pub(crate) struct Decided {
     pub(crate) doubts: usize,
 }
 
-/// Decides what waits: answers what is asked as the task wants it, and says of what is in doubt what the world saw, once nothing
-/// more is to be seen.
-pub(crate) fn decide(
-    doors: &Doors,
-    history: &History,
-    is_settled: impl Fn() -> bool,
-    has_rung: impl Fn(&str) -> bool,
-) -> Decided {
+/// Decides what waits: answers what is asked as the task wants it, and says of what is in doubt what the world saw.
+pub(crate) fn decide(doors: &Doors, history: &History, has_rung: impl Fn(&str) -> bool) -> Decided {
     let mut decided = Decided::default();
+    let before = history.settled();
     let (_, inbox) = doors.ask("GET", "/api/v1/approvals?status=pending&limit=100", None, None);
     for item in inbox["data"].as_array().into_iter().flatten() {
         let id = text(&item["id"]);
+        if before.contains(&id) {
+            history.wrong(format!("{id} waits again, and was answered before"));
+        }
         let (_, shown) = doors.ask("GET", &format!("/api/v1/approvals/{id}"), None, None);
         let name = shown["context_summary"].as_str().unwrap_or_default();
         if item["kind"] == "in_doubt" {
-            if !is_settled() {
-                continue;
-            }
             let run = text(&item["run_id"]);
             let outcome = if has_rung(name) { "happened" } else { "run" };
             let said = json!({"call_id": item["call_id"], "outcome": outcome});
             let (status, _) = doors.ask("POST", &format!("/api/v1/runs/{run}/in-doubt"), Some(&said), None);
-            decided.doubts += usize::from(status == 200);
+            if status == 200 {
+                history.cleared(&id);
+                settled_as(doors, history, &id, "approved");
+                decided.doubts += 1;
+            }
             continue;
         }
         let (word, becomes) =
@@ -298,8 +314,17 @@ pub(crate) fn decide(
         let (status, _) = doors.ask("POST", &format!("/api/v1/approvals/{id}/decision"), Some(&said), None);
         if status == 200 {
             history.taken(&id, becomes);
+            settled_as(doors, history, &id, becomes);
             *(if word == "approve" { &mut decided.approved } else { &mut decided.refused }) += 1;
         }
     }
     decided
+}
+
+/// An answer was taken: whoever looks after that, at any node, sees it.
+fn settled_as(doors: &Doors, history: &History, question: &str, becomes: &str) {
+    let (_, now) = doors.ask("GET", &format!("/api/v1/approvals/{question}"), None, None);
+    if now["status"] != becomes {
+        history.wrong(format!("{question} was {becomes}, and is {} after that", now["status"]));
+    }
 }

@@ -24,6 +24,8 @@ struct Inner {
     cuts: AtomicU64,
     /// Counts the deaths: what comes over a connection that was made before the last one goes nowhere, and nobody is told.
     deaths: AtomicU64,
+    /// Counts what was held up, lost or ended by any of it.
+    hits: AtomicU64,
     changed: Condvar,
     lock: Mutex<()>,
 }
@@ -47,7 +49,8 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let (weather, cuts, deaths) = (AtomicU8::new(Weather::Fair as u8), AtomicU64::new(0), AtomicU64::new(0));
-        let inner = Arc::new(Inner { weather, cuts, deaths, changed: Condvar::new(), lock: Mutex::new(()) });
+        let hits = AtomicU64::new(0);
+        let inner = Arc::new(Inner { weather, cuts, deaths, hits, changed: Condvar::new(), lock: Mutex::new(()) });
         let (proxy, server) = (Self { inner, port }, server.to_owned());
         let ways = proxy.clone();
         std::thread::spawn(move || {
@@ -81,11 +84,18 @@ impl Proxy {
                 }
                 Err(_) => break,
             };
+            if read > 0 && self.inner.weather.load(Ordering::SeqCst) != Weather::Fair as u8 {
+                self.hit();
+            }
             self.wait_while_frozen(made);
             if self.inner.cuts.load(Ordering::SeqCst) != made.cuts {
+                self.hit();
                 break;
             }
             if self.inner.deaths.load(Ordering::SeqCst) != made.deaths {
+                if read > 0 {
+                    self.hit();
+                }
                 continue;
             }
             if self.inner.weather.load(Ordering::SeqCst) == Weather::Slow as u8 && read > 0 {
@@ -99,6 +109,15 @@ impl Proxy {
         if self.inner.deaths.load(Ordering::SeqCst) == made.deaths {
             let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
         }
+    }
+
+    fn hit(&self) {
+        self.inner.hits.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// How much was held up, lost or ended so far.
+    pub(crate) fn hits(&self) -> u64 {
+        self.inner.hits.load(Ordering::SeqCst)
     }
 
     fn wait_while_frozen(&self, made: Made) {

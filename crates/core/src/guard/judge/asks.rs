@@ -89,7 +89,8 @@ pub(super) fn by_autonomy(question: &Question<'_>, spec: &ToolSpec) -> Verdict {
 }
 
 /// Whether an effect is free at an autonomy (check 10).
-pub(super) fn is_free(autonomy: Autonomy, effect: Effect, undoable: bool) -> bool {
+#[must_use]
+pub fn is_free(autonomy: Autonomy, effect: Effect, undoable: bool) -> bool {
     match autonomy {
         Autonomy::None => false,
         Autonomy::Low => effect == Effect::Read,

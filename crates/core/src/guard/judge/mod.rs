@@ -10,10 +10,11 @@ mod verdict;
 use serde::Serialize;
 use serde_json::Value;
 
+pub use asks::is_free;
 use asks::{asks, by_autonomy, flow, without_entry, without_rule};
 pub use checks::Outside;
 pub use limit::{Place, over_limit};
-pub use paths::{sources, touches};
+pub use paths::{keys, sources, touches};
 pub use usual::usually;
 pub use verdict::{Decision, Verdict};
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Question, Verdict, shown};
 use crate::guard::path::NotePath;
 use crate::guard::scope::{Action, Kind};
-use crate::tool::{ToolSpec, Touch, folder_hash};
+use crate::tool::{Category, Effect, ToolSpec, Touch, folder_hash};
 
 /// The first path that is not in scope (check 5).
 pub(super) fn outside_scope(question: &Question<'_>, spec: &ToolSpec, arguments: &Value) -> Option<Verdict> {
@@ -97,6 +97,19 @@ pub fn touches(spec: &ToolSpec, arguments: &Value) -> Vec<Touch> {
         touches.extend(paths.map(|path| Touch { path: path.as_str().to_owned(), changes }));
     }
     touches
+}
+
+/// What a call reads or changes of what its agent keeps, so that calls that meet on one key can wait for each other. One that
+/// names no key looks at all of them.
+#[must_use]
+pub fn keys(spec: &ToolSpec, arguments: &Value) -> Vec<Touch> {
+    if spec.category != Category::Memory {
+        return Vec::new();
+    }
+    let named = spec.checks.memory_keys.iter().filter_map(|name| arguments.get(&**name)?.as_str());
+    let touch = |key: &str| Touch { path: format!("{}:{key}", spec.toolset), changes: spec.effect != Effect::Read };
+    let touched: Vec<_> = named.map(touch).collect();
+    if touched.is_empty() { vec![touch("")] } else { touched }
 }
 
 /// The files whose text a call takes in, where no path argument names them (`Checks::sources`).

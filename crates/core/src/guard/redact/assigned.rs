@@ -5,17 +5,22 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::extent::{STOPS, begins_pair, is_entity, line_from, quoted_at, separates};
 use super::header::{self, Header};
 use super::name::{self, Promise};
-use super::{Found, value};
+use super::{Found, below, value};
 
 /// Bytes of a name that are looked at: its end says what it is.
 const NAME_BYTES: usize = 100;
 /// Blanks between a name, its sign and its value.
-const BLANKS: usize = 64;
+pub(super) const BLANKS: usize = 64;
 /// Bytes of an unquoted word from which on it is a secret without being looked at further: no word of prose or code is as
 /// long, and looking again and again at the same long word would not be linear.
-const LONG_WORD: usize = 512;
+pub(super) const LONG_WORD: usize = 512;
+/// Bytes of a block that are looked at; one that begins as a secret is taken to its end.
+const BLOCK_BYTES: usize = 16 << 10;
+/// Items of a list that are looked at.
+const ITEMS: usize = 64;
 
 /// Words behind a flag in a sentence about it.
 const ABOUT_FLAGS: &str = "\
@@ -114,6 +119,20 @@ fn judge(text: &str, assignment: &Assignment<'_>, before: Option<&str>, found: &
     let promise = name::promise(name, before, in_query)?;
     let annotated = if assignment.sign == Sign::Colon { behind_type(text, assignment.value) } else { None };
     let (sign, at) = annotated.map_or((assignment.sign, assignment.value), |at| (Sign::Equals, at));
+    let taken = match sign {
+        Sign::Colon | Sign::Equals | Sign::Tight => in_block(text, assignment, sign, promise, at)
+            .or_else(|| in_list(text, at, promise, found))
+            .or_else(|| on_next_line(text, assignment, sign, promise, at)),
+        Sign::Flag | Sign::Is | Sign::Tag => None,
+    };
+    let range = taken.or_else(|| on_line(text, assignment, sign, promise, at))?;
+    let behind = range.end;
+    found.push(Found { range, kind: promise.kind() });
+    Some(behind)
+}
+
+/// A secret that stands behind its name.
+fn on_line(text: &str, assignment: &Assignment<'_>, sign: Sign, promise: Promise, at: usize) -> Option<Range<usize>> {
     let value = match value_at(text, at, assignment, sign)? {
         // Words in a row go on to the end of the line.
         value if promise == Promise::Phrase && !value.quoted => {
@@ -121,30 +140,78 @@ fn judge(text: &str, assignment: &Assignment<'_>, before: Option<&str>, found: &
         }
         value => value,
     };
-    let secret = text.get(value.range.clone())?;
-    let is_secret = (!value.quoted && secret.len() >= LONG_WORD)
-        || (!value::is_placeholder(secret)
-            && !secret.starts_with("-----BEGIN")
-            && fits(promise, secret, value.quoted)
-            && (value.quoted || is_meant(text, assignment, sign, &value.range, promise)));
-    if !is_secret {
-        return None;
+    if is_secret(text, assignment, sign, promise, &value) {
+        let end = if value.quoted { value.range.end } else { tail(text, assignment, sign, &value.range, usize::MAX) };
+        return Some(value.range.start..end);
     }
-    let behind = value.range.end;
-    found.push(Found { range: value.range, kind: promise.kind() });
-    Some(behind)
+    // What is too short to be a secret may be the beginning of one.
+    let head = text.get(value.range.clone()).filter(|head| !value.quoted && head.chars().count() < 4)?;
+    let end = tail(text, assignment, sign, &value.range, LONG_WORD);
+    let whole = Value { range: value.range.start..end, quoted: false };
+    let drawn = !value::is_placeholder(head) && value::looks_drawn(text.get(whole.range.clone())?);
+    (drawn && is_secret(text, assignment, sign, promise, &whole)).then_some(whole.range)
 }
 
-/// The rest of a line, up to a length no phrase exceeds.
-fn line_from(text: &str, start: usize) -> Range<usize> {
-    let rest = text.get(start..).unwrap_or_default();
-    let length: usize = rest
-        .chars()
-        .take(LONG_WORD)
-        .take_while(|c| !matches!(c, '\n' | '\r' | '"' | '\u{2028}'))
-        .map(char::len_utf8)
-        .sum();
-    start..start + rest.get(..length).unwrap_or_default().trim_end().len()
+fn is_secret(text: &str, assignment: &Assignment<'_>, sign: Sign, promise: Promise, value: &Value) -> bool {
+    let Some(secret) = text.get(value.range.clone()) else { return false };
+    (!value.quoted && secret.len() >= LONG_WORD)
+        || (is_value(promise, secret, value.quoted)
+            && (value.quoted || is_meant(text, assignment, sign, &value.range, promise)))
+}
+
+/// Whether a text can be the secret that a name promises.
+fn is_value(promise: Promise, secret: &str, quoted: bool) -> bool {
+    !value::is_placeholder(secret) && !secret.starts_with("-----BEGIN") && value::fits(promise, secret, quoted)
+}
+
+/// What the whole of a text is, if it is a secret where it stands under this name.
+pub(super) fn kind_under(name: &str, text: &str) -> Option<&'static str> {
+    let promise = name::promise(name, None, false)?;
+    is_value(promise, text, true).then(|| promise.kind())
+}
+
+/// A secret in a block of YAML.
+fn in_block(text: &str, assignment: &Assignment<'_>, sign: Sign, promise: Promise, at: usize) -> Option<Range<usize>> {
+    let block = |most| below::block(text, assignment.start, at, most).filter(|_| sign == Sign::Colon);
+    let secret = is_value(promise, text.get(block(BLOCK_BYTES)?)?, true);
+    if secret { block(usize::MAX) } else { None }
+}
+
+/// A secret on the line below its name: in quotes, or as the one word there.
+fn on_next_line(
+    text: &str,
+    assignment: &Assignment<'_>,
+    sign: Sign,
+    promise: Promise,
+    at: usize,
+) -> Option<Range<usize>> {
+    let at = below::next_line(text, assignment.start, at, assignment.quoted_name)?;
+    let value = value_at(text, at, assignment, sign)?;
+    let secret = text.get(value.range.clone())?;
+    let behind = text.get(value.range.end..)?.trim_start_matches(['"', '\'', '`']);
+    let word = sign == Sign::Colon && (promise == Promise::Password || value::looks_drawn(secret));
+    let meant = !skip_blanks(behind).starts_with(':') && (value.quoted || word);
+    (meant && is_secret(text, assignment, sign, promise, &value)).then_some(value.range)
+}
+
+/// The secrets in a list of quoted texts. All but the last one are put to what was found.
+fn in_list(text: &str, at: usize, promise: Promise, found: &mut Vec<Found>) -> Option<Range<usize>> {
+    let mut rest = text.get(at..)?.strip_prefix('[')?;
+    let mut last: Option<Range<usize>> = None;
+    for _ in 0..ITEMS {
+        let at = text.len() - rest.trim_start().len();
+        let Some(item) = quoted_at(text, at, true).flatten() else { break };
+        let secret = text.get(item.clone())?;
+        // Lists hold names of secrets, too.
+        let meant = promise == Promise::Password || value::looks_drawn(secret);
+        if meant && !value::is_code(secret) && is_value(promise, secret, true) {
+            found.extend(last.replace(item.clone()).map(|range| Found { range, kind: promise.kind() }));
+        }
+        let behind = text.get(item.end..)?.trim_start_matches(['\\', '"', '\'', '`']);
+        let Some(next) = behind.trim_start().strip_prefix(',') else { break };
+        rest = next;
+    }
+    last
 }
 
 /// The header a name stands for, with its content.
@@ -233,7 +300,7 @@ fn value_at(text: &str, at: usize, assignment: &Assignment<'_>, sign: Sign) -> O
     let shouted = sign == Sign::Tight
         && assignment.name.bytes().all(|b| !b.is_ascii_lowercase())
         && is_line_start(text, assignment.start);
-    let stops = if shouted { "" } else { "\"'`,;<>)}]&|" };
+    let stops = if shouted { "" } else { STOPS };
     // In a URL the fragment ends the query.
     let in_url = text.get(..assignment.start)?.ends_with(['?', '&']);
     let length =
@@ -243,60 +310,26 @@ fn value_at(text: &str, at: usize, assignment: &Assignment<'_>, sign: Sign) -> O
     (!word.is_empty()).then_some(Value { range: at..at + word.len(), quoted: false })
 }
 
-/// A value in quotes; `Some(None)` if the quote closes a text that began before the name.
-#[expect(clippy::option_option, reason = "no quote and a quote that opens nothing are answered differently")]
-fn quoted_at(text: &str, at: usize, surely_opens: bool) -> Option<Option<Range<usize>>> {
-    let rest = text.get(at..)?;
-    let behind = rest.trim_start_matches('\\');
-    let slashes = rest.len() - behind.len();
-    let quote = behind.chars().next().filter(|c| matches!(c, '"' | '\'' | '`'))?;
-    let start = at + slashes + 1;
-    let inner = text.get(start..)?;
-    if let Some(inner) = inner.strip_prefix(quote).and_then(|inner| inner.strip_prefix(quote)) {
-        let length = inner.find(quote).unwrap_or(inner.len());
-        return Some(Some(start + 2..start + 2 + length));
-    }
-    let opens = surely_opens || !inner.starts_with(|c: char| c.is_whitespace() || ",;)]}+.:".contains(c));
-    if !opens || inner.is_empty() {
-        return Some(None);
-    }
-    let mut escapes = 0;
-    for (offset, c) in inner.char_indices() {
-        // The closing quote carries as many backslashes as the opening one; in plain quotes an even number escapes itself.
-        let closes = c == quote && (escapes == slashes || (slashes == 0 && escapes % 2 == 0));
-        if closes {
-            return Some(Some(start..start + offset - if slashes == 0 { 0 } else { escapes }));
+/// Where an unquoted value ends that goes on behind a sign which separates nothing there, at most so many bytes further.
+fn tail(text: &str, assignment: &Assignment<'_>, sign: Sign, head: &Range<usize>, most: usize) -> usize {
+    let before = text.get(..assignment.start).unwrap_or_default();
+    let in_url = before.ends_with(['?', '&']);
+    let in_list = before.ends_with([',', '(', '[', '{']) || before.ends_with(", ");
+    let alone = !assignment.quoted_name && is_line_start(text, assignment.start);
+    let rest = text.get(head.end..).unwrap_or_default();
+    let ends = |(at, c): (usize, char)| {
+        let behind = rest.get(at + c.len_utf8()..).unwrap_or_default();
+        match c {
+            '&' => in_url || behind.starts_with('&') || is_entity(behind) || begins_pair(behind),
+            ',' => in_list || separates(behind),
+            ';' => !alone || sign != Sign::Colon || separates(behind),
+            c if STOPS.contains(c) => !alone,
+            c => c.is_whitespace() || (in_url && c == '#') || at >= most,
         }
-        if c == '\n' {
-            return Some(Some(start..start + offset));
-        }
-        escapes = if c == '\\' { escapes + 1 } else { 0 };
-    }
-    Some(Some(start..text.len()))
-}
-
-/// Whether a value can be what the name promises.
-fn fits(promise: Promise, value: &str, quoted: bool) -> bool {
-    let digits = value.bytes().filter(u8::is_ascii_digit).count();
-    let number = value.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b',' | b'_' | b'-' | b'+'));
-    let blanks = value.contains(char::is_whitespace);
-    match promise {
-        Promise::Password => {
-            value.chars().count() >= 3 && !(number && digits < 4) && !(quoted && value::is_prose(value))
-        }
-        Promise::Token | Promise::Secret | Promise::Key => {
-            value.chars().count() >= 4
-                && (!number || digits >= 16)
-                && (!blanks || value::looks_drawn(value))
-                && !value::is_prose(value)
-        }
-        Promise::Drawn => value.len() >= 6 && value::looks_drawn(value) && !blanks,
-        Promise::Phrase => {
-            let words = value.split_whitespace();
-            (6..=32).contains(&words.clone().count()) && words.clone().all(|word| word.chars().all(char::is_alphabetic))
-        }
-        Promise::Ssn => number && digits == 9,
-    }
+    };
+    let length = rest.char_indices().find(|at| ends(*at)).map_or(rest.len(), |(at, _)| at);
+    let more = rest.get(..length).unwrap_or_default();
+    head.end + more.trim_end_matches(|c| STOPS.contains(c) || matches!(c, '.' | ':' | '!' | '?' | '\\')).len()
 }
 
 /// Whether an unquoted value was meant as one: neither a name of code nor a word of prose.

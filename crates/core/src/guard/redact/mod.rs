@@ -3,6 +3,8 @@
 //! printed.
 
 mod assigned;
+mod below;
+mod extent;
 mod header;
 mod held;
 mod name;
@@ -125,19 +127,25 @@ fn merged(mut found: Vec<Found>) -> Vec<Found> {
 
 /// Redacts every string of a value; the name it stands under may be what gives it away.
 pub fn redact_value(value: &mut Value, mode: Mode, form: Form) {
-    redact_named(value, None, &|text| redact_as(text, mode, form).into_owned());
+    redact_named(value, None, mode, form);
 }
 
-fn redact_named(value: &mut Value, name: Option<&str>, clean: &dyn Fn(&str) -> String) {
+fn redact_named(value: &mut Value, name: Option<&str>, mode: Mode, form: Form) {
     match value {
         Value::String(text) => {
-            let alone = clean(text);
+            let alone = redact_as(text, mode, form).into_owned();
+            let whole = name.and_then(|name| assigned::kind_under(name, &alone));
             let prefix = name.map(|name| format!("{name}=")).unwrap_or_default();
-            let covered = clean(&format!("{prefix}{alone}"));
-            *text = covered.strip_prefix(&prefix).map_or(alone, str::to_owned);
+            *text = match whole {
+                Some(kind) => replaced(&alone, &[Found { range: 0..alone.len(), kind }], form),
+                // What is no secret as a whole may begin with one.
+                None => redact_as(&format!("{prefix}{alone}"), mode, form)
+                    .strip_prefix(&prefix)
+                    .map_or(alone, str::to_owned),
+            };
         }
-        Value::Array(list) => list.iter_mut().for_each(|value| redact_named(value, name, clean)),
-        Value::Object(map) => map.iter_mut().for_each(|(key, value)| redact_named(value, Some(key), clean)),
+        Value::Array(list) => list.iter_mut().for_each(|value| redact_named(value, name, mode, form)),
+        Value::Object(map) => map.iter_mut().for_each(|(key, value)| redact_named(value, Some(key), mode, form)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }

@@ -283,6 +283,109 @@ fn s2_values_of_names_that_promise_a_secret_are_taken() {
     }
 }
 
+/// Values that hold a sign which separates elsewhere, are quoted piece by piece, or stand below their name.
+const WHOLE: &[(&str, &str)] = &[
+    ("password: 'longpassword''tail9xQ'", "longpassword''tail9xQ"),
+    ("password: 'it''s9xQ' # old", "it''s9xQ"),
+    ("password = \"tell \"\"bob\"\" 9xQ\"\n", "tell \"\"bob\"\" 9xQ"),
+    (r"PGPASSWORD='it'\''s9xQ' psql", r"it'\''s9xQ"),
+    (r#"password='it'"'"'s9xQ' psql"#, r#"it'"'"'s9xQ"#),
+    ("pass: Tr0ub4dor&3x", "Tr0ub4dor&3x"),
+    ("pwd=Tr0ub4dor&3x and", "Tr0ub4dor&3x"),
+    ("a user_password=Tr0ub4dor&3x\n", "Tr0ub4dor&3x"),
+    ("PASS=Tr0ub4dor&3x", "Tr0ub4dor&3x"),
+    ("password=hunter2,xyz9", "hunter2,xyz9"),
+    ("say password=hunter2,xyz9, then", "hunter2,xyz9"),
+    ("password=ab,xyz9qr", "ab,xyz9qr"),
+    ("pwd=a&9xQlong", "a&9xQlong"),
+    ("password: it's9xQ", "it's9xQ"),
+    ("pass: Tr0ub;4dor)3<x", "Tr0ub;4dor)3<x"),
+    ("DB_PASSWORD: |-\n  Tr0ub4dor&3x\nPORT: 1", "Tr0ub4dor&3x"),
+    ("db:\n  password: > # folded\n\n    Tr0ub4dor&3x\n    plus more9\n\n  port: 1", "Tr0ub4dor&3x\n    plus more9"),
+    ("- password: |2+\r\n      Tr0ub4dor&3x\r\n  port: 1", "Tr0ub4dor&3x"),
+    ("{\"file\":\"password: |\\n  Tr0ub4dor&3x\\n\",\"b\":\"x\"}", "Tr0ub4dor&3x"),
+    ("password:\n  Tr0ub4dor&3x\nport: 1", "Tr0ub4dor&3x"),
+    ("{\n  \"password\":\n  \"hunter two\",\n  \"port\": 1}", "hunter two"),
+    ("api_key = \n    \"abcd-efgh\"\n", "abcd-efgh"),
+    ("\"password\": [\"hunter2\"]", "hunter2"),
+    ("\"token\": [ \"abcd1234efgh\" ], \"x\": [\"y\"]", "abcd1234efgh"),
+];
+
+#[test]
+fn s2_a_value_is_taken_to_its_end() {
+    for (text, secret) in WHOLE {
+        takes(text, secret);
+    }
+    let several =
+        redact("\"password\": [\"hunter2\", \"\", 'p\"q w', \"${X}\", \"xyz9\"], \"a\": \"b\"", Mode::Standard);
+    let hidden = "[REDACTED:password]";
+    assert_eq!(
+        several,
+        format!("\"password\": [\"{hidden}\", \"\", '{hidden}', \"${{X}}\", \"{hidden}\"], \"a\": \"b\"")
+    );
+    let long = format!("secret: |\n{}", "  0123456789abcdef\n".repeat(2_000));
+    assert_eq!(redact(&long, Mode::Standard), "secret: |\n  [REDACTED:secret]\n");
+}
+
+#[test]
+fn s3_signs_that_separate_end_a_value() {
+    for (text, secret) in [
+        ("https://h/?password=hunter2&3x", "hunter2"),
+        ("password=hunter2&user=bob", "hunter2"),
+        ("pwd=hunter2&&ls", "hunter2"),
+        ("<p>pwd=hunter2&quot;</p>", "hunter2"),
+        ("password=hunter2,user=bob", "hunter2"),
+        ("{password: hunter2,port:1}", "hunter2"),
+        ("f(user,password=hunter2,5)", "hunter2"),
+        ("user=bob, password=hunter2,2026-01-30", "hunter2"),
+        ("[a password=hunter2,[1]]", "hunter2"),
+        ("user=sa;pwd=hunter2;timeout 5", "hunter2"),
+        ("'password=hunter2''", "hunter2"),
+        ("password='hunter2'' and\nx", "hunter2"),
+        ("password: \"hunter2\"\n  more", "hunter2"),
+    ] {
+        takes(text, secret);
+    }
+}
+
+#[test]
+fn s3_what_stands_below_a_name_may_be_no_value() {
+    for text in [
+        "password:\n  type: string",
+        "\"password\":\n  \"type\": \"string\"",
+        "secrets:\n  - db_password",
+        "secrets:\n  github",
+        "password:\nUSER: bob",
+        "Enter your password:\n  hunter",
+        "password: |\n  The password is kept in the vault.\n",
+        "password: |\nport: 5432",
+        "password: |\n  ${PASSWORD}\n",
+        "password: !vault |\n  6162636465666768",
+        "secrets: [\"db_password\", \"api_key\", \"github\"]",
+        "password: [\"\", \"****\"]",
+        "pw=a,b",
+        "connect(password=pw,5)",
+        "pass=e,foo(bar1234)",
+        "PASSWORD=\nUSER=bob",
+    ] {
+        keeps(text);
+    }
+}
+
+#[test]
+fn a_field_under_a_name_that_promises_a_secret_goes_whole() {
+    let mut value = serde_json::json!({
+        "password": "correct horse, battery & staple", "token": ["abcd efgh 1234"], "secret": "the way is long",
+        "pass": "hunter2 is the old one",
+    });
+    redact_value(&mut value, Mode::Standard, Form::Kind);
+    let expected = serde_json::json!({
+        "password": "[REDACTED:password]", "token": ["[REDACTED:token]"], "secret": "the way is long",
+        "pass": "[REDACTED:password] is the old one",
+    });
+    assert_eq!(value, expected);
+}
+
 #[test]
 fn s2_cards_accounts_and_social_security_numbers_are_taken_by_their_checks() {
     for card in [
@@ -592,6 +695,15 @@ fn s5_long_inputs_take_linear_time() {
         "[REDACTED:",
         "token=<",
         "password:b",
+        "pw=a,b/",
+        "pw=abcd&x/",
+        "password='a''",
+        "pw: |\n ",
+        "pw: |\\n ",
+        "pw: #",
+        "pw:\n ",
+        "token:[\"a\",",
+        "token:[",
     ];
     for piece in pieces {
         let long = piece.repeat(30_000 / piece.len());

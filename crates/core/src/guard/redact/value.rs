@@ -1,5 +1,6 @@
 //! What a value looks like (S3): references and placeholders are not secrets, nor are words of prose.
 
+use super::name::Promise;
 use super::{MARK, name};
 
 /// Words people write where a secret will stand one day, or where there is none.
@@ -149,4 +150,26 @@ pub(super) fn looks_drawn(value: &str) -> bool {
 pub(super) fn is_prose(value: &str) -> bool {
     let words = || value.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     words().count() >= 3 && words().any(|word| is_listed(PROSE, word))
+}
+
+/// Whether a value can be what the name promises.
+pub(super) fn fits(promise: Promise, value: &str, quoted: bool) -> bool {
+    let digits = value.bytes().filter(u8::is_ascii_digit).count();
+    let number = value.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b',' | b'_' | b'-' | b'+'));
+    let blanks = value.contains(char::is_whitespace);
+    match promise {
+        Promise::Password => value.chars().count() >= 3 && !(number && digits < 4) && !(quoted && is_prose(value)),
+        Promise::Token | Promise::Secret | Promise::Key => {
+            value.chars().count() >= 4
+                && (!number || digits >= 16)
+                && (!blanks || looks_drawn(value))
+                && !is_prose(value)
+        }
+        Promise::Drawn => value.len() >= 6 && looks_drawn(value) && !blanks,
+        Promise::Phrase => {
+            let words = value.split_whitespace();
+            (6..=32).contains(&words.clone().count()) && words.clone().all(|word| word.chars().all(char::is_alphabetic))
+        }
+        Promise::Ssn => number && digits == 9,
+    }
 }

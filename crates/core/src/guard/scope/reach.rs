@@ -104,6 +104,14 @@ mod tests {
     }
 
     #[test]
+    fn what_a_last_wildcard_ranges_over_is_listed_if_it_is_a_folder_and_else_not_reached() {
+        let scope = scope(json!({"folders": ["/notes/*"]}), Caps::ALL);
+        let reach = |kind| scope.reach(&NotePath::parse("/notes").unwrap(), kind);
+        assert!(reach(Kind::Dir).read);
+        assert_eq!(reach(Kind::File), Caps::NONE);
+    }
+
+    #[test]
     fn an_entry_that_narrows_its_operations_narrows_the_reach() {
         let entries = json!({"folders": [{"path": "/notes", "operations": ["read"]}, {"path": "/notes/own", "operations": ["write"]}]});
         let scope = scope(entries, Caps::ALL);

@@ -218,20 +218,45 @@ impl Event {
     /// The event without the credentials that are held here. One of them that is also a word of the log's own, such as an
     /// id, is only taken out of texts: what cannot be read again would be no event.
     #[must_use]
-    pub fn without(mut self, held: &Held) -> Self {
+    pub fn without(self, held: &Held) -> Self {
+        let event = self.with_clean_texts(held);
+        let clean = event.json().ok().and_then(|json| event.clean(&json, held));
+        clean.unwrap_or(event)
+    }
+
+    /// The event without the credentials that are held here, and its stored form: written down once where there are none, as
+    /// nearly always.
+    ///
+    /// # Errors
+    /// When it cannot be written as JSON.
+    pub fn encode_without(self, held: &Held, salt: [u8; 16]) -> Result<(Self, Vec<u8>), serde_json::Error> {
+        let event = self.with_clean_texts(held);
+        let json = event.json()?;
+        match event.clean(&json, held) {
+            None => Ok((event, salted(&json, salt))),
+            Some(clean) => clean.encode(salt).map(|body| (clean, body)),
+        }
+    }
+
+    fn with_clean_texts(mut self, held: &Held) -> Self {
         for content in self.contents_mut() {
             if let Some(Cow::Owned(clean)) = content.loaded().map(|text| held.clean(text)) {
                 *content = Content::new(clean);
             }
         }
-        let clean = self.json().ok().and_then(|json| held.clean_json(&json));
-        let Some(Ok(mut clean)) = clean.map(|body| Self::decode(self.kind(), &body)) else { return self };
+        self
+    }
+
+    /// What this event is without what is held, if any of that is in it.
+    fn clean(&self, json: &str, held: &Held) -> Option<Self> {
+        let body = held.clean_json(json)?;
+        let mut clean = Self::decode(self.kind(), &body).ok()?;
         for (new, old) in clean.contents_mut().into_iter().zip(self.contents()) {
             if let Some(text) = old.loaded() {
                 new.fill(text);
             }
         }
-        clean
+        Some(clean)
     }
 
     /// The texts it holds, to be filled or changed.

@@ -146,6 +146,15 @@ pub struct ModelFailed {
     /// What went over the wire, where the run keeps it: without keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frames: Option<Content>,
+    /// The model that began to answer, where it said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub served_model: Option<String>,
+    /// Tokens, as far as something was heard of the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<TokenUsage>,
+    /// Whether some of the tokens are our estimate because the provider did not say.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub estimated: bool,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]

@@ -160,6 +160,8 @@ impl State {
         }
         self.asking = None;
         self.failures.push(ModelFailed { frames: None, ..body.clone() });
+        // What its provider counted before it broke off was used; our estimate stays with the attempt.
+        self.usage += body.usage.filter(|_| !body.estimated).unwrap_or_default();
         self.count(body.cost);
         // What a lost answer had begun to say does not count.
         self.turns.truncate((body.turn as usize).saturating_sub(1));

@@ -224,7 +224,7 @@ impl Engine {
         Ok(SavedNote { entry: self.note(&goal).await?, hash: was, is_new: true })
     }
 
-    /// Searches the text of a notebook.
+    /// Searches the names and the text of a notebook; whatever is called like it comes first.
     ///
     /// # Errors
     /// When the index or the notebook cannot be used.
@@ -239,9 +239,11 @@ impl Engine {
         let index = handles::index(self.store(), workspace, Some(notebook));
         let unusable = |error: HandleError| EngineError::Notebook { name: open.slug.clone(), why: error.to_string() };
         let fresh = refresh(index.as_ref(), &everything(), self.env().now(), &open.files).await.map_err(unusable)?;
-        let hits = index.search(query, limit).await.map_err(unusable)?;
+        let paths = index.state().await.map_err(unusable)?.into_keys();
+        let held = index.search(query, limit).await.map_err(unusable)?;
         let seen = |hit: &Hit| NotePath::parse(&hit.path).is_ok_and(|path| !path.is_sealed());
-        Ok(NotesFound { hits: hits.into_iter().filter(seen).collect(), behind: fresh == Freshness::Behind })
+        let hits = called_like(query, paths, held).into_iter().filter(seen).take(limit).collect();
+        Ok(NotesFound { hits, behind: fresh == Freshness::Behind })
     }
 
     /// What is there, if it is what was meant; none where nothing is.
@@ -294,6 +296,25 @@ impl Engine {
             }
         }
     }
+}
+
+/// What a search found in texts, after what bears all of its words in its name.
+fn called_like(query: &str, paths: impl Iterator<Item = String>, held: Vec<Hit>) -> Vec<Hit> {
+    let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
+    let is_called = |path: &str| {
+        let path = path.to_lowercase();
+        words.iter().all(|word| path.contains(word))
+    };
+    let snippet_of = |path: &str| held.iter().find(|hit| hit.path == path).map(|hit| hit.snippet.clone());
+    let mut named: Vec<Hit> = paths
+        .filter(|path| is_called(path))
+        .map(|path| Hit { snippet: snippet_of(&path).unwrap_or_default(), path })
+        .collect();
+    // The shortest is the nearest to what was typed.
+    named.sort_by_key(|hit| hit.path.len());
+    let only_held = held.into_iter().filter(|hit| !is_called(&hit.path));
+    named.extend(only_held);
+    named
 }
 
 /// The hash as it is recorded; null for nothing.

@@ -73,12 +73,14 @@ pub(super) fn model_calls(recorded: &[Recorded]) -> Vec<ModelCallReport> {
             Event::ModelFailed(body) => {
                 let ms = asked.map_or(0, |(_, at)| millis(item.at.since(at)));
                 let version = asked.and_then(|(request, _)| request.price_version.clone());
-                (None, TokenUsage::default(), body.class.clone(), ms, None, body.cost, version, body.next.clone())
+                let (served, usage) = (body.served_model.clone(), body.usage.unwrap_or_default());
+                (served, usage, body.class.clone(), ms, None, body.cost, version, body.next.clone())
             }
             _ => continue,
         };
         if let Some((request, started_at)) = asked.take() {
-            let finish_reason = if served.is_some() { outcome.clone() } else { "error".to_owned() };
+            let answered = matches!(&item.event, Event::ModelAnswered(_));
+            let finish_reason = if answered { outcome.clone() } else { "error".to_owned() };
             let n = calls.len() + 1;
             calls.push(ModelCallReport {
                 n,

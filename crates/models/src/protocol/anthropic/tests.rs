@@ -6,7 +6,8 @@ use adjutant_core::money::TokenUsage;
 use serde_json::{Value, json};
 
 use crate::view::tests::{answer, continue_with, request, with_tools};
-use crate::wire::testing::{Reply, failure, prove_cuts, prove_damage, read, sent};
+use crate::wire::testing::{Reply, failure, model, prove_cuts, prove_damage, read, sent, serve};
+use crate::{DeltaSink, Model, Noted, Notes, Timeouts};
 
 const KIND: &str = "anthropic";
 
@@ -181,6 +182,28 @@ async fn it_does_not_matter_where_the_bytes_are_cut_and_an_early_end_is_seen() {
     let spare = THINKS_AND_CALLS.len() - THINKS_AND_CALLS.find("\n\nevent: message_stop").unwrap();
     prove_cuts(KIND, THINKS_AND_CALLS.as_bytes(), spare).await;
     prove_damage(KIND, THINKS_AND_CALLS.as_bytes()).await;
+}
+
+#[tokio::test]
+async fn of_an_answer_that_breaks_off_it_is_noted_who_gave_it_and_what_it_took() {
+    let begun = concat!(
+        "event: message_start\n",
+        r#"data: {"type":"message_start","message":{"model":"claude-x-1","usage":{"input_tokens":25,"output_tokens":1}}}"#,
+        "\n\nevent: content_block_start\n",
+        r#"data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#,
+        "\n\nevent: content_block_delta\n",
+        r#"data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"I look"}}"#,
+        "\n\n"
+    );
+    let (base, _seen) = serve(vec![Reply::stream("anthropic", &[begun.as_bytes()])]).await;
+    let notes = Notes::default();
+    let sink = DeltaSink::none().noted(notes.clone());
+    let broken = model("anthropic", &base, Timeouts::default()).answer(&request(&["hello"]), &sink).await.unwrap_err();
+    assert_eq!(broken.class(), "truncated");
+    let noted = notes.take();
+    assert_eq!((noted.served.as_deref(), noted.text.as_str()), (Some("local/claude-x-1"), "I look"));
+    assert_eq!(noted.usage, Some(TokenUsage { input: 25, output: 1, ..TokenUsage::default() }));
+    assert_eq!(notes.take(), Noted::default(), "it is taken once");
 }
 
 #[tokio::test]
