@@ -107,14 +107,8 @@ pub(crate) fn of_call(
 
 /// What a model call takes: from the agent's calls of an hour.
 pub(crate) fn of_request(id: AgentId, config: &AgentConfig, at: Time) -> Taking {
-    let Take { key, rate } = requests(id, config);
-    Taking { at, takes: vec![Take { key, rate }] }
-}
-
-/// The model calls that an agent may make in an hour.
-pub(crate) fn requests(id: AgentId, config: &AgentConfig) -> Take {
     let key = format!("{}/{id}", Kind::Model.prefix());
-    Take { key, rate: Rate::per_hour(config.max_requests_per_hour) }
+    Taking { at, takes: vec![Take { key, rate: Rate::per_hour(config.max_requests_per_hour) }] }
 }
 
 impl Driver {
@@ -143,9 +137,9 @@ impl Driver {
 impl Engine {
     /// Tells whoever starts a run at once that its agent has no model call left, instead of letting it hold at its first.
     pub(crate) async fn check_requests(&self, agent: &CurrentAgent, now: Time) -> Result<(), EngineError> {
-        let Take { key, rate } = requests(agent.id, &agent.config);
-        let scheduled = self.store().scheduled(&key).await?;
-        let agent = || agent.config.slug.clone();
-        rate.take(scheduled, now).map(drop).map_err(|wait| EngineError::RateLimited { agent: agent(), wait })
+        match self.store().wait_for(&of_request(agent.id, &agent.config, now)).await? {
+            None => Ok(()),
+            Some(wait) => Err(EngineError::RateLimited { agent: agent.config.slug.clone(), wait }),
+        }
     }
 }

@@ -1,25 +1,58 @@
 //! Rates: taken inside the transaction of the append that needs them, so that no two nodes can take the same room.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
-use adjutant_core::guard::rate::{Kept, take_all};
+use adjutant_core::guard::rate::{Kept, Taking, take_all};
+use adjutant_core::time::Time;
 
 use crate::commit::Verdicts;
-use crate::db::Tx;
+use crate::db::{Dialect, Tx};
 use crate::prepare::Prepared;
+use crate::queue::now;
 use crate::statements::{HOLD_RATES, KEEP_RATES};
-use crate::value::{Args, args};
+use crate::value::{Args, Row, args};
 use crate::{Store, StoreError};
 
 impl Store {
-    /// What is kept under a key: for telling somebody how long to wait. Nothing is taken.
+    /// How long to wait until a call would be taken, if it would not be now. Nothing is taken.
     ///
     /// # Errors
     /// Those of the database.
-    pub async fn scheduled(&self, key: &str) -> Result<Option<u64>, StoreError> {
-        let sql = sql!(self, memory => memory.scheduled(key));
-        let row = sql.db.read_one("SELECT scheduled FROM rates WHERE key = $1", args![key]).await?;
-        row.map(|mut row| row.take()).transpose()
+    pub async fn wait_for(&self, taking: &Taking) -> Result<Option<Duration>, StoreError> {
+        let sql = sql!(self, memory => memory.wait_for(taking));
+        let select = format!("SELECT key, scheduled, {} FROM rates WHERE key = $1", clock(sql.db.dialect()));
+        let mut held = Held::default();
+        for take in &taking.takes {
+            if let Some(row) = sql.db.read_one(select.clone(), args![take.key.as_str()]).await? {
+                held.add(row)?;
+            }
+        }
+        Ok(take_all(&held.kept, std::slice::from_ref(taking), held.clock).err().map(|refused| refused[0].wait))
+    }
+}
+
+/// The clock that rates go by, in milliseconds. Nodes that share a database share its clock: one whose own is wrong neither shuts
+/// others out nor gets more than they do. A database of one process has none but that process's.
+pub(crate) const fn clock(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Sqlite => "NULL",
+        Dialect::Postgres => now(dialect),
+    }
+}
+
+/// What is kept under the keys that somebody takes from, and when it was looked at.
+#[derive(Default)]
+struct Held {
+    kept: Kept,
+    clock: Option<Time>,
+}
+
+impl Held {
+    fn add(&mut self, mut row: Row) -> Result<(), StoreError> {
+        self.kept.insert(row.take()?, row.take()?);
+        self.clock = row.take()?;
+        Ok(())
     }
 }
 
@@ -35,13 +68,14 @@ pub(crate) async fn take(tx: &mut Tx, batch: &[Box<Prepared>], verdicts: &mut Ve
     }
     // Sorted by the set: every node holds keys in one order, so that two batches never wait for each other.
     let rows: Vec<Args> = keys.iter().map(|key| args![*key]).collect();
-    let mut kept = Kept::new();
-    for mut row in tx.rows_set(&HOLD_RATES, &rows.iter().collect::<Vec<_>>()).await? {
-        kept.insert(row.take()?, row.take()?);
+    let mut held = Held::default();
+    for row in tx.rows_set(&HOLD_RATES, &rows.iter().collect::<Vec<_>>()).await? {
+        held.add(row)?;
     }
+    let Held { mut kept, clock } = held;
     let before = kept.clone();
     for at in takers {
-        match take_all(&kept, &batch[at].takings) {
+        match take_all(&kept, &batch[at].takings, clock) {
             Ok(after) => kept = after,
             Err(refused) => verdicts[at] = Err(StoreError::UsedUp(refused)),
         }

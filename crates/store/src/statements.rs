@@ -2,6 +2,8 @@
 
 use std::sync::LazyLock;
 
+use crate::db::Dialect;
+use crate::rates;
 use crate::set::Kind::{Bytes, Int, Text};
 use crate::set::{Kind, SetSql};
 
@@ -273,7 +275,7 @@ pub(crate) static COUNTING: LazyLock<SetSql> = LazyLock::new(|| {
 pub(crate) const COUNTS: &str = "agents.version, workspaces.version, \
     CASE WHEN users.active = 1 THEN members.role END, \
     CASE WHEN EXISTS (SELECT 1 FROM instance WHERE instance.key IN ('stop instance', 'stop ' || v.workspace)) \
-    THEN 1 ELSE 0 END, rules.id";
+    THEN 1 ELSE 0 END, rules.id, rules.expires_at";
 
 /// What counts for an agent and a person `v`.
 pub(crate) const COUNTING_BY: &str = "JOIN agents ON agents.workspace = v.workspace AND agents.id = v.agent \
@@ -286,11 +288,14 @@ pub(crate) const COUNTING_BY: &str = "JOIN agents ON agents.workspace = v.worksp
 /// What is kept under keys, held until the transaction ends. On PostgreSQL a key that is new is made first: two nodes that
 /// see none would both begin afresh.
 pub(crate) static HOLD_RATES: LazyLock<SetSql> = LazyLock::new(|| {
+    let [sqlite, postgres] = [Dialect::Sqlite, Dialect::Postgres].map(rates::clock);
     SetSql::by_dialect(
         &[("key", Text)],
-        "SELECT rates.key, rates.scheduled FROM {rows} JOIN rates ON rates.key = v.key",
-        "INSERT INTO rates (key, scheduled) SELECT v.key, 0 FROM {rows} ORDER BY v.key \
-         ON CONFLICT (key) DO UPDATE SET scheduled = rates.scheduled RETURNING key, scheduled",
+        &format!("SELECT rates.key, rates.scheduled, {sqlite} FROM {{rows}} JOIN rates ON rates.key = v.key"),
+        &format!(
+            "INSERT INTO rates (key, scheduled) SELECT v.key, 0 FROM {{rows}} ORDER BY v.key \
+             ON CONFLICT (key) DO UPDATE SET scheduled = rates.scheduled RETURNING key, scheduled, {postgres}"
+        ),
     )
 });
 

@@ -60,8 +60,10 @@ impl Rate {
     /// How long to wait until a call would be on schedule. Nothing is taken then.
     pub fn take(self, scheduled: Option<u64>, now: Time) -> Result<u64, Duration> {
         let now_us = u64::try_from(now.millis()).unwrap_or(0).saturating_mul(1000);
-        let next = scheduled.unwrap_or(0).max(now_us).saturating_add(self.spacing_us());
         let latest = now_us.saturating_add(self.window_us());
+        // No call is ever scheduled so far ahead: the clock was, and has been set back since.
+        let kept = scheduled.filter(|kept| *kept <= latest.saturating_add(self.window_us()));
+        let next = kept.unwrap_or(0).max(now_us).saturating_add(self.spacing_us());
         if next <= latest { Ok(next) } else { Err(Duration::from_micros(next - latest)) }
     }
 }
@@ -94,7 +96,7 @@ pub struct Take {
 /// What one call takes: all of it, or nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Taking {
-    /// When.
+    /// When, by the clock of whoever takes.
     pub at: Time,
     /// From which allowances.
     pub takes: Vec<Take>,
@@ -124,15 +126,15 @@ pub struct UsedUp {
 pub type Kept = BTreeMap<String, u64>;
 
 /// Takes calls in order, each as a whole. If all of them fit, says what is to be kept; otherwise says which do not fit, as
-/// if those were left out, and nothing is to be kept.
+/// if those were left out, and nothing is to be kept. Nodes that share allowances share a clock, which counts instead of theirs.
 ///
 /// # Errors
 /// The takings that do not fit.
-pub fn take_all(kept: &Kept, takings: &[Taking]) -> Result<Kept, Vec<UsedUp>> {
+pub fn take_all(kept: &Kept, takings: &[Taking], clock: Option<Time>) -> Result<Kept, Vec<UsedUp>> {
     let mut after = kept.clone();
     let mut refused = Vec::new();
     for (index, taking) in takings.iter().enumerate() {
-        match taking.on(&after) {
+        match taking.on(&after, clock) {
             Ok(next) => after = next,
             Err((key, wait)) => refused.push(UsedUp { taking: index, key, wait }),
         }
@@ -141,10 +143,10 @@ pub fn take_all(kept: &Kept, takings: &[Taking]) -> Result<Kept, Vec<UsedUp>> {
 }
 
 impl Taking {
-    fn on(&self, kept: &Kept) -> Result<Kept, (String, Duration)> {
-        let mut after = kept.clone();
+    fn on(&self, kept: &Kept, clock: Option<Time>) -> Result<Kept, (String, Duration)> {
+        let (mut after, now) = (kept.clone(), clock.unwrap_or(self.at));
         for Take { key, rate } in &self.takes {
-            let next = rate.take(after.get(key).copied(), self.at).map_err(|wait| (key.clone(), wait))?;
+            let next = rate.take(after.get(key).copied(), now).map_err(|wait| (key.clone(), wait))?;
             after.insert(key.clone(), next);
         }
         Ok(after)
@@ -186,6 +188,27 @@ mod tests {
     }
 
     #[test]
+    fn nodes_whose_clocks_differ_take_by_the_one_they_share() {
+        let taking = |at| Taking {
+            at: Time::from_millis(at),
+            takes: vec![Take { key: "user".to_owned(), rate: Rate::per_minute(2) }],
+        };
+        let shared = Some(Time::from_millis(1_000_000));
+        let (ahead, behind) = ([taking(1_040_000)], [taking(960_000)]);
+        let kept = take_all(&Kept::new(), &ahead, shared).unwrap();
+        let kept = take_all(&kept, &behind, shared).unwrap();
+        assert_eq!(take_all(&kept, &ahead, shared).unwrap_err()[0].wait, Duration::from_secs(30));
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_shuts_nothing_for_as_long() {
+        let rate = Rate::per_minute(3);
+        let kept = rate.take(None, Time::from_millis(90_000_000)).unwrap();
+        let again = rate.take(Some(kept), Time::from_millis(1_000_000)).unwrap();
+        assert_eq!(again, rate.take(None, Time::from_millis(1_000_000)).unwrap());
+    }
+
+    #[test]
     fn a_rate_of_nothing_lets_nothing_through() {
         assert!(Rate::per_minute(0).take(None, Time::from_millis(1_000_000)).is_err());
     }
@@ -196,11 +219,12 @@ mod tests {
         let take = |key: &str, calls| Take { key: key.to_owned(), rate: Rate::per_minute(calls) };
         let one = Taking { at, takes: vec![take("tool", 2), take("user", 3)] };
         let other = Taking { at, takes: vec![take("user", 3)] };
-        let refused = take_all(&Kept::new(), &[one.clone(), one.clone(), one.clone(), other.clone(), other.clone()]);
+        let refused =
+            take_all(&Kept::new(), &[one.clone(), one.clone(), one.clone(), other.clone(), other.clone()], None);
         let refused: Vec<_> = refused.unwrap_err().into_iter().map(|used| (used.taking, used.key)).collect();
         assert_eq!(refused, [(2, "tool".to_owned()), (4, "user".to_owned())], "what was refused took no room");
-        let kept = take_all(&Kept::new(), &[one.clone(), one.clone(), other]).unwrap();
-        assert_eq!(take_all(&kept, &[one]).unwrap_err()[0].wait, Duration::from_secs(30));
+        let kept = take_all(&Kept::new(), &[one.clone(), one.clone(), other], None).unwrap();
+        assert_eq!(take_all(&kept, &[one], None).unwrap_err()[0].wait, Duration::from_secs(30));
     }
 
     proptest! {

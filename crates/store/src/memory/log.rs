@@ -35,6 +35,13 @@ impl Memory {
                 tokio::time::sleep(time).await;
                 answer
             }
+            Fault::Twice => {
+                let again = commit.clone();
+                let _ = commit.make(&self.shared, &self.config);
+                // Somebody may come in between, too.
+                tokio::task::yield_now().await;
+                again.make(&self.shared, &self.config)
+            }
             Fault::Late(time) => {
                 let (shared, config) = (Arc::clone(&self.shared), self.config.clone());
                 tokio::spawn(async move {
@@ -133,6 +140,7 @@ impl Memory {
 }
 
 /// An append that was found to be in order.
+#[derive(Clone)]
 struct Commit {
     append: Append,
     scope: Scope,
@@ -167,7 +175,8 @@ impl Commit {
                 .and_then(|()| state.hold_to(append.workspace, append.under.as_ref()))
                 .and_then(|()| spend_all(&state.purses, spends).map_err(StoreError::Overspent))
                 .and_then(|purses| {
-                    let rates = take_all(&state.rates, &append.takings).map_err(StoreError::UsedUp)?;
+                    let rates =
+                        take_all(&state.rates, &append.takings, Some((config.clock)())).map_err(StoreError::UsedUp)?;
                     Ok((purses, rates))
                 });
             taken.map(|(purses, rates)| {

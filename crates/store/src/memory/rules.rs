@@ -1,5 +1,8 @@
 //! Standing rules and rates in memory.
 
+use std::time::Duration;
+
+use adjutant_core::guard::rate::{Taking, take_all};
 use adjutant_core::id::{AgentId, RuleId, WorkspaceId};
 use adjutant_core::time::Time;
 
@@ -9,8 +12,9 @@ use crate::meta::halt_key;
 use crate::row::{Policy, PolicyNames, RuleRow, Under};
 
 impl Memory {
-    pub(crate) fn scheduled(&self, key: &str) -> Result<Option<u64>, StoreError> {
-        Ok(self.state().rates.get(key).copied())
+    pub(crate) fn wait_for(&self, taking: &Taking) -> Result<Option<Duration>, StoreError> {
+        let taken = take_all(&self.state().rates, std::slice::from_ref(taking), Some(self.now()));
+        Ok(taken.err().map(|refused| refused[0].wait))
     }
 
     pub(crate) fn rule(&self, workspace: WorkspaceId, id: RuleId) -> Result<Option<RuleRow>, StoreError> {
