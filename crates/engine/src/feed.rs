@@ -375,4 +375,47 @@ mod tests {
         assert_eq!(agent.engine().so_far(run.id), [], "a call that is over says nothing");
         assert!(matches!(follower.next().await, Ok(Some(FeedItem::Piece(Piece { turn: 2, .. })))));
     }
+
+    #[tokio::test]
+    async fn what_a_driver_tells_is_taken_only_where_it_goes_on_from_what_was_seen() {
+        let model = Scripted::parse("- calls: [{ name: kv_set, arguments: { key: a, value: b } }]").unwrap();
+        let agent = Agent::builder("Tester").toolsets(["kv"]).can_write().model(model).build().await.unwrap();
+        let run = agent.run("go").await.unwrap();
+        let mut follower = agent.engine().follow(agent.workspace(), run.id, 0);
+        let mut last = None;
+        while let Some(Ok(Some(FeedItem::Event(recorded)))) = follower.next().now_or_never() {
+            last = Some(*recorded);
+        }
+        let last = last.unwrap();
+        let mut told = |seqs: &[u64]| {
+            let event = |seq: &u64| Recorded { seq: *seq, ..last.clone() };
+            agent.engine().feed().recorded(run.id, seqs.iter().map(event).collect());
+            let mut seen = Vec::new();
+            while let Some(Ok(Some(FeedItem::Event(recorded)))) = follower.next().now_or_never() {
+                seen.push(recorded.seq);
+            }
+            seen
+        };
+        assert_eq!(told(&[last.seq + 2]), Vec::<u64>::new(), "something is missing before it: the log is read, and has nothing more");
+        assert_eq!(told(&[last.seq]), Vec::<u64>::new(), "it was seen");
+        assert_eq!(told(&[last.seq, last.seq + 1, last.seq + 2]), [last.seq + 1, last.seq + 2]);
+    }
+
+    #[tokio::test]
+    async fn only_as_much_counts_as_told_already_as_was_told() {
+        let agent = Agent::builder("Tester").model(Scripted::parse("- text: hi").unwrap()).build().await.unwrap();
+        let (feed, run) = (agent.engine().feed(), agent.run("go").await.unwrap().id);
+        feed.will_tell(run);
+        assert!(!feed.is_echo(run), "nobody follows it, so nobody is told");
+        let _follower = agent.engine().follow(agent.workspace(), run, 0);
+        feed.will_tell(run);
+        feed.will_tell(run);
+        assert_eq!([feed.is_echo(run), feed.is_echo(run), feed.is_echo(run)], [true, true, false]);
+        feed.will_tell(run);
+        feed.cannot_tell(run);
+        assert!(!feed.is_echo(run), "the log is read instead");
+        feed.will_tell(run);
+        feed.grew_all();
+        assert!(!feed.is_echo(run), "whoever missed something reads everything");
+    }
 }

@@ -135,6 +135,9 @@ pub(super) fn body(asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
     })
 }
 
+/// What a gateway says at the end.
+const DONE: &[u8] = b"[DONE]";
+
 /// What stands for a proof where there cannot be one.
 const NO_PROOF: &str = "skip_thought_signature_validator";
 
@@ -301,12 +304,17 @@ impl GeminiReader {
 
 impl Reader for GeminiReader {
     fn take(&mut self, frame: &Frame, draft: &mut Draft) -> Result<(), Rejected> {
+        // A gateway may put each event into one more, and say at the end that it is done, as other protocols do.
+        let data = frame.data.strip_prefix(b"data:").unwrap_or(&frame.data).trim_ascii_start();
+        if data == DONE {
+            return Ok(());
+        }
         // A server that does not stream sends a list of what it would have streamed.
-        if frame.data.trim_ascii_start().starts_with(b"[") {
-            let chunks: Vec<Chunk> = serde_json::from_slice(&frame.data)?;
+        if data.starts_with(b"[") {
+            let chunks: Vec<Chunk> = serde_json::from_slice(data)?;
             return chunks.into_iter().try_for_each(|chunk| self.chunk(chunk, draft));
         }
-        self.chunk(serde_json::from_slice(&frame.data)?, draft)
+        self.chunk(serde_json::from_slice(data)?, draft)
     }
 }
 

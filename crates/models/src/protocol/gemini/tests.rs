@@ -115,6 +115,13 @@ async fn it_does_not_matter_where_the_bytes_are_cut_and_an_early_end_is_seen() {
 }
 
 #[tokio::test]
+async fn events_that_a_gateway_put_into_events_of_its_own_are_read_as_well() {
+    let wrapped = format!("data: {}\n\ndata: [DONE]\n\n", STOP.trim_end());
+    let answer = read(KIND, &[wrapped.as_bytes()]).await.0.unwrap();
+    assert_eq!((answer.text.as_str(), answer.finish), ("ok", FinishReason::Stop));
+}
+
+#[tokio::test]
 async fn a_list_in_place_of_a_stream_is_read_as_well() {
     let (base, _seen) = serve(vec![Reply::error(
         200,
