@@ -5,6 +5,7 @@
 pub mod audit;
 pub mod budget;
 pub mod canonical;
+pub mod causes;
 pub mod content;
 pub mod guard;
 pub mod id;

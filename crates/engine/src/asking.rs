@@ -4,6 +4,7 @@ mod answered;
 
 use std::sync::{Arc, OnceLock};
 
+use adjutant_core::causes::causes;
 use adjutant_core::content::Content;
 use adjutant_core::guard::filter::{Filter, FilterPoint};
 use adjutant_core::id::CallId;
@@ -112,7 +113,7 @@ impl Driver {
         let agent = match self.agent().await {
             Ok(agent) => agent,
             Err(error) => {
-                tracing::warn!(run = %self.log.run, %error, "what a run may ask next cannot be read at the moment");
+                tracing::warn!(run = %self.log.run, error = %causes(&error), "what a run may ask next cannot be read at the moment");
                 self.known_agent().await?
             }
         };

@@ -396,7 +396,11 @@ mod tests {
             }
             seen
         };
-        assert_eq!(told(&[last.seq + 2]), Vec::<u64>::new(), "something is missing before it: the log is read, and has nothing more");
+        assert_eq!(
+            told(&[last.seq + 2]),
+            Vec::<u64>::new(),
+            "something is missing before it: the log is read, and has nothing more"
+        );
         assert_eq!(told(&[last.seq]), Vec::<u64>::new(), "it was seen");
         assert_eq!(told(&[last.seq, last.seq + 1, last.seq + 2]), [last.seq + 1, last.seq + 2]);
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use adjutant_core::causes::causes;
 use adjutant_core::limits;
 use adjutant_core::time::Time;
 use adjutant_store::row::{Change, Claim, Claimed};
@@ -69,7 +70,7 @@ impl Worker {
     pub async fn stop(mut self) {
         let _ = self.shift.send(Shift::Over);
         if let Err(error) = (&mut self.task).await {
-            tracing::error!(%error, "the worker did not end cleanly");
+            tracing::error!(error = %causes(&error), "the worker did not end cleanly");
         }
     }
 }
@@ -137,7 +138,7 @@ async fn work(engine: Engine, mut shift: watch::Receiver<Shift>) {
                 continue;
             }
             Err(error) => {
-                tracing::warn!(%error, "no runs can be claimed at the moment");
+                tracing::warn!(error = %causes(&error), "no runs can be claimed at the moment");
                 engine.claims().doubt();
                 STORE_PAUSE.mul_f64(0.5 + engine.env().fraction())
             }
@@ -155,7 +156,7 @@ async fn work(engine: Engine, mut shift: watch::Receiver<Shift>) {
     settle_down(&engine, &mut drivers).await;
     helpers.shutdown().await;
     if let Err(error) = engine.store().leave(engine.node()).await {
-        tracing::warn!(%error, "the node could not give its lease back");
+        tracing::warn!(error = %causes(&error), "the node could not give its lease back");
     }
 }
 
@@ -229,7 +230,7 @@ async fn until_one_may_be_dead(engine: &Engine) -> Duration {
 async fn close_days(engine: Engine) {
     loop {
         if let Err(error) = engine.close_days().await {
-            tracing::warn!(%error, "the days that are over could not be closed");
+            tracing::warn!(error = %causes(&error), "the days that are over could not be closed");
         }
         tokio::time::sleep(DAYS).await;
     }
@@ -242,7 +243,7 @@ async fn renew(engine: Engine) {
         pause = match engine.renew_lease().await {
             Ok(()) => limits::LEASE_RENEWAL,
             Err(error) => {
-                tracing::warn!(%error, "the node's lease could not be renewed");
+                tracing::warn!(error = %causes(&error), "the node's lease could not be renewed");
                 RENEW_AGAIN.mul_f64(0.5 + engine.env().fraction())
             }
         };
@@ -264,17 +265,19 @@ fn take_up(engine: Engine, claim: Claim) -> impl Future<Output = ()> + Send {
             match AssertUnwindSafe(driving).catch_unwind().await {
                 Ok(Ok(Exit::Ended | Exit::Parked | Exit::Fenced)) => return,
                 Ok(Err(EngineError::Store(error))) => {
-                    tracing::warn!(run = %claim.run, %error, "a run is held up by the store");
+                    tracing::warn!(run = %claim.run, error = %causes(&error), "a run is held up by the store");
                 }
                 Ok(Err(error @ EngineError::BadLog { .. })) => {
-                    tracing::error!(run = %claim.run, %error, "a run cannot go on with this version of the program");
+                    tracing::error!(run = %claim.run, error = %causes(&error), "a run cannot go on with this version of the program");
                     match engine.store().leave_to_newer(engine.node(), claim.run, claim.epoch).await {
                         Ok(()) => return,
-                        Err(error) => tracing::warn!(run = %claim.run, %error, "a run cannot be given back"),
+                        Err(error) => {
+                            tracing::warn!(run = %claim.run, error = %causes(&error), "a run cannot be given back")
+                        }
                     }
                 }
                 Ok(Err(error)) => {
-                    tracing::error!(run = %claim.run, %error, "a run cannot go on");
+                    tracing::error!(run = %claim.run, error = %causes(&error), "a run cannot go on");
                     return;
                 }
                 // A run must not hang because of a mistake of ours: its log says how far it came.
@@ -307,7 +310,7 @@ impl Attendance {
     pub async fn leave(mut self) {
         self.helpers.shutdown().await;
         if let Err(error) = self.engine.store().leave(self.engine.node()).await {
-            tracing::warn!(%error, "the node could not give its lease back");
+            tracing::warn!(error = %causes(&error), "the node could not give its lease back");
         }
     }
 }

@@ -102,9 +102,14 @@ impl From<sqlx::Error> for StoreError {
                 let message = inner.message().to_owned();
                 from_postgres(&code, message, error)
             }
-            E::Io(_) | E::Tls(_) | E::PoolTimedOut | E::PoolClosed | E::WorkerCrashed | E::BeginFailed => {
-                Self::Unavailable(Arc::new(error))
-            }
+            // What is no word of the protocol is what a connection says that breaks, or a server that is about to start.
+            E::Io(_)
+            | E::Tls(_)
+            | E::Protocol(_)
+            | E::PoolTimedOut
+            | E::PoolClosed
+            | E::WorkerCrashed
+            | E::BeginFailed => Self::Unavailable(Arc::new(error)),
             E::ColumnDecode { .. } | E::Decode(_) => Self::Corrupt(error.to_string()),
             _ => Self::Other(Arc::new(error)),
         }
@@ -154,13 +159,13 @@ fn from_sqlite(code: i32, error: rusqlite::Error) -> StoreError {
 fn from_postgres(code: &str, message: String, error: sqlx::Error) -> StoreError {
     match code {
         "53100" => StoreError::Full(Arc::new(error)),
+        "XX001" | "XX002" => StoreError::Corrupt(message),
         "25006" => StoreError::ReadOnly(Arc::new(error)),
         "23503" => StoreError::NotFound,
         "40001" | "40P01" | "55P03" => StoreError::Unavailable(Arc::new(error)),
         _ => match code.get(..2) {
             Some("08" | "53" | "57") => StoreError::Unavailable(Arc::new(error)),
             Some("23") => StoreError::Conflict(message),
-            Some("XX") => StoreError::Corrupt(message),
             _ => StoreError::Other(Arc::new(error)),
         },
     }
@@ -226,6 +231,8 @@ mod tests {
             ("23505", "conflict"),
             ("23503", "not found"),
             ("XX001", "corrupt"),
+            ("XX002", "corrupt"),
+            ("XX000", "other"),
             ("42601", "other"),
         ];
         for (code, reaction) in postgres {
@@ -251,6 +258,7 @@ mod tests {
             assert_eq!(name(&from_sqlite(code, rusqlite::Error::InvalidQuery)), reaction, "{code}");
         }
         assert_eq!(name(&sqlx::Error::PoolTimedOut.into()), "unavailable");
+        assert_eq!(name(&sqlx::Error::Protocol("0 bytes".into()).into()), "unavailable");
         let denied = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
         assert_eq!(name(&StoreError::file(denied)), "read-only");
     }

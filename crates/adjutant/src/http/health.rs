@@ -1,5 +1,6 @@
 //! Health for machines: is the process there, and can it work?
 
+use adjutant_core::causes::causes;
 use std::time::Duration;
 
 use axum::Json;
@@ -32,7 +33,7 @@ pub(super) async fn ready(State(server): State<Server>) -> (StatusCode, Json<Val
         Ok((true, Ok(ready))) => ready,
         Ok((true, Err(error))) => {
             // What the database said is for the operator's log, not for whoever asks.
-            tracing::warn!(%error, "the database does not answer");
+            tracing::warn!(error = %causes(&error), "the database does not answer");
             return not(json!({"status": "unavailable", "database": "does not answer"}));
         }
         Err(_) => {

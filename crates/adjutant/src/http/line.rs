@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use adjutant_core::causes::causes;
 use adjutant_core::id::{RunId, WorkspaceId};
 use adjutant_core::limits::FEED_BACKLOG;
 use adjutant_core::message::Delta;
@@ -94,13 +95,13 @@ impl Carrier {
             match item {
                 Ok(Some(item)) => {
                     if let Err(error) = self.tell(item).await {
-                        tracing::warn!(run = %self.run, %error, "a run can no longer be followed; its readers come back");
+                        tracing::warn!(run = %self.run, error = %causes(&error), "a run can no longer be followed; its readers come back");
                         break;
                     }
                 }
                 Ok(None) => break,
                 Err(error) => {
-                    tracing::warn!(run = %self.run, %error, "a run can no longer be followed; its readers come back");
+                    tracing::warn!(run = %self.run, error = %causes(&error), "a run can no longer be followed; its readers come back");
                     break;
                 }
             }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use adjutant_core::causes::causes;
 use adjutant_core::id::{ApprovalId, RunId, UserId, WorkspaceId};
 use adjutant_core::run::chain::StreamId;
 use adjutant_core::run::status::Status;
@@ -141,13 +142,13 @@ impl Teller {
             }
             for chat in chats.into_values() {
                 if let Err(error) = self.chat(chat).await {
-                    tracing::warn!(chat = %chat.chat, %error, "a change could not be looked up; readers read again");
+                    tracing::warn!(chat = %chat.chat, error = %causes(&error), "a change could not be looked up; readers read again");
                     self.send(About::Missed, Bytes::new());
                 }
             }
             for stream in streams {
                 if let Err(error) = self.look(stream).await {
-                    tracing::warn!(%stream, %error, "a change could not be looked up; readers read again");
+                    tracing::warn!(%stream, error = %causes(&error), "a change could not be looked up; readers read again");
                     self.send(About::Missed, Bytes::new());
                 }
             }

@@ -1,6 +1,7 @@
 //! `Idempotency-Key`: a POST that is sent again is answered again, and done once. A stream cannot be kept, so its second
 //! sender is shown the way to it.
 
+use adjutant_core::causes::causes;
 use adjutant_core::content::Hash;
 use adjutant_core::id::WorkspaceId;
 use adjutant_core::time::Time;
@@ -142,7 +143,7 @@ async fn answer(
     if done.is_err() {
         // Nobody answers it any more, so nobody shall wait for that.
         if let Err(error) = store.lose_reply(user, key).await {
-            tracing::warn!(%error, "an Idempotency-Key stays taken until this node stops");
+            tracing::warn!(error = %causes(&error), "an Idempotency-Key stays taken until this node stops");
         }
     }
     done

@@ -6,6 +6,7 @@ mod page;
 
 use std::time::Duration;
 
+use adjutant_core::causes::causes;
 use adjutant_core::run::command::Refusal;
 use adjutant_engine::EngineError;
 use adjutant_engine::models::ModelError;
@@ -335,13 +336,13 @@ impl From<StoreError> for Problem {
             StoreError::Overspent(_) => Self::new(Kind::BudgetExhausted, "A budget is used up. Nothing was written."),
             StoreError::NotFound => Self::not_found("thing", "of this name"),
             StoreError::Unavailable(_) => {
-                tracing::warn!(%error, "the database is unavailable");
+                tracing::warn!(error = %causes(&error), "the database is unavailable");
                 Self::new(Kind::Overloaded, "The database does not answer at the moment. Nothing was done.")
                     .hint("try again in a moment")
                     .retry_after(2)
             }
             StoreError::Full(_) | StoreError::ReadOnly(_) => {
-                tracing::error!(%error, "the database cannot be written");
+                tracing::error!(error = %causes(&error), "the database cannot be written");
                 Self::new(Kind::Unavailable, "The server cannot write at the moment. Nothing was done.")
                     .hint("the operator has to make room, or make the data directory writable")
                     .retry_after(30)
@@ -351,7 +352,7 @@ impl From<StoreError> for Problem {
             | StoreError::OtherBuild
             | StoreError::WrongKey
             | StoreError::Other(_) => {
-                tracing::error!(%error, "the database failed");
+                tracing::error!(error = %causes(&error), "the database failed");
                 Self::new(Kind::Internal, "The server failed. Whether anything was done is in its log.")
                     .hint("tell the operator the trace_id")
             }

@@ -6,6 +6,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use adjutant_core::causes::causes;
 use adjutant_core::id::RunId;
 use adjutant_core::run::status::Status;
 use adjutant_engine::{EngineError, is_erased};
@@ -213,7 +214,7 @@ impl Reader {
             }
             if self.after < self.head {
                 if let Err(error) = self.catch_up().await {
-                    tracing::warn!(run = %self.run, %error, "a stream ends; its reader comes back");
+                    tracing::warn!(run = %self.run, error = %causes(&error), "a stream ends; its reader comes back");
                     self.break_off();
                 }
                 continue;

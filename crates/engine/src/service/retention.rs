@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use adjutant_core::causes::causes;
 use adjutant_core::guard::policy::parse_seconds;
 use adjutant_core::id::{RunId, UserId, WorkspaceId};
 use adjutant_core::run::event::Actor;
@@ -146,11 +147,11 @@ impl Engine {
 /// Forgets, for as long as the node works, what is not kept any longer.
 pub(crate) async fn forget(engine: Engine) {
     if let Err(error) = engine.sweep_workspaces().await {
-        tracing::warn!(%error, "what was being taken away could not be taken away to its end");
+        tracing::warn!(error = %causes(&error), "what was being taken away could not be taken away to its end");
     }
     loop {
         let pause = engine.forget_old().await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "what is not kept any longer could not be erased");
+            tracing::warn!(error = %causes(&error), "what is not kept any longer could not be erased");
             LOOK
         });
         tokio::select! {

@@ -26,6 +26,8 @@ const PEOPLE: (usize, usize) = (4, 220);
 const OPEN: usize = 200;
 /// Things that are done to them in each minute, at the least, when it takes long.
 const FAULTS_A_MINUTE: usize = 5;
+/// How long they wait before they look again at what waits for somebody: many who look often would take all of a small machine.
+const LOOK: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(3));
 /// How many answer questions, when it takes long.
 const DECIDING: usize = 4;
 /// Tasks at the least.
@@ -161,7 +163,7 @@ impl Stage {
             ways,
             nodes,
             busy: (0..NODES).map(|_| Mutex::default()).collect(),
-            doors: Doors::default(),
+            doors: Doors::new(if minutes == 0 { LOOK.0 } else { LOOK.1 }),
             faults: Mutex::default(),
             ended: Mutex::default(),
             standstill: Mutex::default(),
@@ -407,11 +409,13 @@ fn three_nodes_lose_nothing_and_do_nothing_twice_whatever_happens_to_them() {
     let decided = Mutex::new(Decided::default());
     std::thread::scope(|scope| {
         let people: Vec<_> = (0..stage.people()).map(|_| scope.spawn(|| work(&stage))).collect();
-        for _ in 0..if minutes == 0 { 1 } else { DECIDING } {
-            scope.spawn(|| {
+        let deciding = if minutes == 0 { 1 } else { DECIDING };
+        for number in 0..deciding {
+            let (stage, decided) = (&stage, &decided);
+            scope.spawn(move || {
                 while !stage.over.load(Ordering::SeqCst) {
                     let rung = |name: &str| stage.rings().contains_key(name);
-                    let more = decide(&stage.doors, &stage.history, rung);
+                    let more = decide(&stage.doors, &stage.history, (number, deciding), rung);
                     let mut decided = decided.lock().unwrap();
                     decided.approved += more.approved;
                     decided.refused += more.refused;

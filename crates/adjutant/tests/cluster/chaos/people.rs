@@ -20,15 +20,20 @@ const SILENCE: Duration = Duration::from_secs(20);
 pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Where the nodes are, as far as they are up.
-#[derive(Default)]
 pub(crate) struct Doors {
     addresses: Mutex<Vec<Option<String>>>,
     turn: AtomicUsize,
+    /// How long people wait before they look again at a run that waits for somebody.
+    pause: Duration,
     /// Answers that never came: each of them may have been done.
     pub(crate) maybes: AtomicUsize,
 }
 
 impl Doors {
+    pub(crate) fn new(pause: Duration) -> Self {
+        Self { addresses: Mutex::default(), turn: AtomicUsize::new(0), pause, maybes: AtomicUsize::new(0) }
+    }
+
     pub(crate) fn open(&self, node: usize, address: Option<String>) {
         let mut addresses = self.addresses.lock().unwrap();
         if addresses.len() <= node {
@@ -258,7 +263,7 @@ pub(crate) fn see_through(doors: &Doors, history: &History, wish: Wish, name: &s
         }
         assert!(begun.elapsed() < PATIENCE, "{run} is {status} still");
         // A run that waits for a person is told at once; asking again at once would only be in the way.
-        std::thread::sleep(Duration::from_millis(200));
+        std::thread::sleep(doors.pause);
     }
 }
 
@@ -284,12 +289,20 @@ pub(crate) struct Decided {
     pub(crate) doubts: usize,
 }
 
-/// Decides what waits: answers what is asked as the task wants it, and says of what is in doubt what the world saw.
-pub(crate) fn decide(doors: &Doors, history: &History, has_rung: impl Fn(&str) -> bool) -> Decided {
+/// Decides what waits: answers what is asked as the task wants it, and says of what is in doubt what the world saw. Of several, each
+/// begins at another place: they meet now and then, and do not do everything together.
+pub(crate) fn decide(
+    doors: &Doors,
+    history: &History,
+    (number, all): (usize, usize),
+    has_rung: impl Fn(&str) -> bool,
+) -> Decided {
     let mut decided = Decided::default();
     let before = history.settled();
     let (_, inbox) = doors.ask("GET", "/api/v1/approvals?status=pending&limit=100", None, None);
-    for item in inbox["data"].as_array().into_iter().flatten() {
+    let waiting = inbox["data"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let (first, rest) = waiting.split_at(waiting.len() * number / all);
+    for item in rest.iter().chain(first) {
         let id = text(&item["id"]);
         if before.contains(&id) {
             history.wrong(format!("{id} waits again, and was answered before"));
