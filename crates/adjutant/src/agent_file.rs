@@ -17,7 +17,7 @@ mod write;
 const FILE_BYTES: u64 = 256 * 1024;
 
 /// The fields a file may have: those of an agent, and what they are called elsewhere.
-const FIELDS: [&str; 46] = [
+const FIELDS: [&str; 47] = [
     "name",
     "slug",
     "description",
@@ -54,6 +54,7 @@ const FIELDS: [&str; 46] = [
     "max_turns",
     "max_tool_calls",
     "max_requests_per_hour",
+    "max_concurrent_runs",
     "tool_limits",
     "content_filter",
     "max_tokens_per_request",

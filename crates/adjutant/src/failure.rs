@@ -323,7 +323,10 @@ impl From<StoreError> for Failure {
                 Self::new(Exit::Usage, "read_only", "The database or its folder cannot be written. Nothing was done.")
                     .hint("make the data directory writable for this user, or choose another with --data DIR")
             }
-            StoreError::Other(source) => Self::other(format!("The database failed: {source}.")),
+            StoreError::Other(source) => Self::other(format!(
+                "The database failed: {source}. What is recorded stays; whatever was begun and not recorded is looked at again, or asked about, when its run goes on."
+            ))
+            .hint("look at the disk and at what the system says of it (dmesg), then try again; adjutant doctor tells more"),
         }
     }
 }

@@ -28,6 +28,10 @@ pub const RUN_GAP: Duration = Duration::from_secs(60 * 60);
 pub const OUTPUT_TOKENS: u32 = 4000;
 /// Model calls of an agent in one hour unless the agent says otherwise.
 pub const REQUESTS_PER_HOUR: u32 = 600;
+/// Runs of an agent that are driven at the same time unless it says otherwise: what more asks for comes one after the other.
+pub const CONCURRENT_RUNS: u32 = 4;
+/// No node drives as many, so that a greater number would only look like a limit.
+pub const CONCURRENT_RUNS_CEILING: u32 = 10_000;
 /// Tool calls of a person's runs in one minute, over all agents and tools, unless the instance says otherwise.
 pub const USER_CALLS_PER_MINUTE: u32 = 600;
 /// Runs that triggers start of one agent in one minute: one that sets itself off stays slow enough for a person to see it.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use adjutant_core::id::CallId;
@@ -16,7 +16,7 @@ use adjutant_core::tool::ToolDefinitions;
 use adjutant_models::{Notes, Tape};
 use adjutant_store::StoreError;
 use adjutant_store::row::{Claim, Owner};
-use tokio::sync::{Notify, OnceCell};
+use tokio::sync::Notify;
 
 use crate::engine::{Driving, Engine};
 use crate::error::EngineError;
@@ -62,8 +62,8 @@ pub(crate) struct Driver {
     pub(crate) evidence: Vec<PathBuf>,
     /// The run as others watch it.
     pub(crate) trace: Option<RunTrace>,
-    /// The run's notebook, once it was looked for: it stays while the run has not ended.
-    pub(crate) notebook: OnceCell<OpenNotebook>,
+    /// The run's notebook as it was found under a version of its workspace: another name of it is another version.
+    pub(crate) notebook: Mutex<Option<(u64, OpenNotebook)>>,
     notify: Arc<Notify>,
     pub(crate) owner: Owner,
     _driving: Driving,
@@ -107,7 +107,7 @@ async fn go_through(engine: &Engine, claim: Claim, life: Life) -> Result<Went, E
         notes: Notes::default(),
         evidence: Vec::new(),
         trace: None,
-        notebook: OnceCell::new(),
+        notebook: Mutex::default(),
         notify: Arc::clone(&driving.notify),
         owner,
         _driving: driving,

@@ -66,7 +66,7 @@ struct Inner {
     lease: Lease,
     drivers: Mutex<BTreeMap<RunId, Arc<Notify>>>,
     claims: Claims,
-    open: Mutex<HashMap<(WorkspaceId, NotebookId), OpenNotebook>>,
+    open: Mutex<HashMap<(WorkspaceId, NotebookId), Arc<Notebook>>>,
     bases: Bases,
     held: HeldKeys,
     /// Agents that were read, with the names they were read under.
@@ -275,7 +275,8 @@ impl Engine {
         known.insert(text, Arc::clone(definitions));
     }
 
-    /// A notebook, opened once. Whether it is still there is asked each time: another node may have taken it away.
+    /// A notebook, opened once. Whether it is still there, and what it is called, is asked each time: another node may have taken
+    /// it away or renamed it, and by its name an agent reaches it or does not.
     ///
     /// # Errors
     /// When there is none, or its folder cannot be opened.
@@ -284,8 +285,8 @@ impl Engine {
             self.close_notebook(workspace, id);
             return Err(EngineError::not_found("notebook", id));
         };
-        if let Some(open) = lock(&self.0.open).get(&(workspace, id)) {
-            return Ok(open.clone());
+        if let Some(files) = lock(&self.0.open).get(&(workspace, id)) {
+            return Ok(OpenNotebook { slug: row.slug, files: Arc::clone(files) });
         }
         let managed = row.linked.is_none();
         let folder = row.linked.map_or_else(|| self.notebook_folder(id), PathBuf::from);
@@ -297,9 +298,8 @@ impl Engine {
             EngineError::Notebook { name: row.slug.clone(), why }
         };
         let files = Arc::new(Notebook::open(&folder).map_err(unusable)?);
-        let open = OpenNotebook { slug: row.slug.clone(), files };
-        lock(&self.0.open).insert((workspace, id), open.clone());
-        Ok(open)
+        lock(&self.0.open).insert((workspace, id), Arc::clone(&files));
+        Ok(OpenNotebook { slug: row.slug, files })
     }
 
     /// What is said where the folder of a managed notebook is not there: most often the folder of all of them is the wrong one.

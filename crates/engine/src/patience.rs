@@ -67,22 +67,23 @@ impl Driver {
         }
     }
 
-    /// Whether what keeps the store from being written may pass in time. A disk without room is waited for only where something
-    /// that has happened would be forgotten; whatever else is pending can be concluded again.
+    /// Whether what keeps the store from being written may pass in time. A disk that has no room or fails is waited for only where
+    /// something that has happened would be forgotten, which is kept beside the store meanwhile; whatever else is pending can be
+    /// concluded again.
     fn is_worth_a_wait(&self, error: &StoreError) -> bool {
         match error {
             StoreError::Unavailable(_) => true,
-            StoreError::Full(_) | StoreError::ReadOnly(_) => self.log.holds_facts(),
+            StoreError::Full(_) | StoreError::ReadOnly(_) | StoreError::Corrupt(_) | StoreError::Other(_) => {
+                self.log.holds_facts()
+            }
             StoreError::Stale { .. }
             | StoreError::Conflict(_)
             | StoreError::UsedUp(_)
             | StoreError::Overspent(_)
             | StoreError::NotFound
-            | StoreError::Corrupt(_)
             | StoreError::NewerSchema { .. }
             | StoreError::OtherBuild
-            | StoreError::WrongKey
-            | StoreError::Other(_) => false,
+            | StoreError::WrongKey => false,
         }
     }
 }

@@ -223,8 +223,11 @@ impl Driver {
     async fn judge_again(&mut self, id: &CallId) -> Result<Again, EngineError> {
         let agent = self.agent().await?;
         let Some(mut call) = self.state().call(id).cloned() else { return Ok(Again::Allowed) };
-        // What was seen then is not compared: the first attempt may have changed it.
-        call.answered = call.answered.map(|_| Answered::Yes(None));
+        // What was seen then is not compared: the first attempt may have changed it. Who wrote the arguments saw nothing, and is
+        // asked whatever asks by now.
+        if let Some(Answered::Yes(seen)) = &mut call.answered {
+            *seen = None;
+        }
         let world = self.world(&agent).await?;
         let verdict = self.verdict(&agent, &world, &call).await.0;
         Ok(match verdict.decision {

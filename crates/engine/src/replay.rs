@@ -32,13 +32,14 @@ use crate::toolbox::{NOT_POSSIBLE, authority};
 
 /// Verdicts that were not the guard's alone, or depend on more than is in the log: limits of the turn, a target that changed,
 /// an equal call.
-pub(crate) const NOT_THE_GUARDS: [&str; 8] = [
+pub(crate) const NOT_THE_GUARDS: [&str; 9] = [
     "rate",
     "calls_per_turn",
     "cut_off",
     "max_tool_calls",
     "same_call",
     "target_changed",
+    "approval_expired",
     NOT_POSSIBLE,
     "rejected_before",
 ];

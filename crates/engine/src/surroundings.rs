@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::current::CurrentAgent;
 use crate::driver::Driver;
+use crate::engine::lock;
 use crate::error::EngineError;
 use crate::handles::{self, AgentKeys, OpenNotebook};
 
@@ -52,10 +53,16 @@ impl Driver {
         })
     }
 
-    /// The run's notebook. The store is asked once while the run is driven.
+    /// The run's notebook, by the name that it has under the version of its workspace that was read last: what is judged by an
+    /// older name is refused when it is announced. The store is asked once a version.
     pub(crate) async fn open_notebook(&self, id: NotebookId) -> Result<OpenNotebook, EngineError> {
-        let open = || self.engine.notebook(self.log.workspace, id);
-        self.notebook.get_or_try_init(open).await.cloned()
+        let version = self.toolbox.workspace_version();
+        if let Some((_, open)) = lock(&self.notebook).as_ref().filter(|(under, _)| *under == version) {
+            return Ok(open.clone());
+        }
+        let open = self.engine.notebook(self.log.workspace, id).await?;
+        *lock(&self.notebook) = Some((version, open.clone()));
+        Ok(open)
     }
 
     /// Lets only the run's owner act. Where nobody else can become that, there is nothing to ask.

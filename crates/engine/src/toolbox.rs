@@ -57,6 +57,11 @@ pub(crate) struct Toolbox {
 }
 
 impl Toolbox {
+    /// The version of its workspace that the agent was read under last.
+    pub(crate) fn workspace_version(&self) -> u64 {
+        self.agent.as_ref().map_or(0, |agent| agent.names.workspace)
+    }
+
     /// Whether a call was judged just now.
     pub(crate) fn is_fresh(&self, call: &CallId) -> bool {
         self.fresh.contains(call)
@@ -252,6 +257,14 @@ impl Driver {
             }
         };
         let mut verdict = judge(&Question { prepared: Some(&prepared), ..question });
+        let now = self.now();
+        if verdict.decision == Decision::Allow
+            && call.seen().and_then(|seen| seen.until).is_some_and(|until| until <= now)
+        {
+            // A yes counts no longer than its question waits, however long the run was held after it (rule A2).
+            let reason = "It was approved so long ago that the question has expired since.";
+            verdict = Verdict::ask("approval_expired", reason, None, &[GrantScope::Once]);
+        }
         let print = || fingerprint(self.log.run, &call.id, tool.spec(), value, &prepared.target);
         if verdict.decision == Decision::Allow && call.seen().is_some_and(|seen| !seen.holds(&prepared, print())) {
             // What the person saw is not what is there now: ask again, with a new preview (rule A2).

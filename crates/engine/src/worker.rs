@@ -22,7 +22,7 @@ use crate::{feed, live};
 
 /// Behind every wake-up there is a look at the clock: a lost notice costs this long at the most.
 const POLL: Duration = Duration::from_secs(5);
-/// Wait when what is due is not for this node to take now.
+/// Wait when what is due is not for this node to take now: longer each time, up to [`POLL`].
 const CROWDED: Duration = Duration::from_millis(50);
 /// About how long to wait after the store did not answer.
 const STORE_PAUSE: Duration = Duration::from_secs(1);
@@ -106,6 +106,7 @@ async fn work(engine: Engine, mut shift: watch::Receiver<Shift>) {
     let places = Arc::new(Semaphore::new(engine.max_runs()));
     let freed = Arc::new(Notify::new());
     let mut drivers = JoinSet::new();
+    let mut crowded = CROWDED;
     while *shift.borrow_and_update() != Shift::Over {
         if engine.claims().take_doubt() {
             adopt(&engine, &mut drivers).await;
@@ -123,9 +124,15 @@ async fn work(engine: Engine, mut shift: watch::Receiver<Shift>) {
             // A place that is freed wakes the loop, and so does the end of the shift. Notebooks come back without a word.
             Ok(_) if free == 0 => POLL,
             Ok(Claimed::NoneBefore(due)) => idle_for(&engine, due).await,
-            // They are due, and this node takes no more of their workspaces: a place that is freed wakes the loop.
-            Ok(Claimed::Runs(claims)) if claims.is_empty() => CROWDED,
+            // They are due, and this node takes no more of their workspaces, or nobody does of their agents: a place that is freed
+            // wakes the loop.
+            Ok(Claimed::Runs(claims)) if claims.is_empty() => {
+                let pause = crowded;
+                crowded = (crowded * 2).min(POLL);
+                pause
+            }
             Ok(Claimed::Runs(claims)) => {
+                crowded = CROWDED;
                 for claim in claims {
                     let Ok(place) = Arc::clone(&places).acquire_owned().await else { break };
                     let (taking, freed) = (take_up(engine.clone(), claim), Arc::clone(&freed));

@@ -184,7 +184,7 @@ async fn start(store: &Store, workspace: WorkspaceId, n: usize, tag: u8) -> (Str
     let stream = StreamId::Run(run);
     let entry = Entry::next(stream, Head::START, "run_started", now, b"{}".to_vec());
     let tip = Tip { expected: None, supersedes: None, advance: true };
-    let change = RunChange::Start { row: Box::new(row), tip };
+    let change = RunChange::Start { row: Box::new(row), tip, places: u32::MAX };
     let head = store.append(append(workspace, stream, Head::START, entry, Some(change))).await.unwrap();
     (stream, head)
 }

@@ -224,7 +224,11 @@ impl Db {
     pub(crate) async fn write_back(&self) -> Result<(), StoreError> {
         let Self::Sqlite { writer, .. } = self else { return Ok(()) };
         let mut writing = Arc::clone(writer).lock_owned().await;
-        apart(move || lite::rows(writing.ready()?, "PRAGMA wal_checkpoint(TRUNCATE)", &[]).map(drop)).await
+        apart(move || {
+            let written = lite::rows(writing.ready()?, "PRAGMA wal_checkpoint(TRUNCATE)", &[]).map(drop);
+            writing.note(written)
+        })
+        .await
     }
 
     /// Closes every connection.
@@ -270,6 +274,14 @@ impl Tx {
         match self {
             Self::Sqlite(..) => Dialect::Sqlite,
             Self::Postgres(_) => Dialect::Postgres,
+        }
+    }
+
+    /// Lets go of what is kept of a SQLite file, where it turned out to be wrong.
+    pub(crate) fn forget_kept(&mut self) {
+        match self {
+            Self::Sqlite(tx, _) => tx.forget_kept(),
+            Self::Postgres(_) => {}
         }
     }
 

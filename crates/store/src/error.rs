@@ -188,7 +188,12 @@ pub(crate) fn locked_out(error: &StoreError) -> bool {
 /// Whether the disk failed to confirm a write (SQLITE_IOERR_FSYNC, SQLITE_IOERR_DIR_FSYNC). PostgreSQL stops by itself then.
 pub(crate) fn unsynced(error: &StoreError) -> bool {
     let StoreError::Other(source) = error else { return false };
-    source.downcast_ref::<rusqlite::Error>().is_some_and(|error| matches!(extended_code(error), 1034 | 1290))
+    source.downcast_ref::<rusqlite::Error>().is_some_and(unconfirmed)
+}
+
+/// As [`unsynced`], in SQLite's own words.
+pub(crate) fn unconfirmed(error: &rusqlite::Error) -> bool {
+    matches!(extended_code(error), 1034 | 1290)
 }
 
 /// Whether SQLite could not open a file.

@@ -5,10 +5,14 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::db::Text;
-use crate::value::{Args, Row};
+use crate::value::{Arg, Args, Row};
 
-/// Answers that are kept at the most; with more than these, all are read again.
-const ANSWERS: usize = 4096;
+/// Bytes of the answers and their questions that are kept at the most; with more than these, all are read again.
+const BYTES: usize = 16 * 1024 * 1024;
+/// Bytes of one of them: a name that somebody asks for may be as long as a request.
+const ANSWER_BYTES: usize = 256 * 1024;
+/// About what an answer takes beside its texts.
+const OVERHEAD: usize = 256;
 
 /// What a transaction writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +32,8 @@ struct Since {
     /// How often something was set up.
     changes: u64,
     answers: HashMap<(Text, Args), Vec<Row>>,
+    /// About the bytes that they take.
+    bytes: usize,
 }
 
 /// A moment between two changes, before which nothing is kept that was read after it.
@@ -43,13 +49,16 @@ impl Kept {
 
     /// Keeps an answer, unless something was set up since its moment: then nobody knows whether it was read before or after.
     pub(crate) fn keep(&self, question: (Text, Args), answer: &[Row], moment: Moment) {
+        let bytes =
+            OVERHEAD + question.1.iter().map(Arg::bytes).sum::<usize>() + answer.iter().map(Row::bytes).sum::<usize>();
         let mut since = self.since();
-        if since.changes != moment.0 {
+        if since.changes != moment.0 || bytes > ANSWER_BYTES {
             return;
         }
-        if since.answers.len() >= ANSWERS {
-            since.answers.clear();
+        if since.bytes + bytes > BYTES {
+            since.forget();
         }
+        since.bytes += bytes;
         since.answers.insert(question, answer.to_vec());
     }
 
@@ -60,13 +69,20 @@ impl Kept {
             Writes::Anything => {
                 let mut since = self.since();
                 since.changes += 1;
-                since.answers.clear();
+                since.forget();
             }
         }
     }
 
     fn since(&self) -> MutexGuard<'_, Since> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Since {
+    fn forget(&mut self) {
+        self.answers.clear();
+        self.bytes = 0;
     }
 }
 
@@ -104,11 +120,16 @@ mod tests {
     #[test]
     fn no_more_is_kept_than_there_is_room_for() {
         let kept = Kept::default();
-        for number in 0..=ANSWERS as i64 {
-            let question = (Text::from("SELECT $1"), args![number]);
-            let moment = kept.get(&question).unwrap_err();
-            kept.keep(question, &answer(), moment);
+        let keep = |name: String| {
+            let question = || (Text::from("SELECT $1"), args![name.as_str()]);
+            let moment = kept.get(&question()).unwrap_err();
+            kept.keep(question(), &[], moment);
+            kept.get(&question()).is_ok()
+        };
+        assert!(!keep("x".repeat(ANSWER_BYTES)), "an answer to a question that long is not kept");
+        for number in 0..BYTES / 50_000 * 2 {
+            assert!(keep(format!("{number:0>50000}")));
+            assert!(kept.since().answers.len() <= BYTES / 50_000);
         }
-        assert_eq!(kept.since().answers.len(), 1);
     }
 }

@@ -87,6 +87,11 @@ impl Writing {
         self.note(written)
     }
 
+    /// Lets go of what is kept.
+    pub(crate) fn forget_kept(&self) {
+        self.kept.wrote(Writes::Anything);
+    }
+
     /// Passes on how a write went, and writes nothing more once the disk did not confirm one.
     pub(crate) fn note<T>(&mut self, answer: Result<T, StoreError>) -> Result<T, StoreError> {
         if let Err(error) = &answer

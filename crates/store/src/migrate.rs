@@ -51,6 +51,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!("0005_closed_workspaces"),
     migration!("0006_run_parents"),
     migration!("0007_moved_runs"),
+    migration!("0008_places"),
 ];
 
 /// The schema this program knows.
@@ -258,6 +259,8 @@ mod tests {
     const RUN_PARENTS: &str = "09c86497181d2e8da8be03dd3efb00587a3228ee8e4c499dd907f1c9da338ff8";
     /// And those of schema 7.
     const MOVED_RUNS: &str = "4dbcc5a6fec24eb7e37874aa54c3d1581783d02d243b1fee6a486e1a19e982b2";
+    /// And those of schema 8.
+    const PLACES: &str = "e31dd4d1b3e99aa269d06b1db3b3ad2b1fc77a7599d734398feab98a13641e14";
 
     const fn step(sqlite: &'static str) -> Migration {
         Migration { sqlite, postgres: "", min_binary: 1 }
@@ -273,7 +276,7 @@ mod tests {
         let known: Vec<_> = (1..=MIGRATIONS.len()).map(|count| made_by(&MIGRATIONS[..count])).collect();
         assert_eq!(
             known,
-            [GROUND, PEOPLE, DEFAULTS, CHAT_METADATA, CLOSED_WORKSPACES, RUN_PARENTS, MOVED_RUNS],
+            [GROUND, PEOPLE, DEFAULTS, CHAT_METADATA, CLOSED_WORKSPACES, RUN_PARENTS, MOVED_RUNS, PLACES],
             "databases were made by these scripts: a change is a migration of its own, and a line here"
         );
     }

@@ -25,7 +25,8 @@ const CONNECTIONS: u32 = 16;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 /// What every session asks of the server: to notice a node that is gone, and to let go of what it held.
 const SESSION: [(&str, &str); 4] = [
-    ("idle_in_transaction_session_timeout", "30s"),
+    // Sooner than a lease ends: what a node held that went away without a word keeps nobody from taking its runs up.
+    ("idle_in_transaction_session_timeout", "5s"),
     ("tcp_keepalives_idle", "10"),
     ("tcp_keepalives_interval", "5"),
     ("tcp_keepalives_count", "3"),

@@ -189,11 +189,13 @@ fn guard(keys: &Keys, writer: Writer, change: Option<RunChange>, sealer: &Sealer
         return Ok(if expected.seq == 0 { Guard::NewStream(row) } else { Guard::OldStream(row) });
     };
     Ok(match change {
-        RunChange::Start { row, tip } => {
+        RunChange::Start { row, tip, places } => {
             let advance = tip.advance.then(|| args![place, row.chat, log, tip.expected]);
             let supersede = tip.supersedes.map(|first| args![place, row.chat, first, log]);
             let fresh = RunRow { head: *head, owner: None, epoch: 0, superseded_by: None, ..*row };
-            Guard::Start { run, chat: fresh.chat, row: run_args(&fresh, *added, sealer)?, tip: advance, supersede }
+            let mut row = run_args(&fresh, *added, sealer)?;
+            row.extend(args![places]);
+            Guard::Start { run, chat: fresh.chat, row, tip: advance, supersede }
         }
         RunChange::Update { state, release } => {
             let (owner, epoch) = match writer {

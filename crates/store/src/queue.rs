@@ -40,15 +40,40 @@ fn lease() -> u64 {
     u64::try_from(LEASE.as_millis()).unwrap_or(u64::MAX)
 }
 
-const CLAIM_SQLITE: &str = "UPDATE runs SET owner = $1, epoch = epoch + 1 WHERE id IN (\
-     SELECT id FROM runs WHERE workspace = $4 AND owner IS NULL AND due <= $2 AND beyond < $5 \
-     ORDER BY due, id LIMIT $3) \
-     RETURNING id, workspace, epoch, due";
+/// How many runs of the agent of a run are driven, at all nodes.
+macro_rules! driven {
+    ($run:literal) => {
+        concat!(
+            "(SELECT count(*) FROM runs AS driven WHERE driven.workspace = $4 AND driven.agent = ",
+            $run,
+            ".agent AND driven.owner IS NOT NULL)"
+        )
+    };
+}
+/// The oldest that are due and whose agent has a place for one more; of several of one agent, as many as there are places for.
+/// What is left of them comes with the next claim.
+const CLAIM_SQLITE: &str = concat!(
+    "UPDATE runs SET owner = $1, epoch = epoch + 1 WHERE id IN (SELECT id FROM (SELECT id, places, ",
+    driven!("waiting"),
+    " + row_number() OVER (PARTITION BY agent ORDER BY due, id) AS place FROM (\
+     SELECT id, agent, due, places FROM runs WHERE workspace = $4 AND owner IS NULL AND due <= $2 AND beyond < $5 AND ",
+    driven!("runs"),
+    " < places ORDER BY due, id LIMIT $3) AS waiting) WHERE place <= places) RETURNING id, workspace, epoch, due"
+);
 /// Picked first and once: inside a condition the planner could pick, and lock, more than the limit.
-const CLAIM_POSTGRES: &str = "WITH picked AS MATERIALIZED (SELECT id FROM runs WHERE workspace = $4 AND owner IS NULL \
-     AND due <= $2 AND beyond < $5 ORDER BY due, id LIMIT $3 FOR UPDATE SKIP LOCKED) \
-     UPDATE runs SET owner = $1, epoch = epoch + 1 FROM picked WHERE runs.id = picked.id \
-     RETURNING runs.id, runs.workspace, runs.epoch, runs.due";
+const CLAIM_POSTGRES: &str = concat!(
+    "WITH waiting AS MATERIALIZED (\
+     SELECT id, agent, due, places FROM runs WHERE workspace = $4 AND owner IS NULL AND due <= $2 AND beyond < $5 AND ",
+    driven!("runs"),
+    " < places ORDER BY due, id LIMIT $3 FOR UPDATE SKIP LOCKED), placed AS (SELECT id, places, ",
+    driven!("waiting"),
+    " + row_number() OVER (PARTITION BY agent ORDER BY due, id) AS place FROM waiting) \
+     UPDATE runs SET owner = $1, epoch = epoch + 1 FROM placed WHERE runs.id = placed.id AND placed.place <= placed.places \
+     RETURNING runs.id, runs.workspace, runs.epoch, runs.due"
+);
+/// Whether this node may claim in a workspace now: two that count at once would both take the last place. Nobody waits for it.
+const TURN: &str =
+    "SELECT CAST(CASE WHEN pg_try_advisory_xact_lock(4703913, hashtext($1)) THEN 1 ELSE 0 END AS BIGINT)";
 /// Goes from one workspace to the next by the index, past all the runs between: one that has a hundred thousand parked ones
 /// costs as much as one that has a single one.
 const WAITING: &str = "WITH RECURSIVE tenants (workspace) AS (\
@@ -299,7 +324,13 @@ async fn claim_in(
 ) -> Result<Vec<(Time, Claim)>, StoreError> {
     let text = match tx.dialect() {
         Dialect::Sqlite => CLAIM_SQLITE,
-        Dialect::Postgres => CLAIM_POSTGRES,
+        Dialect::Postgres => {
+            let turn = tx.row(TURN, args![workspace]).await?;
+            if !turn.map_or(Ok(false), |mut row| row.take())? {
+                return Ok(Vec::new());
+            }
+            CLAIM_POSTGRES
+        }
     };
     let rows = tx.rows(text, args![node, now, share, workspace, PROGRAM]).await?;
     let read = |mut row: Row| {

@@ -101,6 +101,8 @@ pub enum RunChange {
         row: Box<RunRow>,
         /// The chat's branch before and after.
         tip: Tip,
+        /// How many runs of its agent may be driven at the same time, this one among them.
+        places: u32,
     },
     /// The run goes on.
     Update {

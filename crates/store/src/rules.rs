@@ -125,11 +125,17 @@ pub(crate) async fn hold_to(tx: &mut Tx, batch: &[Box<Prepared>], verdicts: &mut
         let stream = row.take()?;
         take_in(counting.entry(stream).or_default(), &mut row, |_| true)?;
     }
+    let mut outdated = false;
     for (at, under) in bound {
         let now = counting.get(&batch[at].stream).and_then(Option::as_ref);
         if now != Some(&under.policy) || under.policy.halted {
             verdicts[at] = Err(StoreError::Stale { fenced: false });
+            outdated = true;
         }
+    }
+    if outdated {
+        // Whoever judges again must not be told the same again, whatever made what is kept here wrong.
+        tx.forget_kept();
     }
     Ok(())
 }

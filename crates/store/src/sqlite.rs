@@ -1,14 +1,16 @@
 //! Opening a SQLite file: safe settings, one connection that writes, several that read. Holds no statements of the store.
 
+use std::ffi::c_int;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
+use rusqlite::hooks::Wal;
 
 use crate::db::Db;
-use crate::error::cannot_open;
+use crate::error::{cannot_open, unconfirmed};
 use crate::kept::Kept;
 use crate::lite::{Broken, Writing};
 use crate::reads::Counter;
@@ -21,7 +23,7 @@ const READERS: usize = 4;
 /// Nobody else writes to the file; a wait this long means that something is badly wrong.
 pub(crate) const BUSY: Duration = Duration::from_secs(10);
 /// Pages of the write-ahead log before it is written back: 16 MiB, so that busy times are not spent copying.
-const CHECKPOINT_PAGES: i64 = 4000;
+const CHECKPOINT_PAGES: c_int = 4000;
 /// Prepared statements that a connection keeps: more than the store has.
 const STATEMENTS: usize = 256;
 /// Kibibytes of page cache of a connection (negative is SQLite's way to say kibibytes). What is busy is the end of a few
@@ -80,8 +82,20 @@ pub(crate) fn connect(file: &Path, durability: Durability) -> Result<Connection,
     connection.pragma_update(None, "foreign_keys", "on")?;
     connection.pragma_update(None, "temp_store", "memory")?;
     connection.pragma_update(None, "secure_delete", "fast")?;
-    connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+    connection.wal_hook(Some(write_back));
     Ok(connection)
+}
+
+/// Writes the log back once it is long. SQLite would do so by itself, and keep it to itself when the disk does not confirm that.
+fn write_back(log: &Wal, pages: c_int) -> rusqlite::Result<()> {
+    if pages < CHECKPOINT_PAGES {
+        return Ok(());
+    }
+    match log.checkpoint() {
+        Err(error) if unconfirmed(&error) => Err(error),
+        // Somebody reads, or there is no room: what is committed is safe in the log, which grows until it can be written back.
+        Ok(()) | Err(_) => Ok(()),
+    }
 }
 
 /// Connections that only read. Nobody waits for one: whoever finds none opens another, so there are at most as many as
@@ -207,6 +221,30 @@ mod tests {
         let again = open(&file, Durability::Full).await.unwrap();
         assert_eq!(again.write("INSERT INTO t VALUES ($1)", args![1_i64]).await.unwrap(), 1);
         again.close().await;
+    }
+
+    #[tokio::test]
+    async fn a_log_that_grew_long_is_written_back_into_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("a.db");
+        let db = open(&file, Durability::Full).await.unwrap();
+        db.write("CREATE TABLE t (a)", vec![]).await.unwrap();
+        let size = || std::fs::metadata(&file).unwrap().len();
+        let before = size();
+        for _ in 0..20 {
+            db.write("INSERT INTO t VALUES ($1)", args![vec![7_u8; 1024 * 1024]]).await.unwrap();
+        }
+        assert!(size() > before + 15 * 1024 * 1024, "{} bytes", size());
+        db.close().await;
+    }
+
+    #[test]
+    fn only_what_the_disk_did_not_confirm_makes_a_commit_fail_that_is_in_the_log() {
+        let said = |code| rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None);
+        assert!(unconfirmed(&said(1034)) && unconfirmed(&said(1290)));
+        for passing in [5, 13, 778, 266] {
+            assert!(!unconfirmed(&said(passing)), "{passing}");
+        }
     }
 
     #[tokio::test]

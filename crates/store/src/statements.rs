@@ -60,7 +60,7 @@ pub(crate) static MOVE_TIP: LazyLock<SetSql> = LazyLock::new(|| {
 
 /// A run starts where it can work: in a workspace that is there, on a notebook that is there, or on none.
 pub(crate) static START: LazyLock<SetSql> = LazyLock::new(|| {
-    let columns = [&RUN[..], &STATE[..]].concat();
+    let columns = [&RUN[..], &STATE[..], &[("places", Int)]].concat();
     let names = columns.iter().map(|(name, _)| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
     let values = columns.iter().map(|(name, _)| format!("v.{name}")).collect::<Vec<_>>().join(", ");
     let there = "EXISTS (SELECT 1 FROM workspaces w WHERE w.id = v.workspace AND w.closed_at IS NULL) \

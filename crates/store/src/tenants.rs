@@ -241,12 +241,13 @@ pub(crate) async fn add_notebook(tx: &mut Tx, row: &NotebookRow) -> Result<(), S
     tx.run(text, args![row.workspace, row.id, &row.slug, &row.linked, row.created_at]).await.map(drop)
 }
 
-/// Gives a notebook another short name in the transaction that records it.
+/// Gives a notebook another short name in the transaction that records it. Agents reach it by that: what was judged by the old one
+/// was judged under an older version of the workspace.
 pub(crate) async fn rename_notebook(tx: &mut Tx, scope: Scope, id: NotebookId, slug: &str) -> Result<(), StoreError> {
     let text = "UPDATE notebooks SET slug = $3 WHERE workspace = $1 AND id = $2";
     match tx.run(text, args![scope, id, slug]).await? {
         0 => Err(StoreError::NotFound),
-        _ => Ok(()),
+        _ => tx.run("UPDATE workspaces SET version = version + 1 WHERE id = $1", args![scope]).await.map(drop),
     }
 }
 

@@ -21,6 +21,17 @@ pub(crate) enum Arg {
     Bytes(Option<Vec<u8>>),
 }
 
+impl Arg {
+    /// The bytes of its text.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Int(_) => 0,
+            Self::Text(text) => text.as_ref().map_or(0, |text| text.len()),
+            Self::Bytes(bytes) => bytes.as_ref().map_or(0, Vec::len),
+        }
+    }
+}
+
 /// The bound values of one statement, or the columns of one row to write.
 pub(crate) type Args = Vec<Arg>;
 
@@ -46,6 +57,16 @@ pub(crate) struct Row(std::vec::IntoIter<Value>);
 impl Row {
     pub(crate) fn new(values: Vec<Value>) -> Self {
         Self(values.into_iter())
+    }
+
+    /// The bytes of its texts.
+    pub(crate) fn bytes(&self) -> usize {
+        let of = |value: &Value| match value {
+            Value::Null | Value::Int(_) => 0,
+            Value::Text(text) => text.len(),
+            Value::Bytes(bytes) => bytes.len(),
+        };
+        self.0.as_slice().iter().map(of).sum()
     }
 
     /// The columns that are left.

@@ -20,6 +20,7 @@ const agent = {
   max_turns: 50,
   max_tool_calls: 200,
   max_requests_per_hour: 600,
+  max_concurrent_runs: 4,
   max_tokens_per_request: 4000,
   is_active: true,
   owner: 'user',

@@ -30,6 +30,7 @@ export interface Draft {
   max_turns: number
   max_tool_calls: number
   max_requests_per_hour: number
+  max_concurrent_runs: number
   max_tokens_per_request: number
   /** Dollars; empty is no limit. */
   budget: Record<Purse, number | ''>
@@ -75,6 +76,7 @@ export function newDraft(): Draft {
     max_turns: 50,
     max_tool_calls: 200,
     max_requests_per_hour: 600,
+    max_concurrent_runs: 4,
     max_tokens_per_request: 4000,
     budget: { run_usd: 0.5, day_usd: '', month_usd: 20, soft_usd: '' },
     alerts: '1, 5, 10, 50',
@@ -143,6 +145,7 @@ export function draftOf(agent: Agent): Draft {
     max_turns: agent.max_turns,
     max_tool_calls: agent.max_tool_calls,
     max_requests_per_hour: agent.max_requests_per_hour,
+    max_concurrent_runs: agent.max_concurrent_runs,
     max_tokens_per_request: agent.max_tokens_per_request,
     budget: Object.fromEntries(PURSES.map((purse) => [purse, agent.budget?.[purse] ?? ''])) as Draft['budget'],
     alerts: (agent.budget?.alert_at_usd ?? []).join(', '),
@@ -219,6 +222,7 @@ export function fieldsOf(draft: Draft): Record<string, unknown> {
     max_turns: draft.max_turns,
     max_tool_calls: draft.max_tool_calls,
     max_requests_per_hour: draft.max_requests_per_hour,
+    max_concurrent_runs: draft.max_concurrent_runs,
     max_tokens_per_request: draft.max_tokens_per_request,
     budget: {
       ...Object.fromEntries(PURSES.map((purse) => [purse, draft.budget[purse] === '' ? null : draft.budget[purse]])),

@@ -189,6 +189,7 @@ export interface Agent {
   max_turns: number
   max_tool_calls: number
   max_requests_per_hour: number
+  max_concurrent_runs: number
   max_tokens_per_request: number
   scope: AgentScope
   budget?: { run_usd: number | null; day_usd: number | null; month_usd: number | null; soft_usd?: number | null; cheaper_model?: string | null; alert_at_usd?: number[]; allow_unpriced?: boolean }

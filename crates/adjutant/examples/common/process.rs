@@ -83,6 +83,7 @@ impl Process {
         let mut agent = json!({
             "workspace_id": "home", "name": slug, "slug": slug, "scope": {"notebooks": ["*"], "folders": ["/"]},
             "toolsets": ["files", "kv"], "permission_level": "write", "autonomy": "full", "max_requests_per_hour": MANY,
+            "max_concurrent_runs": 10_000,
             "budget": {"run_usd": null, "month_usd": null},
         });
         for (name, value) in more.as_object().into_iter().flatten() {

@@ -111,6 +111,7 @@ fn agent() -> AgentSpec {
         permission_level: Some(Level::Write),
         autonomy: Some(Autonomy::Full),
         max_requests_per_hour: Some(MANY),
+        max_concurrent_runs: Some(10_000),
         ..AgentSpec::default()
     }
 }

@@ -69,6 +69,10 @@ pub(super) fn is_unfinished(data: &Path) -> bool {
 
 /// A data directory whose database is whole: it is nobody's to replace any more.
 pub(crate) fn finished(data: &Path) -> std::io::Result<()> {
+    // What is read-only says so also of what is not there.
+    if !is_unfinished(data) {
+        return Ok(());
+    }
     match std::fs::remove_file(data.join(UNFINISHED)) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         other => other,

@@ -135,6 +135,7 @@ pub(crate) fn written(config: &AgentConfig) -> Value {
     body["model_options"] = json!(config.model_options);
     body["requires"] = json!(config.requires);
     body["provider_key_id"] = json!(config.provider_key_id);
+    body["max_concurrent_runs"] = json!(config.max_concurrent_runs);
     body["data_access"] = json!(config.data_access);
     body["memory"] = json!(config.memory.unwrap_or(Memory { enabled: false }));
     let ScopeSpec { notebooks, folders, file_types, operations } = &config.scope;

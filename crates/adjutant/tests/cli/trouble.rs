@@ -215,6 +215,40 @@ fn a_disk_that_fills_while_a_run_goes_on_holds_it_up_and_nothing_is_lost() {
 }
 
 #[test]
+fn a_disk_that_refuses_to_write_while_a_run_goes_on_holds_it_up_and_nothing_is_lost() {
+    let house = House::new();
+    let (run, approval) = house.asked();
+    assert_eq!(house.adjutant(&["inbox", "approve", &approval]).code, Some(0));
+    // A file that may not grow beyond this many blocks of 512 bytes: where it would, the system refuses the write (EFBIG), which
+    // SQLite takes for an error of the disk. With ever more of them the run gets ever further.
+    let watch = |blocks: u32| {
+        let mut shell = Command::new("sh");
+        house.prepare(&mut shell);
+        let data = house.data();
+        let limited = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
+        shell.args(["-c", &limited, BINARY, "--data", data.to_str().unwrap(), "runs", "watch", &run]);
+        Done::of(&mut shell)
+    };
+    let mut refused = 0;
+    for blocks in (16..2048).step_by(24) {
+        let watched = watch(blocks);
+        assert!(!watched.err.contains("panicked"), "{watched}");
+        if watched.code == Some(0) {
+            break;
+        }
+        assert!(watched.err.contains("hint: "), "{watched}");
+        refused += 1;
+    }
+    assert!(refused > 1, "some of it was refused");
+    let ended = house.adjutant(&["runs", "watch", &run]);
+    assert_eq!(ended.code, Some(0), "{ended}");
+    let run = house.document(&["runs", "show", &run]);
+    assert_eq!(run["status"], "COMPLETED", "{run:#}");
+    assert!(run["actions"].as_array().unwrap().iter().all(|action| action["is_error"] == false), "{run:#}");
+    assert_eq!(house.document(&["audit", "verify"])["valid"], true);
+}
+
+#[test]
 fn a_full_disk_is_said_and_nothing_is_lost() {
     let house = House::new();
     let data = house.data();

@@ -18,6 +18,7 @@ use crate::guard::judge::Outside;
 use crate::guard::rate::Rate;
 use crate::guard::scope::{Caps, Scope, ScopeSpec};
 use crate::id::KeyId;
+use crate::limits;
 use crate::options::ModelOptions;
 use crate::routing::Strategy;
 use crate::safety::Requirements;
@@ -92,8 +93,9 @@ pub struct AgentConfig {
     /// Sampling temperature; none is the provider's own.
     #[serde(deserialize_with = "written_out")]
     pub temperature: Option<f64>,
-    /// How its model is asked beyond that. This, the next two, `memory` and `data_access` came later than stored agents and
-    /// recorded policies, which do not say: there nothing was chosen, required or named. None of them grants anything.
+    /// How its model is asked beyond that. This, the next two, `max_concurrent_runs`, `memory` and `data_access` came later than
+    /// stored agents and recorded policies, which do not say: there nothing was chosen, required or named. None of them grants
+    /// anything.
     #[serde(default, skip_serializing_if = "ModelOptions::is_empty")]
     pub model_options: ModelOptions,
     /// What a model has to be able to do to be chosen, or to stand in, beside what a run needs; and what has to be enforced.
@@ -147,6 +149,9 @@ pub struct AgentConfig {
     pub max_tokens_per_request: u32,
     /// Model calls in one hour, over all its runs.
     pub max_requests_per_hour: u32,
+    /// Runs that are driven at the same time; more wait for their turn.
+    #[serde(default = "usual_runs", skip_serializing_if = "is_usual")]
+    pub max_concurrent_runs: u32,
     /// Calls a minute of single tools, by name.
     pub tool_limits: BTreeMap<String, u32>,
     /// What texts may hold at points of a run.
@@ -170,6 +175,15 @@ pub struct AgentConfig {
 /// Reads a field that may be null but not missing.
 fn written_out<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     Option::deserialize(deserializer)
+}
+
+fn usual_runs() -> u32 {
+    limits::CONCURRENT_RUNS
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_usual(runs: &u32) -> bool {
+    *runs == limits::CONCURRENT_RUNS
 }
 
 impl AgentConfig {
@@ -353,6 +367,7 @@ mod tests {
             provider_key_id: Some(KeyId::new(crate::time::Time::from_millis(0), [1; 10])),
             memory: Some(Memory { enabled: false }),
             data_access: ["mail".to_owned()].into(),
+            max_concurrent_runs: 1,
             ..plain.clone()
         };
         let whole = serde_json::to_value(&config).unwrap();
@@ -365,11 +380,11 @@ mod tests {
         }
         assert_eq!(
             may_be_missing,
-            ["data_access", "memory", "model_options", "provider_key_id", "requires"],
+            ["data_access", "max_concurrent_runs", "memory", "model_options", "provider_key_id", "requires"],
             "what earlier versions did not write"
         );
         assert_eq!(
-            serde_json::to_value(&plain).unwrap().as_object().unwrap().len() + 5,
+            serde_json::to_value(&plain).unwrap().as_object().unwrap().len() + 6,
             whole.as_object().unwrap().len()
         );
     }

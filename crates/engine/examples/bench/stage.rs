@@ -114,6 +114,7 @@ fn agent() -> AgentSpec {
         requires_approval: Some(["create_file".to_owned()].into()),
         // What is measured is the work, not the waiting for room in a rate.
         max_requests_per_hour: Some(u32::MAX),
+        max_concurrent_runs: Some(10_000),
         ..AgentSpec::default()
     }
 }

@@ -221,6 +221,7 @@ impl Engine {
             run: Some(RunChange::Start {
                 row: Box::new(row),
                 tip: Tip { expected: plan.chat.tip, supersedes: plan.supersedes, advance: true },
+                places: plan.agent.config.max_concurrent_runs,
             }),
             approvals: Vec::new(),
             calls: Vec::new(),

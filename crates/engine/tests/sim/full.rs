@@ -1,4 +1,4 @@
-//! A disk that has no room when a call has just had its effect, and gets some again, or does not.
+//! A disk that has no room, or fails, when a call has just had its effect, and recovers, or does not.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use adjutant_store::{Fault, Gate, MemoryConfig, Store, StoreError};
 
 const SCRIPT: &str = "- when: { turn: 2 }\n  text: \"${last_result}\"\n- calls: [{ name: send }]";
 
-/// A tool of which only a person could say whether it happened. When it has, there is no room for so many appends.
+/// A tool of which only a person could say whether it happened. When it has, so many appends fail.
 struct Send {
     spec: ToolSpec,
     sent: AtomicUsize,
     refusals: usize,
-    full: Arc<AtomicUsize>,
+    left: Arc<AtomicUsize>,
 }
 
 #[async_trait::async_trait]
@@ -34,12 +34,12 @@ impl Tool for Send {
 
     async fn run(&self, _: Permit, _: &World) -> ToolOutcome {
         self.sent.fetch_add(1, Ordering::SeqCst);
-        self.full.store(self.refusals, Ordering::SeqCst);
+        self.left.store(self.refusals, Ordering::SeqCst);
         ToolOutcome::output("it was sent")
     }
 }
 
-/// A node whose disk has no room for so many appends once the tool has run, and a run of it.
+/// A node whose disk does this to so many appends once the tool has run, and a run of it.
 pub(crate) struct Stage {
     pub(crate) engine: Engine,
     send: Arc<Send>,
@@ -47,18 +47,18 @@ pub(crate) struct Stage {
     pub(crate) run: RunId,
 }
 
-pub(crate) async fn stage(refusals: usize, notebooks: &Path) -> Stage {
-    let full = Arc::new(AtomicUsize::new(0));
-    let left = Arc::clone(&full);
-    let take = move || left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
+pub(crate) async fn stage(fault: Fault, refusals: usize, notebooks: &Path) -> Stage {
+    let left = Arc::new(AtomicUsize::new(0));
+    let some = Arc::clone(&left);
+    let take = move || some.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
     let (dawn, from) = (Env::system().now(), tokio::time::Instant::now());
     let config = MemoryConfig {
         // Others get their turn at each call.
         gate: Arc::new(|| Gate::Wait(Duration::ZERO)),
-        faults: Arc::new(move |_| if take() { Fault::Full } else { Fault::None }),
+        faults: Arc::new(move |_| if take() { fault } else { Fault::None }),
         ..MemoryConfig::new(Arc::new(move || dawn.after(from.elapsed())))
     };
-    let send = Arc::new(Send { spec: spec(), sent: AtomicUsize::new(0), refusals, full });
+    let send = Arc::new(Send { spec: spec(), sent: AtomicUsize::new(0), refusals, left });
     let tool = Arc::clone(&send) as Arc<dyn Tool>;
     let (engine, workspace, run) = sending(Store::memory(config), Env::system(), tool, notebooks).await;
     Stage { engine, send, workspace, run }
@@ -127,37 +127,45 @@ fn kept(notebooks: &Path) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_result_is_kept_until_a_full_disk_has_room_again() {
-    let notebooks = tempfile::tempdir().unwrap();
-    let stage = stage(3, notebooks.path()).await;
-    assert_eq!(stage.engine.drive_run(stage.run).await.unwrap(), Exit::Ended);
-    let events = stage.events().await;
-    let result = |event: &Event| match event {
-        Event::CallEnded(body) => Some(body.output.text().into_owned()),
-        _ => None,
-    };
-    let results: Vec<_> = events.iter().filter_map(result).collect();
-    assert_eq!((results, stage.send.sent.load(Ordering::SeqCst)), (vec!["it was sent".to_owned()], 1), "{events:#?}");
-    assert!(!events.iter().any(|event| matches!(event, Event::CallInDoubt(_))));
-    assert_eq!(kept(notebooks.path()), 0, "what is recorded is kept nowhere else");
+async fn a_result_is_kept_until_the_disk_takes_it() {
+    for fault in [Fault::Full, Fault::Broken] {
+        let notebooks = tempfile::tempdir().unwrap();
+        let stage = stage(fault, 3, notebooks.path()).await;
+        assert_eq!(stage.engine.drive_run(stage.run).await.unwrap(), Exit::Ended);
+        let events = stage.events().await;
+        let result = |event: &Event| match event {
+            Event::CallEnded(body) => Some(body.output.text().into_owned()),
+            _ => None,
+        };
+        let results: Vec<_> = events.iter().filter_map(result).collect();
+        let sent = stage.send.sent.load(Ordering::SeqCst);
+        assert_eq!((results, sent), (vec!["it was sent".to_owned()], 1), "{events:#?}");
+        assert!(!events.iter().any(|event| matches!(event, Event::CallInDoubt(_))));
+        assert_eq!(kept(notebooks.path()), 0, "what is recorded is kept nowhere else");
+    }
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_was_seen_and_never_recorded_is_shown_to_whoever_is_asked() {
-    let notebooks = tempfile::tempdir().unwrap();
-    let stage = stage(usize::MAX, notebooks.path()).await;
-    let driven = stage.engine.drive_run(stage.run).await;
-    assert!(matches!(driven, Err(EngineError::Store(StoreError::Full(_)))), "{driven:?}");
-    assert_eq!(kept(notebooks.path()), 1);
-    stage.send.full.store(0, Ordering::SeqCst);
-    stage.engine.store().leave(stage.engine.node()).await.unwrap();
-    assert_eq!(stage.engine.drive_run(stage.run).await.unwrap(), Exit::Parked);
-    let events = stage.events().await;
-    let asked = |event: &Event| match event {
-        Event::CallInDoubt(body) => Some(body.message.clone()),
-        _ => None,
-    };
-    let asked: Vec<_> = events.iter().filter_map(asked).collect();
-    assert!(asked.len() == 1 && asked[0].ends_with("could not record it: it was sent"), "{asked:?}");
-    assert_eq!((kept(notebooks.path()), stage.send.sent.load(Ordering::SeqCst)), (0, 1));
+    for fault in [Fault::Full, Fault::Broken] {
+        let notebooks = tempfile::tempdir().unwrap();
+        let stage = stage(fault, usize::MAX, notebooks.path()).await;
+        let driven = stage.engine.drive_run(stage.run).await;
+        assert!(
+            matches!(driven, Err(EngineError::Store(StoreError::Full(_) | StoreError::Other(_)))),
+            "{fault:?}: {driven:?}"
+        );
+        assert_eq!(kept(notebooks.path()), 1, "{fault:?}");
+        stage.send.left.store(0, Ordering::SeqCst);
+        stage.engine.store().leave(stage.engine.node()).await.unwrap();
+        assert_eq!(stage.engine.drive_run(stage.run).await.unwrap(), Exit::Parked);
+        let events = stage.events().await;
+        let asked = |event: &Event| match event {
+            Event::CallInDoubt(body) => Some(body.message.clone()),
+            _ => None,
+        };
+        let asked: Vec<_> = events.iter().filter_map(asked).collect();
+        assert!(asked.len() == 1 && asked[0].ends_with("could not record it: it was sent"), "{asked:?}");
+        assert_eq!((kept(notebooks.path()), stage.send.sent.load(Ordering::SeqCst)), (0, 1));
+    }
 }

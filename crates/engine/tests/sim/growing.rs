@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use adjutant_engine::{Exit, Redaction, verify_export};
+use adjutant_store::Fault;
 
 use crate::full;
 
 #[tokio::test(start_paused = true)]
 async fn a_run_that_goes_on_while_it_is_verified_or_exported_is_whole() {
     let notebooks = tempfile::tempdir().unwrap();
-    let stage = full::stage(0, notebooks.path()).await;
+    let stage = full::stage(Fault::Full, 0, notebooks.path()).await;
     let (engine, workspace, run) = (&stage.engine, stage.workspace, stage.run);
     let over = AtomicBool::new(false);
     let driving = async {

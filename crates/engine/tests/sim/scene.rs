@@ -152,6 +152,7 @@ impl Scene {
             Fault::None => {}
             Fault::FailBefore => self.hit("fault: append failed"),
             Fault::Full => self.hit("fault: disk full"),
+            Fault::Broken => self.hit("fault: disk failed"),
             Fault::LostReply => self.hit("fault: append reply lost"),
             Fault::SlowReply(_) => self.hit("fault: append slow"),
             Fault::Late(_) => self.hit("fault: append late"),

@@ -8,7 +8,8 @@ use adjutant_core::guard::permit::Permit;
 use adjutant_core::guard::policy::{AgentSpec, Autonomy};
 use adjutant_core::guard::rule::Match;
 use adjutant_core::id::{UserId, WorkspaceId};
-use adjutant_core::run::event::{CallStarted, Event};
+use adjutant_core::run::command::Decide;
+use adjutant_core::run::event::{CallStarted, Decision as Answer, Event};
 use adjutant_core::run::status::Status;
 use adjutant_core::tool::{Effect, Level, Recovery, ToolDefinition, ToolOutcome, ToolSpec};
 use adjutant_engine::tools::{Tool, World};
@@ -44,7 +45,12 @@ impl Tool for Flaky {
     }
 }
 
-async fn run(brings: Option<Decision>, max_tool_calls: u32) -> (RunReport, Agent, usize) {
+async fn agent(
+    stage: &Stage,
+    brings: Option<Decision>,
+    autonomy: Autonomy,
+    max_tool_calls: u32,
+) -> (Agent, Arc<Flaky>) {
     let definition = ToolDefinition {
         name: "flaky".to_owned(),
         description: "Works the second time.".to_owned(),
@@ -54,14 +60,19 @@ async fn run(brings: Option<Decision>, max_tool_calls: u32) -> (RunReport, Agent
     let spec = ToolSpec { level: Level::Read, effect: Effect::Send, recovery, ..ToolSpec::undeclared(definition) };
     let tool = Arc::new(Flaky { spec, brings, house: OnceLock::new(), ran: AtomicUsize::new(0) });
     let configure = |spec: &mut AgentSpec| {
-        (spec.autonomy, spec.can_access_integrations) = (Some(Autonomy::Full), Some(true));
+        (spec.autonomy, spec.can_access_integrations) = (Some(autonomy), Some(true));
         spec.max_tool_calls = Some(max_tool_calls);
     };
     let script = "- when: { turn: 2 }\n  text: \"${last_result}\"\n- calls: [{ name: flaky }]";
-    let stage = Stage::new(&[]);
     let builder = stage.agent(script).tool(Arc::clone(&tool) as Arc<dyn Tool>).configure(configure);
     let agent = builder.build().await.unwrap();
     assert!(tool.house.set((agent.engine().clone(), agent.workspace(), agent.user())).is_ok());
+    (agent, tool)
+}
+
+async fn run(brings: Option<Decision>, max_tool_calls: u32) -> (RunReport, Agent, usize) {
+    let stage = Stage::new(&[]);
+    let (agent, tool) = agent(&stage, brings, Autonomy::Full, max_tool_calls).await;
     let report = agent.run("go").await.unwrap();
     (report, agent, tool.ran.load(Ordering::SeqCst))
 }
@@ -96,5 +107,23 @@ async fn a_call_that_nobody_was_asked_about_is_not_tried_again_once_it_asks_or_i
         assert_eq!((report.status, ran), (Status::Completed, 1), "{report:#?}");
         assert!(report.result.contains(words), "{}", report.result);
         assert_eq!(starts(&agent, &report).await.len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn who_wrote_the_arguments_of_a_call_has_not_answered_what_asks_when_it_is_tried_again() {
+    for (brings, tries) in [(None, 2), (Some(Decision::Ask), 1)] {
+        let stage = Stage::new(&[]);
+        let (agent, tool) = agent(&stage, brings, Autonomy::Low, 200).await;
+        let asked = agent.run("go").await.unwrap();
+        let edit = Decide {
+            decision: Answer::Edit,
+            arguments: Some("{}".to_owned()),
+            ..super::approvals::no(asked.pending_approvals[0])
+        };
+        agent.engine().decide(agent.workspace(), edit).await.unwrap();
+        let report = agent.resume(asked.id).await.unwrap();
+        assert_eq!((report.status, tool.ran.load(Ordering::SeqCst)), (Status::Completed, tries), "{report:#?}");
+        assert_eq!(report.result.contains("It asks a person by now"), brings.is_some(), "{}", report.result);
     }
 }

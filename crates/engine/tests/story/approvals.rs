@@ -28,7 +28,7 @@ const WRITE: &str = r#"
     - { name: write_file, arguments: { path: /a.md, content: new } }
 "#;
 
-fn no(approval: ApprovalId) -> Decide {
+pub(crate) fn no(approval: ApprovalId) -> Decide {
     Decide {
         approval,
         decision: Decision::Reject,

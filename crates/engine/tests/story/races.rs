@@ -109,6 +109,34 @@ async fn a_question_waits_as_long_as_its_agent_says() {
 }
 
 #[tokio::test]
+async fn a_yes_is_asked_for_again_where_its_question_has_expired_before_the_call_runs() {
+    let stage = stage();
+    let clock = Clock::new();
+    let short = |spec: &mut AgentSpec| spec.approval_expires_in = Some("2m".to_owned());
+    let agent = stage.agent(WRITE).env(clock.env()).configure(short).build().await.unwrap();
+    let asked = agent.run("go").await.unwrap();
+    clock.forward(60);
+    agent
+        .engine()
+        .decide(agent.workspace(), decide(&agent, asked.pending_approvals[0], Decision::Approve))
+        .await
+        .unwrap();
+    // Nobody drove the run meanwhile.
+    clock.forward(60);
+    let again = agent.resume(asked.id).await.unwrap();
+    assert_eq!((again.status, stage.read("/a.md")), (Status::WaitingApproval, "old".to_owned()), "{again:#?}");
+    assert_ne!(again.pending_approvals, asked.pending_approvals, "it is a question of its own");
+    agent
+        .engine()
+        .decide(agent.workspace(), decide(&agent, again.pending_approvals[0], Decision::Approve))
+        .await
+        .unwrap();
+    clock.forward(119);
+    assert_eq!(agent.resume(asked.id).await.unwrap().status, Status::Completed);
+    assert_eq!(stage.read("/a.md"), "new");
+}
+
+#[tokio::test]
 async fn a_cancel_that_meets_a_yes_ends_the_run_and_every_call_has_one_result() {
     for cancel_first in [true, false] {
         let stage = stage();

@@ -69,6 +69,8 @@ pub enum Fault {
     FailBefore,
     /// Nothing is written, and the caller is told that the disk is full.
     Full,
+    /// Nothing is written, and the caller is told that the disk failed.
+    Broken,
     /// It is written, and the caller is told that the database is unavailable.
     LostReply,
     /// It is written, and the caller hears of it only later.

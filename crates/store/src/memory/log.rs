@@ -29,6 +29,7 @@ impl Memory {
             Fault::None => commit.make(&self.shared, &self.config),
             Fault::FailBefore => Err(StoreError::unavailable("simulated: nothing was written")),
             Fault::Full => Err(StoreError::file(std::io::ErrorKind::StorageFull.into())),
+            Fault::Broken => Err(StoreError::other("simulated: the disk failed")),
             Fault::LostReply => commit.make(&self.shared, &self.config).and_then(unheard),
             Fault::SlowReply(time) => {
                 let answer = commit.make(&self.shared, &self.config);
@@ -203,7 +204,7 @@ fn guard(state: &State, scope: Scope, append: &Append) -> Result<(), StoreError>
     }
     let stale = StoreError::Stale { fenced: false };
     match (append.stream, &append.run) {
-        (StreamId::Run(run), Some(RunChange::Start { row, tip })) => {
+        (StreamId::Run(run), Some(RunChange::Start { row, tip, .. })) => {
             if state.runs.contains_key(&run) {
                 return Err(stale);
             }
@@ -279,7 +280,7 @@ fn write(state: &mut State, scope: Scope, head: Head, append: Append) {
         state.approvals.insert((row.workspace, row.id), row);
     }
     match (append.stream, append.run) {
-        (StreamId::Run(run), Some(RunChange::Start { row, tip })) => {
+        (StreamId::Run(run), Some(RunChange::Start { row, tip, places })) => {
             if let Some(first) = tip.supersedes {
                 let old = state.runs.range_mut(first..).map(|(_, old)| old);
                 for old in old.filter(|old| old.workspace == row.workspace && old.chat == row.chat) {
@@ -289,6 +290,7 @@ fn write(state: &mut State, scope: Scope, head: Head, append: Append) {
             if let Some(chat) = state.chats.get_mut(&(row.workspace, row.chat)).filter(|_| tip.advance) {
                 chat.tip = Some(run);
             }
+            state.places.insert(run, places);
             state.runs.insert(run, RunRow { head, owner: None, epoch: 0, superseded_by: None, ..*row });
         }
         (StreamId::Run(run), Some(RunChange::Update { state: new, release })) => {

@@ -71,6 +71,7 @@ struct State {
     runs: BTreeMap<RunId, RunRow>,
     /// Those whose logs could not be followed.
     beyond: BTreeSet<RunId>,
+    places: BTreeMap<RunId, u32>,
     approvals: BTreeMap<(WorkspaceId, ApprovalId), ApprovalRow>,
     calls: BTreeMap<(RunId, CallId), CallRow>,
     results: BTreeMap<(RunId, CallId), CallEnd>,

@@ -141,6 +141,19 @@ impl State {
             }
         }
         waiting.values_mut().for_each(|due| due.sort_unstable());
+        let mut driven: BTreeMap<_, u32> = BTreeMap::new();
+        for row in self.runs.values().filter(|row| row.owner.is_some()) {
+            *driven.entry((row.workspace, row.agent)).or_default() += 1;
+        }
+        for due in waiting.values_mut() {
+            due.retain(|(_, run)| {
+                let driven = driven.entry((self.runs[run].workspace, self.runs[run].agent)).or_default();
+                let fits = self.places.get(run).is_none_or(|places| *driven < *places);
+                *driven += u32::from(fits);
+                fits
+            });
+        }
+        waiting.retain(|_, due| !due.is_empty());
         waiting
     }
 

@@ -76,6 +76,7 @@ impl State {
             }
             Doing::RenameNotebook(id, slug) => {
                 self.notebooks.entry((workspace, id)).and_modify(|row| row.slug = slug);
+                self.workspaces.entry(workspace).and_modify(|row| row.version += 1);
             }
             Doing::RemoveNotebook(id) => self.remove_notebook(workspace, id),
             Doing::CloseWorkspace(id) => self.close_workspace(id),

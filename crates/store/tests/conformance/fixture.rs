@@ -134,7 +134,7 @@ impl Home {
         };
         let mut append = add(self.workspace, StreamId::Run(run), Head::START, &["run started"]);
         let tip = Tip { expected: tip, supersedes: None, advance: true };
-        append.run = Some(RunChange::Start { row: Box::new(row), tip });
+        append.run = Some(RunChange::Start { row: Box::new(row), tip, places: u32::MAX });
         append
     }
 
@@ -157,6 +157,18 @@ impl Home {
     pub(crate) async fn started(&self, store: &Store) -> Run {
         let home = Self { chat: self.new_chat(store).await, ..*self };
         home.started_here(store, None).await
+    }
+
+    /// A run of its own chat, of an agent that has this many places.
+    pub(crate) async fn started_with(&self, store: &Store, room: u32) -> Run {
+        let home = Self { chat: self.new_chat(store).await, ..*self };
+        let mut append = home.start(None);
+        if let Some(RunChange::Start { places, .. }) = &mut append.run {
+            *places = room;
+        }
+        let id = run_of(&append);
+        let head = store.append(append).await.unwrap();
+        Run { workspace: self.workspace, id, head, writer: Writer::Command }
     }
 
     /// A run in the home's own chat, started.

@@ -55,6 +55,51 @@ stories! {
         assert_eq!(claims.iter().map(|claim| claim.run).collect::<Vec<_>>(), [later], "room was left for it");
     }
 
+    async fn an_agent_has_no_more_runs_driven_at_once_than_it_has_places(world: &World) {
+        let home = Home::new(&world.store).await;
+        let other = Home { agent: agent_id(), ..home };
+        let nodes = [joined(&world.store).await, joined(&world.store).await];
+        let [one, two] = nodes;
+        let mut runs = Vec::new();
+        for _ in 0..6 {
+            runs.push(home.started_with(&world.store, 2).await.id);
+        }
+        let free = other.started_with(&world.store, 1).await.id;
+        let mut claims = Vec::new();
+        // Both at once, until neither finds anything: the fourth look in a row is made when nobody else is at it.
+        for _ in 0..4 {
+            let (ones, twos) = futures::join!(world.store.claim(one, at(10), 9), world.store.claim(two, at(10), 9));
+            claims.extend(ones.unwrap().into_iter().map(|claim| (one, claim)));
+            claims.extend(twos.unwrap().into_iter().map(|claim| (two, claim)));
+        }
+        let mut claimed: Vec<_> = claims.iter().map(|(_, claim)| claim.run).collect();
+        claimed.sort_unstable();
+        assert_eq!(claimed, [runs[0], runs[1], free], "two of the one, and the other does not wait behind them");
+        assert_eq!(world.store.claim_due(one, at(10), 9).await.unwrap(), Claimed::Runs(vec![]), "they are due all the same");
+        let (node, claim) = claims.into_iter().find(|(_, claim)| claim.run == runs[0]).unwrap();
+        world.store.release(node, claim.run, claim.epoch).await.unwrap();
+        let again = world.store.claim(two, at(10), 9).await.unwrap();
+        assert_eq!(again.iter().map(|claim| claim.run).collect::<Vec<_>>(), [runs[0]], "one place, and the oldest takes it");
+        for node in nodes {
+            world.store.leave(node).await.unwrap();
+        }
+        let node = joined(&world.store).await;
+        assert_eq!(world.store.claim(node, at(10), 9).await.unwrap().len(), 3, "places of nodes that are gone are free");
+    }
+
+    async fn a_run_counts_the_places_that_its_agent_had_when_it_started(world: &World) {
+        let home = Home::new(&world.store).await;
+        let node = joined(&world.store).await;
+        for places in [3, 3, 3, 1, 4] {
+            home.started_with(&world.store, places).await;
+        }
+        let mut driven = 0;
+        for _ in 0..3 {
+            driven += world.store.claim(node, at(10), 9).await.unwrap().len();
+        }
+        assert_eq!(driven, 4, "the last has room for four, the one before it for itself alone");
+    }
+
     async fn of_many_runs_that_are_due_at_once_every_node_finds_some(world: &World) {
         let home = Home::new(&world.store).await;
         let (one, two) = (joined(&world.store).await, joined(&world.store).await);

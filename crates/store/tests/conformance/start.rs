@@ -80,7 +80,7 @@ stories! {
         let home = Home::new(&world.store).await;
         let parent = home.started_here(&world.store, None).await;
         let mut child = home.start(None);
-        let Some(RunChange::Start { row, tip }) = &mut child.run else { unreachable!() };
+        let Some(RunChange::Start { row, tip, .. }) = &mut child.run else { unreachable!() };
         row.parent = Some(parent.id);
         *tip = Tip { expected: None, supersedes: None, advance: false };
         let id = run_of(&child);

@@ -84,6 +84,8 @@ pub(in crate::http) struct Agent {
     max_tokens_per_request: u32,
     /// Model calls in one hour, over all its runs.
     max_requests_per_hour: u32,
+    /// Runs that are driven at the same time; more are queued. One that waits for a person takes no place.
+    max_concurrent_runs: u32,
     /// Calls a minute of single tools, by name.
     tool_limits: BTreeMap<String, u32>,
     /// What texts may hold at points of a run.
@@ -260,6 +262,8 @@ pub(in crate::http) struct AgentBody {
     max_tool_calls: Option<u32>,
     max_tokens_per_request: Option<u32>,
     max_requests_per_hour: Option<u32>,
+    /// 1 to 10000, 4 unless it is said: more are queued.
+    max_concurrent_runs: Option<u32>,
     tool_limits: Option<BTreeMap<String, u32>>,
     content_filter: Option<Vec<ContentFilter>>,
     /// How long a question waits, such as `24h`.

@@ -42,6 +42,7 @@ fn an_agent_with_every_field_that_is_written_down_is_made() {
         "permission_level": "write", "categories": ["file_read", "file_write"], "tools": [], "toolsets": ["files"],
         "denied_tools": [], "allowed_hosts": [], "autonomy": "low", "requires_approval": ["write_file"],
         "max_turns": 50, "max_tool_calls": 200, "max_tokens_per_request": 4000, "max_requests_per_hour": 100,
+        "max_concurrent_runs": 2,
         "budget": {"run_usd": 0.5, "day_usd": null, "month_usd": 20, "alert_at_usd": [1, 5, 10]},
         "memory": {"enabled": false}, "flow": "ask", "requires": [], "is_active": true});
     let made = owner.post("/api/v1/agents", body.clone()).expect(201);

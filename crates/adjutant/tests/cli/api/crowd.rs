@@ -25,7 +25,7 @@ fn server() -> Server {
 fn agent(owner: &Client) -> String {
     let body = json!({
         "name": "Crowd", "can_create": true, "scope": {"notebooks": ["*"], "folders": ["/"]},
-        "max_requests_per_hour": 100_000, "budget": {"run_usd": null, "month_usd": null},
+        "max_requests_per_hour": 100_000, "max_concurrent_runs": 1000, "budget": {"run_usd": null, "month_usd": null},
     });
     text(&owner.post("/api/v1/agents", body).expect(201)["id"])
 }

@@ -362,6 +362,27 @@ fn a_request_that_waits_is_answered_when_the_server_stops() {
 }
 
 #[test]
+fn more_runs_than_an_agent_may_have_at_once_wait_for_their_turn() {
+    let server =
+        Server::start(scripted("- when: { user: long }\n  delay_ms: 600000\n  text: Too late.\n- text: Here.\n"));
+    let owner = server.owner();
+    let agent = |name: &str| owner.post("/api/v1/agents", json!({"name": name, "max_concurrent_runs": 1})).expect(201);
+    let (narrow, other) = (agent("Narrow"), agent("Other"));
+    let run = |agent: &Value, input: &str, more: &str| {
+        owner.post(&format!("/api/v1/runs{more}"), json!({"agent_id": agent["id"], "input": input}))
+    };
+    let long = format!("/api/v1/runs/{}", text(&run(&narrow, "long", "").expect(202)["id"]));
+    while owner.get(&long).expect(200)["status"] == "QUEUED" {}
+    let short = format!("/api/v1/runs/{}", text(&run(&narrow, "short", "").expect(202)["id"]));
+    assert_eq!(run(&other, "short", "?wait=60").expect(200)["result"], "Here.", "another agent has its own place");
+    assert_eq!(owner.get(&short).expect(200)["status"], "QUEUED");
+    owner.post(&format!("{long}/cancel"), json!({})).expect(200);
+    assert_eq!(owner.get(&format!("{short}?wait=60")).expect(200)["result"], "Here.");
+    let none = owner.post("/api/v1/agents", json!({"name": "None", "max_concurrent_runs": 0})).expect(422);
+    assert_eq!(none["errors"][0]["pointer"], "/max_concurrent_runs", "{none:#}");
+}
+
+#[test]
 fn a_fork_of_a_run_that_only_plans_only_plans_too() {
     let server = Server::start(scripted(SCRIPT));
     let owner = server.owner();

@@ -249,3 +249,32 @@ fn a_notebook_is_read_and_renamed_by_its_admins_and_its_files_stay() {
     let acts = owner.get("/api/v1/audit?q=renamed").expect(200);
     assert!(acts["data"].to_string().contains("`diary` renamed to `journal`"), "{acts}");
 }
+
+#[test]
+fn a_notebook_that_is_renamed_is_out_of_reach_of_who_named_it_and_in_reach_of_who_names_it_now() {
+    let house = House::new();
+    house.script(
+        "- when: { turn: 1 }\n  calls: [{ name: read_file, arguments: { path: /a.md } }]\n- text: \"${last_result}\"\n",
+    );
+    let server = Server::start(house);
+    let owner = server.owner();
+    let path = "/api/v1/workspaces/home/notebooks";
+    owner.post(path, json!({"slug": "diary"})).expect(201);
+    owner.with("if-none-match", "*").call("PUT", "/api/v1/notebooks/diary/files/a.md", Some(b"dear diary"));
+    let agent = |name: &str, slug: &str| {
+        let scope = json!({"notebooks": [slug], "folders": ["/"]});
+        text(&owner.post("/api/v1/agents", json!({"name": name, "scope": scope})).expect(201)["id"])
+    };
+    let (before, after) = (agent("Before", "diary"), agent("After", "journal"));
+    let chat =
+        text(&owner.post("/api/v1/chats", json!({"agent_id": before, "notebook_id": "diary"})).expect(201)["id"]);
+    let ask = || owner.post(&format!("/api/v1/chats/{chat}/runs?wait=60"), json!({"user_message": "read"}));
+    let read = ask().expect(200);
+    assert!(text(&read["result"]).contains("dear diary"), "{read:#}");
+    owner.patch(&format!("{path}/diary"), json!({"slug": "journal"})).expect(200);
+    let answer = ask();
+    assert!(!format!("{answer:?}").contains("dear diary"), "{answer:?}");
+    let other = json!({"agent_id": after, "notebook_id": "journal", "input": "read"});
+    let read = owner.post("/api/v1/runs?wait=60", other).expect(200);
+    assert!(text(&read["result"]).contains("dear diary"), "{read:#}");
+}

@@ -54,6 +54,7 @@ name: Keeper
 autonomy: low
 can_write: true
 max_requests_per_hour: 10000000
+max_concurrent_runs: 10000
 tools: ring_bell
 scope:
   notebooks: [\"*\"]

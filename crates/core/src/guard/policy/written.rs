@@ -96,6 +96,8 @@ pub struct AgentSpec {
     pub max_tokens_per_request: Option<u32>,
     /// Model calls in one hour, over all its runs.
     pub max_requests_per_hour: Option<u32>,
+    /// Runs that are driven at the same time.
+    pub max_concurrent_runs: Option<u32>,
     /// Calls a minute of single tools, by name; lower than what the tool allows, never higher.
     pub tool_limits: Option<BTreeMap<String, u32>>,
     /// What texts may hold at points of a run.
@@ -244,6 +246,7 @@ impl AgentSpec {
             max_tool_calls: limits.calls,
             max_tokens_per_request: limits.tokens,
             max_requests_per_hour: limits.requests,
+            max_concurrent_runs: limits.runs,
             tool_limits: self.tool_limits.unwrap_or_default(),
             content_filter: problems.filter(self.content_filter.unwrap_or_default()),
             approval_expires_secs: limits.expiry.unwrap_or_default(),
@@ -264,6 +267,7 @@ struct Limits {
     calls: u32,
     tokens: u32,
     requests: u32,
+    runs: u32,
     /// The lowest of the rates that the agent gives to tools.
     lowest_rate: Option<u32>,
     /// Whether its free fields are few and short.
@@ -281,6 +285,7 @@ impl Limits {
             calls: spec.max_tool_calls.unwrap_or(limits::TOOL_CALLS),
             tokens: spec.max_tokens_per_request.unwrap_or(limits::OUTPUT_TOKENS),
             requests: spec.max_requests_per_hour.unwrap_or(limits::REQUESTS_PER_HOUR),
+            runs: spec.max_concurrent_runs.unwrap_or(limits::CONCURRENT_RUNS),
             lowest_rate: spec.tool_limits.iter().flat_map(BTreeMap::values).min().copied(),
             fields: spec.metadata.as_ref().is_none_or(is_metadata),
             words: spec.keywords.as_ref().is_none_or(|words| {
@@ -298,6 +303,8 @@ impl Limits {
         problems.check((1..=limits::TOOL_CALLS_CEILING).contains(&self.calls), "max_tool_calls", "use 1 to 1000");
         problems.check(self.tokens > 0, "max_tokens_per_request", "use 1 or more");
         problems.check(self.requests > 0, "max_requests_per_hour", "use 1 or more");
+        let few = (1..=limits::CONCURRENT_RUNS_CEILING).contains(&self.runs);
+        problems.check(few, "max_concurrent_runs", "use 1 to 10000");
         problems.check(self.lowest_rate != Some(0), "tool_limits", "use 1 or more calls a minute");
         problems.check(self.fields, "metadata", "use at most 16 keys of 1 to 64 bytes, values of up to 512");
         problems.check(self.words, "keywords", "use at most 32 of 1 to 40 characters");

@@ -72,6 +72,8 @@ pub struct Seen {
     pub intended: Option<Target>,
     /// Tool, definition, arguments and target in one hash; none for a call in doubt, which runs as it was started.
     pub fingerprint: Option<Hash>,
+    /// When the question expires that it answers; none for a call in doubt.
+    pub until: Option<Time>,
 }
 
 impl Seen {

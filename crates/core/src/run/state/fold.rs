@@ -233,6 +233,7 @@ impl State {
                     target: asked.target.clone(),
                     intended: asked.intended.clone(),
                     fingerprint: Some(asked.fingerprint),
+                    until: Some(asked.expires_at),
                 })));
             }
             Decision::Edit => {
@@ -313,6 +314,7 @@ impl State {
             target: started.target.clone(),
             intended: started.intended.clone(),
             fingerprint: None,
+            until: None,
         });
         let doubt = call.doubt.as_mut().filter(|doubt| doubt.resolved.is_none()).ok_or("the call is not in doubt")?;
         if doubt.approval != body.approval {
