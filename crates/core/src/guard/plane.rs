@@ -94,7 +94,7 @@ const READING: &[&str] = &["get", "list", "read", "search", "find", "show", "vie
 
 /// Decisions, and what is decided: both words have other meanings alone.
 const DECIDING: &[&str] = &["approve", "decide", "reject"];
-const DECIDED: &[&str] = &["action", "call", "question", "request"];
+const DECIDED: &[&str] = &["action", "call"];
 
 /// What names of tools of other servers begin with.
 const SERVER: &str = "mcp__";
@@ -249,7 +249,7 @@ mod tests {
             "fetch_web_page",
             "create_user_story",
             "update_team_calendar",
-            "issue_request",
+            "approve_leave_request",
             "list_created_users",
             "get_update_settings",
             "mcp__tracker__add_member",
