@@ -185,9 +185,15 @@ impl HostPolicy {
             return Err(Denied::firm("U8", "body_to_another_origin", reason));
         }
         self.check_url(&to, redirect.method, caps)?;
-        let stays = to.host() == redirect.from.host();
+        // What listens at another port is another server; only the own port of https stands for that of http.
+        let own = |url: &Url| if url.scheme() == "http" && url.port() == 80 { 443 } else { url.port() };
+        let stays = to.host() == redirect.from.host() && own(&to) == own(redirect.from);
         if (!stays && self.elsewhere == Elsewhere::Nowhere) || self.held.holds(&to) {
-            let place = if stays { format!("another page of {}", to.host()) } else { to.host().to_owned() };
+            let place = match (stays, to.host() == redirect.from.host()) {
+                (true, _) => format!("another page of {}", to.host()),
+                (false, true) => format!("port {} of {}", to.port(), to.host()),
+                (false, false) => to.host().to_owned(),
+            };
             let reason = format!("the server redirects to {place}, which has to be called by itself");
             return Err(Denied::firm("U8", "not_judged", reason));
         }
@@ -280,11 +286,10 @@ impl Host {
         if entry == "*" {
             return Some(Self::Any);
         }
-        if let Ok(address) = entry.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
+        let inner = entry.strip_prefix('[').and_then(|entry| entry.strip_suffix(']'));
+        if let Ok(address) = inner.unwrap_or(entry).parse::<IpAddr>() {
             // An IPv4 address in brackets is nothing anyone would write on purpose.
-            let bracketed = entry.starts_with('[') && entry.ends_with(']');
-            let plain = !entry.contains(['[', ']']);
-            return (plain || (bracketed && address.is_ipv6())).then_some(Self::Address(address));
+            return (inner.is_none() || address.is_ipv6()).then_some(Self::Address(address));
         }
         match entry.strip_prefix("*.") {
             Some(name) => comparable(name).map(|name| Self::Below(format!(".{name}"))),
@@ -450,6 +455,12 @@ mod tests {
             json!("api.example.org?"),
             json!("api.example.org#"),
             json!("*.api.example.org:443"),
+            json!("[[2606:4700::1111]]"),
+            json!("[2606:4700::1111"),
+            json!("2606:4700::1111]"),
+            json!("[[::1]]"),
+            json!("[::1"),
+            json!("[93.184.215.14]"),
         ] {
             let spec: HostSpec = serde_json::from_value(json!({"hosts": [entry]})).unwrap();
             assert!(HostPolicy::compile(&spec).hosts.is_empty(), "{entry}");
@@ -545,6 +556,23 @@ mod tests {
         assert_eq!(follow(&nowhere, from, "https://c.example.org/", 0, Body::None), "U8 not_judged");
         assert_eq!(follow(&nowhere, from, "/y", 0, Body::None), "ok");
         assert_eq!(follow(&nowhere, from, "https://d.example.org/", 0, Body::None), "U3 host");
+    }
+
+    #[test]
+    fn u8_another_port_is_another_place_than_a_person_said_yes_to() {
+        let spec = json!({"hosts": ["a.example.org"], "schemes": ["https", "http"], "ports": [80, 443, 8443]});
+        let from = "https://a.example.org/x";
+        let anywhere = policy(spec.clone());
+        assert_eq!(follow(&anywhere, from, "https://a.example.org:8443/", 0, Body::None), "ok");
+        let nowhere = policy(spec).redirecting(Elsewhere::Nowhere, HeldUrls::default());
+        assert_eq!(follow(&nowhere, from, "https://a.example.org:8443/", 0, Body::None), "U8 not_judged");
+        assert_eq!(follow(&nowhere, from, "https://a.example.org:443/y", 0, Body::None), "ok");
+        // A server that leads from http to its own https only makes it safer.
+        assert_eq!(follow(&nowhere, "http://a.example.org/x", "https://a.example.org/x", 0, Body::None), "ok");
+        assert_eq!(
+            follow(&nowhere, "http://a.example.org/x", "https://a.example.org:8443/", 0, Body::None),
+            "U8 not_judged"
+        );
     }
 
     #[test]

@@ -89,6 +89,16 @@ const THINGS: &[&str] = &[
     "workspace",
 ];
 
+/// What a tool does that changes nothing, whatever else its name holds.
+const READING: &[&str] = &["get", "list", "read", "search", "find", "show", "view", "count", "describe", "propose"];
+
+/// Decisions, and what is decided: both words have other meanings alone.
+const DECIDING: &[&str] = &["approve", "decide", "reject"];
+const DECIDED: &[&str] = &["action", "call"];
+
+/// What names of tools of other servers begin with.
+const SERVER: &str = "mcp__";
+
 /// Things that a model may not even read by a tool.
 const SECRET: &[&str] = &["credential", "secret", "password", "master_key"];
 
@@ -113,14 +123,31 @@ pub fn is_always_allowed(tool: &str) -> bool {
     ALWAYS.contains(&tool)
 }
 
-/// Whether this is a tool of the control plane, which no model may call even if a configuration lists it (G7, T2).
+/// Whether this is a tool of the control plane, which no model may call even if a configuration lists it (G7, T2). What a
+/// name is about is said by the last words behind what is done to it, or before it where that stands at the end.
 #[must_use]
 pub fn is_never_callable(tool: &str) -> bool {
-    let Some((verb, thing)) = tool.split_once('_') else { return NEVER.contains(&tool) };
-    let one = singular(thing);
-    NEVER.contains(&tool)
-        || SECRET.contains(&one.as_str())
-        || (CHANGING.contains(&verb) && THINGS.contains(&one.as_str()))
+    let words: Vec<&str> = tool.split('_').filter(|word| !word.is_empty()).collect();
+    if NEVER.contains(&tool) || ends_with(&words, SECRET) {
+        return true;
+    }
+    // Tools of a server are about what that server keeps.
+    if tool.starts_with(SERVER) || READING.iter().any(|verb| words.first() == Some(verb)) {
+        return false;
+    }
+    words.iter().enumerate().filter(|(_, word)| CHANGING.contains(word)).any(|(at, verb)| {
+        let (before, after) = (words.get(..at).unwrap_or_default(), words.get(at + 1..).unwrap_or_default());
+        let thing = if after.is_empty() { before } else { after };
+        ends_with(thing, THINGS) || (DECIDING.contains(verb) && ends_with(thing, DECIDED))
+    })
+}
+
+/// Whether words end with one of these things, of which there may be several.
+fn ends_with(words: &[&str], things: &[&str]) -> bool {
+    let Some((last, before)) = words.split_last() else { return false };
+    let one = singular(last);
+    let two = before.last().map(|word| format!("{word}_{one}"));
+    things.iter().any(|thing| *thing == one || two.as_deref() == Some(*thing))
 }
 
 /// Whether a memory key is one of these words, or lies below one of them.
@@ -177,6 +204,20 @@ mod tests {
             "set_retention",
             "restore_backup",
             "halt",
+            "update_agent_policy",
+            "set_user_role",
+            "create_access_token",
+            "add_workspace_member",
+            "bulk_update_agents",
+            "update_agent_scope",
+            "approve_pending_action",
+            "decide_calls",
+            "mcp_server_add",
+            "team_member_remove",
+            "audit_log_delete",
+            "rotate_master_key",
+            "get_user_password",
+            "mcp__tracker__read_credential",
         ] {
             assert!(is_never_callable(name), "{name}");
         }
@@ -203,6 +244,20 @@ mod tests {
             "remember",
             "git_commit",
             "schedule_task",
+            "update_file_properties",
+            "http_request",
+            "fetch_web_page",
+            "create_user_story",
+            "update_team_calendar",
+            "approve_leave_request",
+            "list_created_users",
+            "get_update_settings",
+            "mcp__tracker__add_member",
+            "team_set_up",
+            "set",
+            "agent",
+            "_",
+            "",
         ] {
             assert!(!is_never_callable(name), "{name}");
         }

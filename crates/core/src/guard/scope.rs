@@ -537,6 +537,7 @@ mod tests {
         assert_eq!(code(all.check(Action::Create, &path("/a"), Kind::File, true)), "exists");
         assert_eq!(code(all.check(Action::Create, &path("/a"), Kind::File, false)), "ok");
         assert_eq!(dir(&all, Action::Write, "/a"), "is_a_folder");
+        assert_eq!(dir(&all, Action::Execute, "/a"), "is_a_folder");
     }
 
     #[test]
@@ -564,6 +565,8 @@ mod tests {
             assert_eq!(transfer(how, "/drafts/a", "/published/a", false), "out_of_scope");
             assert_eq!(transfer(how, "/published/a", "/drafts/a", false), "out_of_scope");
             assert_eq!(transfer(how, "/drafts/a", "/drafts/.git/hooks/x", false), "sealed");
+            // What lies below a file is refused by the file system; only a folder can be brought into itself.
+            assert_eq!(transfer(how, "/drafts/a", "/drafts/a/b", false), "ok");
         }
         let typed = scope(json!({"folders": ["/drafts"], "file_types": ["*.md"]}));
         let renamed = typed.check_transfer(
@@ -593,6 +596,8 @@ mod tests {
             assert_eq!(transfer(how, "/drafts/sub/.git", "/out/sub"), "sealed");
             assert_eq!(transfer(how, "/drafts/sub/a.md", "/drafts/sub/x"), "into_itself");
             assert_eq!(transfer(how, "/drafts/other", "/out/sub"), "invalid_path");
+            // The folder itself is none of the things below it.
+            assert_eq!(transfer(how, "/drafts/sub", "/out/sub"), "invalid_path");
         }
         // Named where it lies, but not where it would go.
         let named = scope(json!({"folders": ["/drafts", "/drafts/sub/.env", "/out"]}));

@@ -253,6 +253,37 @@ fn a_run_does_no_more_than_whoever_started_it_may_do() {
     assert_eq!(grant(Authority::Gone).as_deref(), Some("a membership for whoever started the run"));
 }
 
+/// A tool that every agent may call whatever it was granted.
+fn everybodys(name: &str, category: Category, effect: Effect) -> ToolSpec {
+    let mut spec = tool(name, category, effect, Action::Read);
+    spec.paths.clear();
+    spec
+}
+
+#[test]
+fn what_is_everybodys_is_still_no_more_than_whoever_started_the_run_may_do() {
+    let by = |authority, spec| Ask { authority, ..Ask::new(spec) };
+    by(Authority::Gone, everybodys("whoami", Category::System, Effect::Read)).is(Decision::Deny, "role");
+    let beat = || everybodys("send_heartbeat", Category::System, Effect::Write);
+    by(Authority::Reads, beat()).is(Decision::Deny, "role");
+    by(Authority::Acts, beat()).is(Decision::Allow, "always_allowed");
+    by(Authority::Reads, everybodys("whoami", Category::System, Effect::Read)).is(Decision::Allow, "always_allowed");
+}
+
+#[test]
+fn what_is_everybodys_passes_the_same_rules_labels_and_dry_runs_as_the_rest() {
+    let whoami = everybodys("whoami", Category::System, Effect::Read);
+    let deny: Rule = lasting("whoami", &json!({}), &[]);
+    let deny = Rule { decision: Decision::Deny, ..deny };
+    let ruled = Ask { rules: vec![deny.clone()], arguments: Ok(json!({})), ..Ask::new(whoami.clone()) };
+    ruled.is(Decision::Deny, &format!("rule {}", deny.id));
+    let noted = everybodys("update_scratchpad", Category::Memory, Effect::Write);
+    Ask::new(noted.clone()).is(Decision::Allow, "always_allowed");
+    Ask { labels: Labels::UNTRUSTED, ..Ask::new(noted.clone()) }.is(Decision::Ask, "flow");
+    Ask { effects: Effects::Dry, ..Ask::new(noted) }.is(Decision::Deny, "dry_run");
+    Ask { effects: Effects::Dry, ..Ask::new(whoami) }.is(Decision::Allow, "always_allowed");
+}
+
 #[test]
 fn a_question_names_the_smallest_grant_that_would_answer_it() {
     let grant = |ask: Ask| ask.verdict().smallest_grant;
@@ -640,6 +671,9 @@ fn writing_what_is_not_there_counts_as_creating_it() {
     };
     assert_eq!(seen(false).verdict().decision, Decision::Allow);
     assert_eq!(seen(true).verdict().decision, Decision::Ask);
+    // A tool that has looked and names nothing has not said that there is nothing.
+    let nothing = Ask { seen: Some(Vec::new()), arguments: Ok(json!({})), ..seen(true) };
+    nothing.is(Decision::Ask, "autonomy");
 }
 
 #[test]

@@ -134,6 +134,28 @@ fn t7_every_element_of_every_argument_is_judged() {
 }
 
 #[test]
+fn t7_what_is_no_text_is_refused_whatever_is_asked_of_the_text() {
+    let names = || vec![Arc::from("it")];
+    let none = Checks::default;
+    for checks in [
+        Checks { urls: names(), ..none() },
+        Checks { emails: names(), ..none() },
+        Checks { single_line: names(), ..none() },
+        Checks { no_option: names(), ..none() },
+        Checks { own_ids: names(), ..none() },
+        Checks { memory_keys: names(), ..none() },
+    ] {
+        let spec = checked(checks);
+        for odd in [json!(1), json!(true), json!({"it": "a"}), json!([1]), json!([null]), json!([["a"]]), json!([{}])] {
+            assert_eq!(rule(spec.clone(), json!({"it": odd})), "T7", "{odd} {:?}", spec.checks);
+        }
+        for absent in [json!(null), json!([])] {
+            assert_eq!(rule(spec.clone(), json!({"it": absent})), "autonomy", "{:?}", spec.checks);
+        }
+    }
+}
+
+#[test]
 fn t9_reserved_memory_keys_are_never_written() {
     let key = || checked(Checks { memory_keys: vec![Arc::from("key")], ..Checks::default() });
     assert_eq!(rule(key(), json!({"key": "colour"})), "autonomy");

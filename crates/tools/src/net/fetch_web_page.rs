@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{NetError, Request, outgoing, shown, unanswered};
+use super::{NetError, Request, outgoing, previewed, shown, unanswered};
 use crate::arguments::{definition, parse, permitted};
 use crate::tool::Tool;
 use crate::world::World;
@@ -44,7 +44,7 @@ impl Tool for FetchWebPage {
 
     async fn prepare(&self, arguments: &Value, _world: &World) -> Result<Prepared, ToolOutcome> {
         let Arguments { url } = parse(&self.0, arguments)?;
-        Ok(Prepared { summary: format!("GET {url}"), ..Prepared::default() })
+        Ok(Prepared { summary: format!("GET {}", previewed(&url)), ..Prepared::default() })
     }
 
     async fn run(&self, permit: Permit, world: &World) -> ToolOutcome {

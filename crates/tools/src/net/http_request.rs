@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{NetError, Request, outgoing, shown, unanswered};
+use super::{NetError, Request, outgoing, previewed, shown, unanswered};
 use crate::arguments::{definition, parse, permitted, refuse};
 use crate::tool::Tool;
 use crate::world::World;
@@ -71,7 +71,7 @@ impl Tool for HttpRequest {
     async fn prepare(&self, arguments: &Value, _world: &World) -> Result<Prepared, ToolOutcome> {
         let (method, arguments) = self.checked(arguments)?;
         let carried = arguments.body.map(|body| format!(" with {} bytes", body.len())).unwrap_or_default();
-        Ok(Prepared { summary: format!("{method} {}{carried}", arguments.url), ..Prepared::default() })
+        Ok(Prepared { summary: format!("{method} {}{carried}", previewed(&arguments.url)), ..Prepared::default() })
     }
 
     async fn run(&self, permit: Permit, world: &World) -> ToolOutcome {

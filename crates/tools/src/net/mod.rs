@@ -11,6 +11,7 @@ mod tests;
 
 use std::sync::Arc;
 
+use adjutant_core::guard::host::Url;
 use adjutant_core::label::Labels;
 use adjutant_core::tool::{Category, Checks, Effect, Level, Recovery, ToolDefinition, ToolOutcome, ToolSpec};
 
@@ -39,6 +40,16 @@ fn outgoing(definition: ToolDefinition, category: Category, level: Level, effect
         output_cap: adjutant_core::limits::OUTPUT_BYTES,
         checks: Arc::new(checks),
         ..ToolSpec::undeclared(definition)
+    }
+}
+
+/// An address as a person is shown it: the one that will be called, and how it was written where that is different (A3, U1).
+fn previewed(written: &str) -> String {
+    match Url::parse(written) {
+        Ok(url) if url.as_str() == written => written.to_owned(),
+        Ok(url) => format!("{url} (written as {written})"),
+        // It will be refused, whatever anybody says to it; until then it plays no tricks on whoever reads it.
+        Err(_) => written.chars().flat_map(char::escape_debug).collect(),
     }
 }
 

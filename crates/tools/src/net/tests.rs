@@ -118,6 +118,26 @@ impl World {
 }
 
 #[tokio::test]
+async fn a_question_shows_the_address_that_will_be_called_and_how_it_was_written() {
+    let stage = Stage::with(&[]);
+    for (written, shown) in [
+        ("https://example.org/a", "https://example.org/a"),
+        (
+            "https://EXAMPLE.org:443/a/../b?q=é",
+            "https://example.org/b?q=%C3%A9 (written as https://EXAMPLE.org:443/a/../b?q=é)",
+        ),
+        ("https://bücher.example/", "https://xn--bcher-kva.example/ (written as https://bücher.example/)"),
+        ("https://example.org/\u{202E}a", "https://example.org/\\u{202e}a"),
+    ] {
+        let page = stage.prepare("fetch_web_page", json!({"url": written})).await.unwrap();
+        assert_eq!(page.summary, format!("GET {shown}"));
+        let sent = json!({"method": "POST", "url": written, "body": "four"});
+        let request = stage.prepare("http_request", sent).await.unwrap();
+        assert_eq!(request.summary, format!("POST {shown} with 4 bytes"));
+    }
+}
+
+#[tokio::test]
 async fn a_page_is_read_from_the_address_that_was_judged() {
     let page = answer("200 OK", "content-type: text/html\r\n", "<h1>Bees</h1><p>hum");
     let world = world(vec![page], &[("docs.example.org", &[PUBLIC])], &[]).await;

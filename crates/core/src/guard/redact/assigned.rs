@@ -8,7 +8,7 @@ use regex::Regex;
 use super::extent::{STOPS, begins_pair, is_entity, line_from, quoted_at, separates};
 use super::header::{self, Header};
 use super::name::{self, Promise};
-use super::{Found, below, value};
+use super::{Found, argument, below, value};
 
 /// Bytes of a name that are looked at: its end says what it is.
 const NAME_BYTES: usize = 100;
@@ -20,7 +20,7 @@ pub(super) const LONG_WORD: usize = 512;
 /// Bytes of a block that are looked at; one that begins as a secret is taken to its end.
 const BLOCK_BYTES: usize = 16 << 10;
 /// Items of a list that are looked at.
-const ITEMS: usize = 64;
+pub(super) const ITEMS: usize = 64;
 
 /// Words behind a flag in a sentence about it.
 const ABOUT_FLAGS: &str = "\
@@ -37,6 +37,8 @@ enum Sign {
     Colon,
     /// A blank, behind the name of a flag.
     Flag,
+    /// The border of two items of a list, behind the name of a flag.
+    Item,
     /// The word `is`, in a sentence.
     Is,
     /// The end of an opening tag.
@@ -77,8 +79,7 @@ static COMMANDS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
 pub(super) fn find(text: &str, found: &mut Vec<Found>) {
     let mut at = 0;
     let mut previous: Option<Range<usize>> = None;
-    // Headers are read to the end of their line, so names in a line that was read are no headers of their own.
-    let mut read_to = 0;
+    let mut headers = header::Reader::default();
     while let Some(skip) = text.get(at..).and_then(|rest| rest.find(|c: char| c.is_ascii_alphanumeric() || c == '_')) {
         let start = at + skip;
         let rest = text.get(start..).unwrap_or_default();
@@ -90,12 +91,9 @@ pub(super) fn find(text: &str, found: &mut Vec<Found>) {
         if let Some(assignment) = assignment(text, name, start) {
             let before =
                 previous.clone().filter(|word| text.get(word.end..start) == Some(" ")).and_then(|word| text.get(word));
-            let header = if start >= read_to { header_content(text, &assignment) } else { None };
+            let header = if headers.reads(start) { header_contents(text, &assignment) } else { None };
             let behind = match header {
-                Some((header, content)) => {
-                    read_to = content.end;
-                    header::find(text, header, content, found)
-                }
+                Some((header, contents)) => headers.read(text, header, contents, found),
                 None => judge(text, &assignment, before, found),
             };
             at = at.max(behind.unwrap_or(at));
@@ -123,7 +121,7 @@ fn judge(text: &str, assignment: &Assignment<'_>, before: Option<&str>, found: &
         Sign::Colon | Sign::Equals | Sign::Tight => in_block(text, assignment, sign, promise, at)
             .or_else(|| in_list(text, at, promise, found))
             .or_else(|| on_next_line(text, assignment, sign, promise, at)),
-        Sign::Flag | Sign::Is | Sign::Tag => None,
+        Sign::Flag | Sign::Item | Sign::Is | Sign::Tag => None,
     };
     let range = taken.or_else(|| on_line(text, assignment, sign, promise, at))?;
     let behind = range.end;
@@ -154,14 +152,22 @@ fn on_line(text: &str, assignment: &Assignment<'_>, sign: Sign, promise: Promise
 
 fn is_secret(text: &str, assignment: &Assignment<'_>, sign: Sign, promise: Promise, value: &Value) -> bool {
     let Some(secret) = text.get(value.range.clone()) else { return false };
+    if sign == Sign::Item && !argument::is_value(text, &value.range) {
+        return false;
+    }
     (!value.quoted && secret.len() >= LONG_WORD)
         || (is_value(promise, secret, value.quoted)
             && (value.quoted || is_meant(text, assignment, sign, &value.range, promise)))
 }
 
 /// Whether a text can be the secret that a name promises.
-fn is_value(promise: Promise, secret: &str, quoted: bool) -> bool {
+pub(super) fn is_value(promise: Promise, secret: &str, quoted: bool) -> bool {
     !value::is_placeholder(secret) && !secret.starts_with("-----BEGIN") && value::fits(promise, secret, quoted)
+}
+
+/// Whether what stands under this name is a secret.
+pub(super) fn promises(name: &str) -> bool {
+    name::promise(name, None, false).is_some()
 }
 
 /// What the whole of a text is, if it is a secret where it stands under this name.
@@ -214,11 +220,20 @@ fn in_list(text: &str, at: usize, promise: Promise, found: &mut Vec<Found>) -> O
     last
 }
 
-/// The header a name stands for, with its content.
-fn header_content(text: &str, assignment: &Assignment<'_>) -> Option<(Header, Range<usize>)> {
+/// The header a name stands for, with its content; in a list there are several.
+fn header_contents(text: &str, assignment: &Assignment<'_>) -> Option<(Header, Vec<Range<usize>>)> {
     let header = Header::of(assignment.name)?;
     let opened = quote_before(text, assignment.start).filter(|_| !assignment.quoted_name);
-    Some((header, header::content(text, assignment.value, opened)?))
+    let mut contents = header::contents(text, assignment.value, opened)?;
+    // In JSON what stands there without quotes is no text, and ends where the next field begins.
+    if let [content] = contents.as_mut_slice()
+        && assignment.quoted_name
+        && content.start == assignment.value
+    {
+        let length = text.get(content.clone())?.find([',', '}', ']', '"']);
+        content.end = length.map_or(content.end, |length| content.start + length);
+    }
+    Some((header, contents))
 }
 
 /// The sign behind a name, if there is one that assigns.
@@ -251,6 +266,9 @@ fn assignment<'a>(text: &str, name: &'a str, start: usize) -> Option<Assignment<
     let before = text.get(..start)?;
     if rest.starts_with(' ') && before.ends_with('-') && !quoted_name {
         return make(Sign::Flag, skip_blanks(rest));
+    }
+    if let Some(item) = argument::next_item(rest).filter(|_| before.ends_with('-')) {
+        return make(Sign::Item, item);
     }
     if before.ends_with('<') {
         return rest.strip_prefix('>').and_then(|value| make(Sign::Tag, value));
@@ -349,7 +367,7 @@ fn is_meant(text: &str, assignment: &Assignment<'_>, sign: Sign, range: &Range<u
     let rest = behind.trim_start_matches([' ', '\t', '.', '!']);
     let ends = rest.is_empty() || rest.starts_with(|c: char| c.is_whitespace() || "#/;,)}]>|&\"'`\\".contains(c));
     match sign {
-        Sign::Tight => true,
+        Sign::Tight | Sign::Item => true,
         Sign::Flag => !word.starts_with('-') && !value::is_listed(ABOUT_FLAGS, word),
         Sign::Is => value::looks_drawn(word),
         Sign::Equals => ends || value::looks_drawn(word),

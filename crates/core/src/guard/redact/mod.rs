@@ -2,15 +2,19 @@
 //! everything else byte for byte. Linear in the text. The second line of defence: the first is a type that cannot be
 //! printed.
 
+mod argument;
 mod assigned;
 mod below;
 mod extent;
+mod fields;
 mod header;
 mod held;
+mod mark;
 mod name;
 mod number;
 mod pem;
 mod shape;
+mod sibling;
 mod value;
 mod view;
 mod web;
@@ -18,14 +22,11 @@ mod web;
 use std::borrow::Cow;
 use std::ops::Range;
 
-use serde_json::Value;
-
+pub use fields::redact_value;
 pub(crate) use held::MARK as CREDENTIAL;
 pub use held::{Held, TooMuch};
+use mark::MARK;
 use view::View;
-
-/// What stands before the kind where a secret was. A text that begins like this is never a secret itself (S1).
-const MARK: &str = "[REDACTED:";
 
 /// Rounds until nothing more changes. One does in practice; more make sure that applying it twice changes nothing (S1).
 const ROUNDS: usize = 4;
@@ -90,6 +91,7 @@ pub fn find(text: &str, mode: Mode) -> Vec<Found> {
     shape::find(seen, &mut found);
     web::find(seen, &mut found);
     assigned::find(seen, &mut found);
+    sibling::find(seen, &mut found);
     number::find(seen, &mut found);
     match mode {
         Mode::Standard => {}
@@ -98,17 +100,20 @@ pub fn find(text: &str, mode: Mode) -> Vec<Found> {
             number::find_phones(seen, &mut found);
         }
     }
-    found.retain(|secret| !is_empty_or_marked(seen, secret) && !public.iter().any(|zone| holds(zone, &secret.range)));
+    let marks = mark::spans(seen);
+    found.retain_mut(|secret| {
+        let hidden = is_inside(&public, &secret.range);
+        secret.range = mark::widened(&secret.range, &marks);
+        !hidden && seen.get(secret.range.clone()).is_some_and(|secret| !mark::nothing_else(secret))
+    });
     let merged = merged(found);
     merged.into_iter().map(|secret| Found { range: view.original(&secret.range), kind: secret.kind }).collect()
 }
 
-fn holds(outer: &Range<usize>, inner: &Range<usize>) -> bool {
-    outer.start <= inner.start && inner.end <= outer.end
-}
-
-fn is_empty_or_marked(text: &str, secret: &Found) -> bool {
-    text.get(secret.range.clone()).is_none_or(|value| value.trim().is_empty() || value.contains(MARK))
+/// Whether a range lies in one of these zones, which are in order and apart from each other.
+fn is_inside(zones: &[Range<usize>], range: &Range<usize>) -> bool {
+    let next = zones.get(zones.partition_point(|zone| zone.end < range.end));
+    next.is_some_and(|zone| zone.start <= range.start && range.end <= zone.end)
 }
 
 /// Joins what overlaps. The detectors run from the most to the least specific, and the sort is stable, so a known shape
@@ -123,31 +128,6 @@ fn merged(mut found: Vec<Found>) -> Vec<Found> {
         }
     }
     merged
-}
-
-/// Redacts every string of a value; the name it stands under may be what gives it away.
-pub fn redact_value(value: &mut Value, mode: Mode, form: Form) {
-    redact_named(value, None, mode, form);
-}
-
-fn redact_named(value: &mut Value, name: Option<&str>, mode: Mode, form: Form) {
-    match value {
-        Value::String(text) => {
-            let alone = redact_as(text, mode, form).into_owned();
-            let whole = name.and_then(|name| assigned::kind_under(name, &alone));
-            let prefix = name.map(|name| format!("{name}=")).unwrap_or_default();
-            *text = match whole {
-                Some(kind) => replaced(&alone, &[Found { range: 0..alone.len(), kind }], form),
-                // What is no secret as a whole may begin with one.
-                None => redact_as(&format!("{prefix}{alone}"), mode, form)
-                    .strip_prefix(&prefix)
-                    .map_or(alone, str::to_owned),
-            };
-        }
-        Value::Array(list) => list.iter_mut().for_each(|value| redact_named(value, name, mode, form)),
-        Value::Object(map) => map.iter_mut().for_each(|(key, value)| redact_named(value, Some(key), mode, form)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
 }
 
 /// Whether a text holds what [`Form::Sized`] puts in place of a secret: it was copied from where it was hidden.
@@ -177,5 +157,7 @@ fn replaced(text: &str, found: &[Found], form: Form) -> String {
     clean
 }
 
+#[cfg(test)]
+mod field_tests;
 #[cfg(test)]
 mod tests;

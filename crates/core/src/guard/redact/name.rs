@@ -55,6 +55,12 @@ const PLAIN_TOKENS: &str = "\
     page next previous prev continuation cursor sync eos bos pad unk sep cls mask stop special start end first last \
     per max min each no a the one";
 
+/// What stands before `pass`, `pwd` and `pw` where they are written in one word. Other words end like that, too.
+const OWNERS: &str = "\
+    admin app auth client cert db default ftp guest http https imap jdbc key keystore ldap login mail master mongo my mysql \
+    oracle pg postgres priv proxy rabbitmq redis repl root server service sftp smtp sql ssh store su sudo super svc \
+    test trust truststore user vpn web wifi";
+
 /// What a name promises; `previous` is the word before it, for names written with a blank.
 pub(super) fn promise(name: &str, previous: Option<&str>, in_query: bool) -> Option<Promise> {
     let mut words = words(name);
@@ -63,12 +69,19 @@ pub(super) fn promise(name: &str, previous: Option<&str>, in_query: bool) -> Opt
     }
     let last = words.pop()?;
     let before = words.pop().or_else(|| previous.map(str::to_ascii_lowercase)).unwrap_or_default();
+    // One or several of them: what the items of a list are is said by the same words.
+    let one = ["passwords", "passphrases", "passcodes", "keys"].iter().any(|many| last.ends_with(many));
+    let last = if one { last.trim_end_matches('s').to_owned() } else { last };
     let ends = |stem: &str| last.ends_with(stem);
+    let owned = |stem: &str| last.strip_suffix(stem).is_some_and(|owner| is_listed(OWNERS, owner));
     if ends("password")
         || ends("passwd")
         || ends("passphrase")
         || ends("passcode")
         || matches!(last.as_str(), "pwd" | "pass" | "pw")
+        || owned("pwd")
+        || owned("pass")
+        || owned("pw")
     {
         return Some(Promise::Password).filter(|_| !(last == "pass" && before == "by"));
     }
@@ -101,7 +114,8 @@ pub(super) fn promise(name: &str, previous: Option<&str>, in_query: bool) -> Opt
 }
 
 fn is_trailing(word: &str) -> bool {
-    is_listed(TRAILING, word) || word.bytes().all(|b| b.is_ascii_digit())
+    // A version is a number, too.
+    is_listed(TRAILING, word) || word.strip_prefix('v').unwrap_or(word).bytes().all(|b| b.is_ascii_digit())
 }
 
 /// The words of a name, in lower case: cut at signs and where small letters turn into capitals.
@@ -166,6 +180,15 @@ mod tests {
             "passphrase",
             "password_confirmation",
             "creds",
+            "dbpwd",
+            "dbpass",
+            "DBPASS",
+            "mysqlpwd",
+            "rootpw",
+            "ENCRYPTION_KEY_V2",
+            "API_KEYS",
+            "apikeys",
+            "passwords",
         ] {
             assert!(promise(name, None, false).is_some(), "{name}");
         }
@@ -209,6 +232,14 @@ mod tests {
             "api",
             "authorization_url",
             "passport",
+            "trespass",
+            "encompass",
+            "underpass",
+            "lowpass",
+            "oldpwd",
+            "keys",
+            "public_keys",
+            "v2",
         ] {
             assert_eq!(promise(name, None, false), None, "{name}");
         }

@@ -58,6 +58,11 @@ const SHAPES: &[(&str, &str)] = &[
     ("jwt", r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,3}"),
 ];
 
+/// Letters without a dash between them in our own tokens: those that are made here have 52, but an owner may choose another.
+const ADJUTANT_RUN: usize = 20;
+/// The same of OpenAI's, which hold capitals and small letters else.
+const OPENAI_RUN: usize = 16;
+
 /// One pass over the text; which shape it was is asked of the match alone. Without the tables nothing would be found, and
 /// a test makes sure that they are valid.
 static ANY: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -78,21 +83,41 @@ static HOOK: LazyLock<Option<Regex>> = LazyLock::new(|| {
 
 pub(super) fn find(text: &str, found: &mut Vec<Found>) {
     let tokens = ANY.iter().flat_map(|shapes| shapes.find_iter(text));
-    for token in tokens.filter(|token| is_secret(token.as_str())) {
-        let kind = EACH.iter().find(|(_, shape)| shape.is_match(token.as_str())).map_or("token", |(kind, _)| kind);
-        found.push(Found { range: token.range(), kind });
+    for token in tokens {
+        // Dots in a row end a sentence or stand for what was left out; they are part of no token.
+        let length = token.as_str().find("..").map_or(token.len(), |dots| dots + 1);
+        let whole = token.as_str().get(..length).unwrap_or_default();
+        let Some((kind, _)) = EACH.iter().find(|(_, shape)| shape.is_match(whole)) else { continue };
+        let secret = whole.trim_end_matches('.');
+        if is_secret(kind, secret) {
+            found.push(Found { range: token.start()..token.start() + secret.len(), kind });
+        }
     }
     let hooks = HOOK.iter().flat_map(|hooks| hooks.captures_iter(text)).filter_map(|hook| hook.get(1));
     found.extend(
-        hooks.filter(|path| is_secret(path.as_str())).map(|path| Found { range: path.range(), kind: "webhook" }),
+        hooks.filter(|path| is_drawn(path.as_str())).map(|path| Found { range: path.range(), kind: "webhook" }),
     );
 }
 
+/// Whether a token was drawn, and where its prefix is also how a plain name may begin, whether it is no such name.
+fn is_secret(kind: &str, token: &str) -> bool {
+    let runs = || token.split(['-', '_']).map(str::len).max().unwrap_or_default();
+    let named = match kind {
+        "adjutant" => runs() < ADJUTANT_RUN,
+        "openai" => runs() < OPENAI_RUN && !has_both_cases(token),
+        _ => false,
+    };
+    !named && is_drawn(token)
+}
+
 /// A drawn token holds a digit, or letters of both cases; words with dashes and masked examples do not count.
-fn is_secret(token: &str) -> bool {
-    let has = |test: fn(&u8) -> bool| token.bytes().any(|b| test(&b));
-    let drawn = has(u8::is_ascii_digit) || (has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase));
+fn is_drawn(token: &str) -> bool {
+    let drawn = token.bytes().any(|b| b.is_ascii_digit()) || has_both_cases(token);
     drawn && !value::is_masked(token)
+}
+
+fn has_both_cases(token: &str) -> bool {
+    token.bytes().any(|b| b.is_ascii_uppercase()) && token.bytes().any(|b| b.is_ascii_lowercase())
 }
 
 #[cfg(test)]

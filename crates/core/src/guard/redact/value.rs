@@ -1,7 +1,7 @@
 //! What a value looks like (S3): references and placeholders are not secrets, nor are words of prose.
 
 use super::name::Promise;
-use super::{MARK, name};
+use super::{mark, name};
 
 /// Words people write where a secret will stand one day, or where there is none.
 const STAND_INS: &str = "\
@@ -38,9 +38,10 @@ const METHODS: &str = "\
 
 /// Whether the value is no secret in itself: a reference, a stand-in, already masked.
 pub(super) fn is_placeholder(value: &str) -> bool {
-    let value = value.trim();
+    // What stands beside a mark is judged like what stands alone.
+    let bare = mark::without(value);
+    let value = bare.trim();
     value.is_empty()
-        || value.contains(MARK)
         || is_masked(value)
         || is_reference(value)
         || is_stand_in(value)
@@ -138,6 +139,8 @@ pub(super) fn is_listed(list: &str, word: &str) -> bool {
 
 /// Whether a value mixes what words do not mix: letters and digits, or digits and signs.
 pub(super) fn looks_drawn(value: &str) -> bool {
+    // The letters of a mark are ours.
+    let value = &*mark::without(value);
     let letters = value.bytes().any(|b| b.is_ascii_alphabetic());
     let digits = value.bytes().any(|b| b.is_ascii_digit());
     let mixed_case =
