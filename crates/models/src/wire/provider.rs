@@ -173,6 +173,10 @@ impl Provider {
             (Protocol::Responses, _) if self.vendor.protocol == Protocol::AzureChat => {
                 self.below(&format!("openai/v1/{}", protocol.path(model)))
             }
+            // So is its newer one to chat completions; behind the older one a version knows the models of its time alone.
+            (Protocol::AzureChat, _) if self.api_version.is_none() => {
+                self.below(&format!("openai/v1/{}", Protocol::Chat.path(model)))
+            }
             (_, _) => self.at(&protocol.path(model)),
         }
     }
@@ -216,7 +220,7 @@ pub(crate) fn percent(vendor: &Vendor, region: Option<&str>, model: &str) -> u64
     }
 }
 
-/// The version of Azure's interface that is asked for when none is configured.
+/// The version of Azure's interface that is asked for embeddings when none is configured: they have not changed since.
 const AZURE_VERSION: &str = "2024-10-21";
 
 /// A text as one segment of a path: everything that is not a plain letter or digit is escaped.
@@ -295,7 +299,27 @@ mod tests {
             assert_eq!(path(reasons), "/openai/v1/responses", "{reasons}");
         }
         for usual in ["gpt-5", "gpt-5.2", "gpt-4.1", "gpt-4o", "o3", "prod", "gpt-"] {
-            assert_eq!(path(usual), format!("/openai/deployments/{usual}/chat/completions"));
+            assert_eq!(path(usual), "/openai/v1/chat/completions", "{usual}");
+        }
+    }
+
+    #[test]
+    fn azure_is_asked_without_a_version_unless_the_operator_names_one() {
+        let address = |api_version: Option<&str>, model: &str| {
+            let config = RemoteConfig {
+                base_url: Some("https://lab.openai.azure.com/".to_owned()),
+                credential: Credential::Key(ApiKey::for_its_address(SecretString::from("sk-secret"))),
+                api_version: api_version.map(str::to_owned),
+                ..RemoteConfig::new(Vendor::of("azure").unwrap())
+            };
+            let url = Provider::new("local", config).unwrap().endpoint(model).unwrap();
+            url.as_str().strip_prefix("https://lab.openai.azure.com").unwrap().to_owned()
+        };
+        assert_eq!(address(None, "o3"), "/openai/v1/chat/completions");
+        let dated = address(Some("2025-04-01-preview"), "our o3");
+        assert_eq!(dated, "/openai/deployments/our%20o3/chat/completions?api-version=2025-04-01-preview");
+        for version in [None, Some("2024-10-21")] {
+            assert_eq!(address(version, "gpt-5.4"), "/openai/v1/responses", "it takes no tools otherwise");
         }
     }
 
