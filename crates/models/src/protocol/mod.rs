@@ -99,7 +99,7 @@ impl Protocol {
 
     /// Whether a request may ask for a form of the answer beside tools; others refuse the two together.
     pub(crate) const fn shapes_beside_tools(self) -> bool {
-        matches!(self, Self::Responses | Self::Anthropic)
+        matches!(self, Self::Responses | Self::Anthropic | Self::Bedrock)
     }
 
     /// Headers that every request has.
