@@ -10,6 +10,7 @@ use adjutant_core::run::event::Actor;
 use adjutant_models::{ApiKey, BroughtKey, Model, ModelError, ModelSource, Offer, WithKeys};
 use adjutant_store::row::{Doing, KeyChange, ProviderKeyRow};
 use adjutant_store::{MasterKey, StoreError};
+use secrecy::{ExposeSecret, SecretString};
 
 use crate::audit::{AuditLog, Done};
 use crate::current::allowed_providers;
@@ -44,7 +45,7 @@ impl KeyOwner {
     }
 }
 
-/// A key to be kept. Has no `Debug`: its value must not get into a log.
+/// A key to be kept. Has no `Debug`, and its value is wiped once it is sealed: it must not get into a log or a core file.
 pub struct NewKey {
     /// Whose it is.
     pub owner: KeyOwner,
@@ -53,7 +54,7 @@ pub struct NewKey {
     /// What people call it.
     pub name: String,
     /// The key itself.
-    pub value: String,
+    pub value: SecretString,
     /// The hosts it may go to; that of the provider when empty.
     pub hosts: Vec<String>,
 }
@@ -85,7 +86,7 @@ impl Engine {
         by: UserId,
         new: NewKey,
     ) -> Result<ProviderKeyRow, EngineError> {
-        let value = checked(&new.value)?;
+        let value = checked(new.value.expose_secret())?;
         let named = (1..=100).contains(&new.name.trim().chars().count());
         if !named {
             return Err(EngineError::Invalid("give the key a name of 1 to 100 characters".to_owned()));
@@ -128,9 +129,9 @@ impl Engine {
         workspace: WorkspaceId,
         by: UserId,
         id: KeyId,
-        value: &str,
+        value: &SecretString,
     ) -> Result<ProviderKeyRow, EngineError> {
-        let value = checked(value)?;
+        let value = checked(value.expose_secret())?;
         let known = self.key_row(workspace, id).await?;
         let row = ProviderKeyRow { hint: hint(value), rotated_at: Some(self.env().now()), ..known };
         let sealed = self.store().seal_key(&row, value.as_bytes()).await?;
