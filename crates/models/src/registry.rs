@@ -14,6 +14,7 @@ use secrecy::SecretString;
 use crate::catalog::{self, Catalog, ModelFacts, Prices};
 use crate::demo::Demo;
 use crate::health::{Health, Place, Watched, with_key};
+use crate::protocol::Flow;
 use crate::wire::list::{self, Listed};
 use crate::wire::provider::{RemoteConfig, percent};
 use crate::wire::{Clock, Provider, Remote, Takes};
@@ -152,6 +153,7 @@ impl Models {
         let (client, clock) = (self.client.clone(), Arc::clone(&self.clock));
         let catalog = self.catalog();
         let facts = catalog.get(provider.vendor.kind, rest);
+        let flow = if facts.is_some_and(|facts| facts.abilities.whole) { Flow::Whole } else { Flow::Pieces };
         let facts = facts.filter(|facts| !facts.abilities.unknown);
         let takes = Takes {
             // What a name says holds for models that nobody has put into a table yet.
@@ -162,6 +164,7 @@ impl Models {
             reasoning: facts.is_none_or(|facts| facts.abilities.reasoning),
             // Servers that anybody can run take one for every model.
             schema: facts.map_or(provider.vendor.key == KeyPlace::Optional, |facts| facts.abilities.structured),
+            flow,
         };
         let (name, at_once) = (provider.name.clone(), provider.calls_at_once);
         let place = Place { provider: name, at_once, watched, model: model.to_owned() };
@@ -530,6 +533,43 @@ mod tests {
         );
         let other = models.resolve("lab/other").unwrap().answer(&asked, &sink).await.unwrap_err();
         assert_eq!(other.to_string(), "model `lab/other` is not known to the provider (HTTP 400)");
+    }
+
+    #[tokio::test]
+    async fn a_model_that_answers_in_one_piece_is_asked_for_one() {
+        use crate::DeltaSink;
+        use crate::view::tests::request;
+        use crate::wire::testing::{Reply, serve};
+
+        let json = [("content-type", "application/json")];
+        let said = r#"{"model":"w-1","choices":[{"index":0,"message":{"role":"assistant","content":"All of it."},"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":3}}"#;
+        let gemini = r#"{"candidates":[{"content":{"parts":[{"text":"All of it."}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":3},"modelVersion":"w-1"}"#;
+        for (kind, reply, path, stream) in [
+            ("vllm", said, "/chat/completions", Some(false)),
+            ("gemini", gemini, "/models/whole:generateContent", None),
+        ] {
+            let (base, mut seen) = serve(vec![Reply::error(200, &json, reply)]).await;
+            let models =
+                Models::new(vec![config("lab", remote(kind, Some(&base), Credential::None))], client()).unwrap();
+            let document = format!(r#"{{"{kind}": {{"models": {{"whole": {{"streaming": false}}}}}}}}"#);
+            models.set_catalog({
+                let mut catalog = Catalog::default();
+                catalog.import(document.as_bytes(), "v").unwrap();
+                catalog
+            });
+            assert!(!models.facts("lab/whole").unwrap().streams());
+            let answer =
+                models.resolve("lab/whole").unwrap().answer(&request(&["hi"]), &DeltaSink::none()).await.unwrap();
+            assert_eq!((answer.text.as_str(), answer.usage.unwrap().output), ("All of it.", 3), "{kind}");
+            let seen = seen.recv().await.unwrap();
+            assert_eq!(
+                (seen.path.as_str(), seen.body.get("stream")),
+                (path, stream.map(Into::into).as_ref()),
+                "{kind}"
+            );
+            assert!(seen.body.get("stream_options").is_none(), "{kind}: {}", seen.body);
+            assert_eq!(seen.headers["accept"], "application/json", "{kind}");
+        }
     }
 
     #[test]

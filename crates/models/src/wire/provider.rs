@@ -10,7 +10,7 @@ use url::Url;
 use super::auth::{Auth, Credential};
 use crate::ModelError;
 use crate::claude::Claude;
-use crate::protocol::Protocol;
+use crate::protocol::{Flow, Protocol};
 use crate::vendor::{Habits, KeyPlace, Vendor, bedrock_percent, bedrock_profile, by_responses, by_responses_at_azure};
 
 /// Calls that a provider may have at once unless the operator says otherwise.
@@ -165,19 +165,19 @@ impl Provider {
     }
 
     /// Where a request for this model goes.
-    pub(super) fn endpoint(&self, model: &str) -> Result<Url, ModelError> {
+    pub(super) fn endpoint(&self, model: &str, flow: Flow) -> Result<Url, ModelError> {
         let protocol = self.protocol(model);
         match (protocol, &self.region) {
-            (Protocol::Bedrock, Some(region)) => self.at(&protocol.path(&bedrock_profile(model, region))),
+            (Protocol::Bedrock, Some(region)) => self.at(&protocol.path(&bedrock_profile(model, region), flow)),
             // Azure's door to the responses is the same for all deployments and has no versions.
             (Protocol::Responses, _) if self.vendor.protocol == Protocol::AzureChat => {
-                self.below(&format!("openai/v1/{}", protocol.path(model)))
+                self.below(&format!("openai/v1/{}", protocol.path(model, flow)))
             }
             // So is its newer one to chat completions; behind the older one a version knows the models of its time alone.
             (Protocol::AzureChat, _) if self.api_version.is_none() => {
-                self.below(&format!("openai/v1/{}", Protocol::Chat.path(model)))
+                self.below(&format!("openai/v1/{}", Protocol::Chat.path(model, flow)))
             }
-            (_, _) => self.at(&protocol.path(model)),
+            (_, _) => self.at(&protocol.path(model, flow)),
         }
     }
 
@@ -260,7 +260,7 @@ mod tests {
             credential: Credential::Key(key),
             ..RemoteConfig::new(Vendor::of(kind).unwrap())
         };
-        Provider::new("local", config).unwrap().endpoint(model).unwrap().path().to_owned()
+        Provider::new("local", config).unwrap().endpoint(model, Flow::Pieces).unwrap().path().to_owned()
     }
 
     #[test]
@@ -312,7 +312,7 @@ mod tests {
                 api_version: api_version.map(str::to_owned),
                 ..RemoteConfig::new(Vendor::of("azure").unwrap())
             };
-            let url = Provider::new("local", config).unwrap().endpoint(model).unwrap();
+            let url = Provider::new("local", config).unwrap().endpoint(model, Flow::Pieces).unwrap();
             url.as_str().strip_prefix("https://lab.openai.azure.com").unwrap().to_owned()
         };
         assert_eq!(address(None, "o3"), "/openai/v1/chat/completions");

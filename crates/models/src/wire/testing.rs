@@ -20,6 +20,7 @@ use super::draft::Draft;
 use super::frame::Framing;
 use super::provider::{RemoteConfig, Timeouts};
 use super::{Provider, Reading, Remote};
+use crate::protocol::Flow;
 use crate::vendor::Vendor;
 use crate::view::tests::request;
 use crate::{DeltaSink, Model, ModelError};
@@ -141,7 +142,7 @@ pub(crate) fn model(kind: &str, base: &str, timeouts: Timeouts) -> Remote {
 pub(crate) fn configured(config: RemoteConfig) -> Remote {
     let provider = Arc::new(Provider::new("local", config).unwrap());
     let clock: super::Clock = Arc::new(|| jiff::Timestamp::from_second(1_440_938_160).unwrap());
-    let takes = super::Takes { temperature: true, schema: true, reasoning: true };
+    let takes = super::Takes { temperature: true, schema: true, reasoning: true, flow: Flow::Pieces };
     Remote::new(provider, client(), clock, "org/some-model-high".to_owned(), takes)
 }
 
