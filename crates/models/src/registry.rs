@@ -175,15 +175,15 @@ impl Models {
 
     /// The models of a provider that are known.
     fn offers_of(&self, provider: &str, vendor: &Vendor) -> Vec<Offer> {
-        let (catalog, kind, today) = (self.catalog(), Catalog::kind_of(vendor.kind), self.today());
-        let offer = |known: &ModelFacts| {
+        let today = self.today();
+        let offer = |known: ModelFacts| {
             let name = format!("{provider}/{}", known.model);
-            let facts = self.facts(&name).unwrap_or_else(|| known.clone());
+            let facts = self.facts(&name).unwrap_or(known);
             let (first_piece, resting) = (self.health.first_piece(&name), self.health.resting(provider));
             let retired = facts.retired_by(today).is_some();
             Offer { name, facts, first_piece, resting, retired, by_key: false }
         };
-        catalog.models().filter(|facts| facts.provider == kind).map(offer).collect()
+        self.known(provider, vendor).into_iter().map(offer).collect()
     }
 
     /// What the catalog knows about a model, at the price that is asked for it here.
@@ -321,9 +321,10 @@ impl ModelSource for Models {
 
     fn cheapest(&self, provider: &str) -> Vec<String> {
         let Some(config) = self.config_of(provider) else { return Vec::new() };
-        let (catalog, kind, today) = (self.catalog(), Catalog::kind_of(config.vendor.kind), self.today());
-        let talks = |facts: &&ModelFacts| !facts.abilities.embeds && facts.retired_by(today).is_none();
-        let mut talks: Vec<_> = catalog.models().filter(|facts| facts.provider == kind).filter(talks).collect();
+        let today = self.today();
+        let can_talk = |facts: &ModelFacts| !facts.abilities.embeds && facts.retired_by(today).is_none();
+        let mut talks = self.known(provider, config.vendor);
+        talks.retain(can_talk);
         talks.sort_by_key(|facts| facts.prices.bound(1000, 1000).map_or(u64::MAX, |cost| cost.0));
         talks.into_iter().map(|facts| format!("{provider}/{}", facts.model)).collect()
     }
@@ -570,6 +571,36 @@ mod tests {
             assert!(seen.body.get("stream_options").is_none(), "{kind}: {}", seen.body);
             assert_eq!(seen.headers["accept"], "application/json", "{kind}");
         }
+    }
+
+    #[test]
+    fn of_azure_only_what_the_operator_or_a_document_names_is_offered() {
+        let names = |models: &Models| models.offers().into_iter().map(|offer| offer.name).collect::<Vec<_>>();
+        let key = || Credential::Key(ApiKey::for_its_address(SecretString::from("sk-a")));
+        let azure = || config("cloud", remote("azure", Some("https://lab.openai.azure.com"), key()));
+        let models = Models::new(vec![azure()], client()).unwrap();
+        assert!(names(&models).is_empty(), "nobody knows what is deployed: {:?}", names(&models));
+        assert!(models.cheapest("cloud").is_empty() && models.resolve("cloud/gpt-4o").is_ok());
+        assert!(models.facts("cloud/gpt-4o").unwrap().prices.is_known(), "what is named has its price");
+        models.set_catalog({
+            let mut catalog = Catalog::built_in().clone();
+            catalog.import(br#"{"azure": {"models": {"gpt-4o": {"tool_call": true}}}}"#, "v").unwrap();
+            catalog
+        });
+        assert_eq!(names(&models), ["cloud/gpt-4o"]);
+        let listed = RemoteConfig {
+            base_url: Some("https://lab.openai.azure.com".to_owned()),
+            credential: key(),
+            models: vec!["gpt-5.4-mini".to_owned(), "prod".to_owned()],
+            ..RemoteConfig::new(Vendor::of("azure").unwrap())
+        };
+        let models = Models::new(vec![config("cloud", ProviderKind::Remote(listed.clone()))], client()).unwrap();
+        assert_eq!(names(&models), ["cloud/gpt-5.4-mini", "cloud/prod"]);
+        let offers = models.offers();
+        assert!(offers[0].facts.prices.is_known() && offers[1].facts.abilities.unknown);
+        assert_eq!(models.about_providers().iter().find(|facts| facts.name == "cloud").unwrap().models, 2);
+        let brought = Models::built_in(client()).with_unkeyed("cloud", listed, None);
+        assert_eq!(brought.offers_with_key("cloud").len(), 2);
     }
 
     #[test]

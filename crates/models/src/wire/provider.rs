@@ -53,6 +53,8 @@ pub struct RemoteConfig {
     pub project: Option<String>,
     /// The version of the interface (Azure OpenAI).
     pub api_version: Option<String>,
+    /// Its models, by the operator's word; none are those that the catalog knows. At Azure they are its deployments.
+    pub models: Vec<String>,
     /// Calls that it may have at once, whoever makes them and with which key.
     pub calls_at_once: NonZeroUsize,
 }
@@ -69,6 +71,7 @@ impl RemoteConfig {
             region: None,
             project: None,
             api_version: None,
+            models: Vec::new(),
             calls_at_once: CALLS_AT_ONCE,
         }
     }
