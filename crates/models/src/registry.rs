@@ -252,6 +252,14 @@ impl Models {
         }
     }
 
+    /// The models of a provider, by its own word, asked with a key that somebody brought.
+    ///
+    /// # Errors
+    /// When it takes no key, or has no list, or does not show it.
+    pub async fn listed_with(&self, provider: &str, key: ApiKey) -> Result<Vec<Listed>, ModelError> {
+        list::listed(&self.with_key(provider, key)?, &self.client, (self.clock)()).await
+    }
+
     /// The names of the providers that are reached over the network, sorted.
     #[must_use]
     pub fn remotes(&self) -> Vec<String> {
@@ -601,6 +609,20 @@ mod tests {
         assert_eq!(models.about_providers().iter().find(|facts| facts.name == "cloud").unwrap().models, 2);
         let brought = Models::built_in(client()).with_unkeyed("cloud", listed, None);
         assert_eq!(brought.offers_with_key("cloud").len(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_provider_that_only_a_brought_key_opens_lists_its_models_with_it() {
+        use crate::wire::testing::{Reply, serve};
+
+        let (base, mut seen) = serve(vec![Reply::error(200, &[], r#"{"data":[{"id":"new"}]}"#)]).await;
+        let lab = RemoteConfig { base_url: Some(base), ..RemoteConfig::new(Vendor::of("mistral").unwrap()) };
+        let models = Models::built_in(client()).with_unkeyed("lab", lab, None);
+        assert!(models.listed("lab").await.is_err(), "the operator has no key for it");
+        let key = || ApiKey::for_its_address(SecretString::from("sk-brought"));
+        assert_eq!(models.listed_with("lab", key()).await.unwrap()[0].model, "new");
+        assert_eq!(seen.recv().await.unwrap().headers["authorization"], "Bearer sk-brought");
+        assert!(models.listed_with("nobody", key()).await.is_err());
     }
 
     #[test]
