@@ -7,7 +7,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::protocol::Reader;
-use crate::vendor::{Habits, OutputCount};
+use crate::vendor::{Charge, Habits, OutputCount};
 use crate::wire::draft::{Draft, Place, Rejected};
 use crate::wire::fault::Fault;
 use crate::wire::frame::Frame;
@@ -105,6 +105,8 @@ struct Usage {
     cache_creation_input_tokens: Option<u64>,
     prompt_tokens_details: Option<PromptDetails>,
     completion_tokens_details: Option<CompletionDetails>,
+    /// What OpenRouter took for it, in dollars; with others it may be anything.
+    cost: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -195,6 +197,9 @@ impl Reader for ChatReader {
         }
         draft.served_by(chunk.model.as_deref().unwrap_or_default());
         if let Some(usage) = chunk.usage.or(chunk.x_groq.and_then(|groq| groq.usage)) {
+            if let (Charge::Said, Some(dollars)) = (self.habits.charge, usage.cost.as_ref().and_then(Value::as_f64)) {
+                draft.charge(dollars);
+            }
             draft.count(usage.count(self.habits.output));
         }
         // We ask for one answer; a second one would be mixed into the first.
