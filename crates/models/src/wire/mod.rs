@@ -14,6 +14,8 @@ pub(crate) mod draft;
 mod embed;
 pub(crate) mod fault;
 pub(crate) mod frame;
+#[cfg(test)]
+mod golden;
 pub(crate) mod google;
 #[cfg(test)]
 mod kinds;

@@ -47,9 +47,9 @@ struct Groq {
 #[derive(Deserialize)]
 struct Choice {
     index: Option<u64>,
-    /// A server that does not stream sends the whole as `message`.
-    #[serde(alias = "message")]
     delta: Option<Piece>,
+    /// A server that does not stream sends the whole here; one that does may repeat here what it said so far.
+    message: Option<Piece>,
     finish_reason: Option<String>,
 }
 
@@ -205,7 +205,7 @@ impl Reader for ChatReader {
         // We ask for one answer; a second one would be mixed into the first.
         let choice = chunk.choices.into_iter().flatten().find(|choice| choice.index.unwrap_or(0) == 0);
         let Some(choice) = choice else { return Ok(()) };
-        if let Some(piece) = choice.delta {
+        if let Some(piece) = choice.delta.or(choice.message) {
             self.add(piece, draft)?;
         }
         if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
