@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::content::{Content, Hash};
 use crate::id::CallId;
 use crate::label::Labels;
-use crate::money::TokenUsage;
+use crate::money::{MicroUsd, TokenUsage};
 use crate::options::ModelOptions;
 use crate::tool::ToolDefinitions;
 
@@ -294,6 +294,9 @@ pub struct ModelAnswer {
     /// Tokens, none where the provider did not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<TokenUsage>,
+    /// What its provider says that it took for it, where it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub charged: Option<MicroUsd>,
     /// Why it stopped.
     pub finish: FinishReason,
     /// The model that really answered.

@@ -280,6 +280,7 @@ impl Driver {
             served: &answer.served_model,
             key: asking.and_then(|asking| asking.key),
             reserved,
+            charged: answer.charged,
             most: (tokens::bound(request), u64::from(request.max_tokens)),
         };
         self.engine.bill(call, answer.usage.as_ref())

@@ -14,6 +14,7 @@ use secrecy::SecretString;
 use crate::catalog::{self, Catalog, ModelFacts, Prices};
 use crate::demo::Demo;
 use crate::health::{Health, Place, Watched, with_key};
+use crate::protocol::Flow;
 use crate::wire::list::{self, Listed};
 use crate::wire::provider::{RemoteConfig, percent};
 use crate::wire::{Clock, Provider, Remote, Takes};
@@ -152,6 +153,7 @@ impl Models {
         let (client, clock) = (self.client.clone(), Arc::clone(&self.clock));
         let catalog = self.catalog();
         let facts = catalog.get(provider.vendor.kind, rest);
+        let flow = if facts.is_some_and(|facts| facts.abilities.whole) { Flow::Whole } else { Flow::Pieces };
         let facts = facts.filter(|facts| !facts.abilities.unknown);
         let takes = Takes {
             // What a name says holds for models that nobody has put into a table yet.
@@ -162,6 +164,7 @@ impl Models {
             reasoning: facts.is_none_or(|facts| facts.abilities.reasoning),
             // Servers that anybody can run take one for every model.
             schema: facts.map_or(provider.vendor.key == KeyPlace::Optional, |facts| facts.abilities.structured),
+            flow,
         };
         let (name, at_once) = (provider.name.clone(), provider.calls_at_once);
         let place = Place { provider: name, at_once, watched, model: model.to_owned() };
@@ -172,15 +175,15 @@ impl Models {
 
     /// The models of a provider that are known.
     fn offers_of(&self, provider: &str, vendor: &Vendor) -> Vec<Offer> {
-        let (catalog, kind, today) = (self.catalog(), Catalog::kind_of(vendor.kind), self.today());
-        let offer = |known: &ModelFacts| {
+        let today = self.today();
+        let offer = |known: ModelFacts| {
             let name = format!("{provider}/{}", known.model);
-            let facts = self.facts(&name).unwrap_or_else(|| known.clone());
+            let facts = self.facts(&name).unwrap_or(known);
             let (first_piece, resting) = (self.health.first_piece(&name), self.health.resting(provider));
             let retired = facts.retired_by(today).is_some();
             Offer { name, facts, first_piece, resting, retired, by_key: false }
         };
-        catalog.models().filter(|facts| facts.provider == kind).map(offer).collect()
+        self.known(provider, vendor).into_iter().map(offer).collect()
     }
 
     /// What the catalog knows about a model, at the price that is asked for it here.
@@ -247,6 +250,14 @@ impl Models {
                 Err(ModelError::broken(format!("provider `{provider}` is not reached over the network from here")))
             }
         }
+    }
+
+    /// The models of a provider, by its own word, asked with a key that somebody brought.
+    ///
+    /// # Errors
+    /// When it takes no key, or has no list, or does not show it.
+    pub async fn listed_with(&self, provider: &str, key: ApiKey) -> Result<Vec<Listed>, ModelError> {
+        list::listed(&self.with_key(provider, key)?, &self.client, (self.clock)()).await
     }
 
     /// The names of the providers that are reached over the network, sorted.
@@ -318,9 +329,10 @@ impl ModelSource for Models {
 
     fn cheapest(&self, provider: &str) -> Vec<String> {
         let Some(config) = self.config_of(provider) else { return Vec::new() };
-        let (catalog, kind, today) = (self.catalog(), Catalog::kind_of(config.vendor.kind), self.today());
-        let talks = |facts: &&ModelFacts| !facts.abilities.embeds && facts.retired_by(today).is_none();
-        let mut talks: Vec<_> = catalog.models().filter(|facts| facts.provider == kind).filter(talks).collect();
+        let today = self.today();
+        let can_talk = |facts: &ModelFacts| !facts.abilities.embeds && facts.retired_by(today).is_none();
+        let mut talks = self.known(provider, config.vendor);
+        talks.retain(can_talk);
         talks.sort_by_key(|facts| facts.prices.bound(1000, 1000).map_or(u64::MAX, |cost| cost.0));
         talks.into_iter().map(|facts| format!("{provider}/{}", facts.model)).collect()
     }
@@ -530,6 +542,87 @@ mod tests {
         );
         let other = models.resolve("lab/other").unwrap().answer(&asked, &sink).await.unwrap_err();
         assert_eq!(other.to_string(), "model `lab/other` is not known to the provider (HTTP 400)");
+    }
+
+    #[tokio::test]
+    async fn a_model_that_answers_in_one_piece_is_asked_for_one() {
+        use crate::DeltaSink;
+        use crate::view::tests::request;
+        use crate::wire::testing::{Reply, serve};
+
+        let json = [("content-type", "application/json")];
+        let said = r#"{"model":"w-1","choices":[{"index":0,"message":{"role":"assistant","content":"All of it."},"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":3}}"#;
+        let gemini = r#"{"candidates":[{"content":{"parts":[{"text":"All of it."}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":3},"modelVersion":"w-1"}"#;
+        for (kind, reply, path, stream) in [
+            ("vllm", said, "/chat/completions", Some(false)),
+            ("gemini", gemini, "/models/whole:generateContent", None),
+        ] {
+            let (base, mut seen) = serve(vec![Reply::error(200, &json, reply)]).await;
+            let models =
+                Models::new(vec![config("lab", remote(kind, Some(&base), Credential::None))], client()).unwrap();
+            let document = format!(r#"{{"{kind}": {{"models": {{"whole": {{"streaming": false}}}}}}}}"#);
+            models.set_catalog({
+                let mut catalog = Catalog::default();
+                catalog.import(document.as_bytes(), "v").unwrap();
+                catalog
+            });
+            assert!(!models.facts("lab/whole").unwrap().streams());
+            let answer =
+                models.resolve("lab/whole").unwrap().answer(&request(&["hi"]), &DeltaSink::none()).await.unwrap();
+            assert_eq!((answer.text.as_str(), answer.usage.unwrap().output), ("All of it.", 3), "{kind}");
+            let seen = seen.recv().await.unwrap();
+            assert_eq!(
+                (seen.path.as_str(), seen.body.get("stream")),
+                (path, stream.map(Into::into).as_ref()),
+                "{kind}"
+            );
+            assert!(seen.body.get("stream_options").is_none(), "{kind}: {}", seen.body);
+            assert_eq!(seen.headers["accept"], "application/json", "{kind}");
+        }
+    }
+
+    #[test]
+    fn of_azure_only_what_the_operator_or_a_document_names_is_offered() {
+        let names = |models: &Models| models.offers().into_iter().map(|offer| offer.name).collect::<Vec<_>>();
+        let key = || Credential::Key(ApiKey::for_its_address(SecretString::from("sk-a")));
+        let azure = || config("cloud", remote("azure", Some("https://lab.openai.azure.com"), key()));
+        let models = Models::new(vec![azure()], client()).unwrap();
+        assert!(names(&models).is_empty(), "nobody knows what is deployed: {:?}", names(&models));
+        assert!(models.cheapest("cloud").is_empty() && models.resolve("cloud/gpt-4o").is_ok());
+        assert!(models.facts("cloud/gpt-4o").unwrap().prices.is_known(), "what is named has its price");
+        models.set_catalog({
+            let mut catalog = Catalog::built_in().clone();
+            catalog.import(br#"{"azure": {"models": {"gpt-4o": {"tool_call": true}}}}"#, "v").unwrap();
+            catalog
+        });
+        assert_eq!(names(&models), ["cloud/gpt-4o"]);
+        let listed = RemoteConfig {
+            base_url: Some("https://lab.openai.azure.com".to_owned()),
+            credential: key(),
+            models: vec!["gpt-5.4-mini".to_owned(), "prod".to_owned()],
+            ..RemoteConfig::new(Vendor::of("azure").unwrap())
+        };
+        let models = Models::new(vec![config("cloud", ProviderKind::Remote(listed.clone()))], client()).unwrap();
+        assert_eq!(names(&models), ["cloud/gpt-5.4-mini", "cloud/prod"]);
+        let offers = models.offers();
+        assert!(offers[0].facts.prices.is_known() && offers[1].facts.abilities.unknown);
+        assert_eq!(models.about_providers().iter().find(|facts| facts.name == "cloud").unwrap().models, 2);
+        let brought = Models::built_in(client()).with_unkeyed("cloud", listed, None);
+        assert_eq!(brought.offers_with_key("cloud").len(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_provider_that_only_a_brought_key_opens_lists_its_models_with_it() {
+        use crate::wire::testing::{Reply, serve};
+
+        let (base, mut seen) = serve(vec![Reply::error(200, &[], r#"{"data":[{"id":"new"}]}"#)]).await;
+        let lab = RemoteConfig { base_url: Some(base), ..RemoteConfig::new(Vendor::of("mistral").unwrap()) };
+        let models = Models::built_in(client()).with_unkeyed("lab", lab, None);
+        assert!(models.listed("lab").await.is_err(), "the operator has no key for it");
+        let key = || ApiKey::for_its_address(SecretString::from("sk-brought"));
+        assert_eq!(models.listed_with("lab", key()).await.unwrap()[0].model, "new");
+        assert_eq!(seen.recv().await.unwrap().headers["authorization"], "Bearer sk-brought");
+        assert!(models.listed_with("nobody", key()).await.is_err());
     }
 
     #[test]

@@ -268,6 +268,7 @@ mod tests {
             text: "hello world, hello world".to_owned(),
             calls: Vec::new(),
             usage: None,
+            charged: None,
             finish: adjutant_core::message::FinishReason::Stop,
             served_model: "work/gpt-5".to_owned(),
         };

@@ -1,10 +1,14 @@
 //! The kinds of providers that are known by name: address, protocol, where the key comes from, and how each differs from the
 //! protocol it speaks. One table; whatever is not in it and speaks chat completions is `compatible`.
 
+mod habits;
+
 use std::borrow::Cow;
 
 use secrecy::ExposeSecret as _;
 
+use self::habits::{COMPATIBLE, ORIGINAL};
+pub(crate) use self::habits::{Charge, Counting, Habits, LimitName, OutputCount, Reasoning};
 use crate::claude::Claude;
 use crate::protocol::Protocol;
 use crate::wire::auth::Credential;
@@ -20,62 +24,6 @@ pub enum KeyPlace {
     /// A server at home may have one.
     Optional,
 }
-
-/// How the limit of output tokens is named.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LimitName {
-    /// `max_completion_tokens`: the original, whose newer models refuse the old name.
-    MaxCompletionTokens,
-    /// `max_tokens`: everyone else, of whom many do not know the new one.
-    MaxTokens,
-}
-
-/// Whether a count of tokens has to be asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Counting {
-    /// With `stream_options`.
-    Asked,
-    /// It comes by itself, and the question may be refused.
-    ByItself,
-}
-
-/// What becomes of reasoning in text form that a model showed before a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reasoning {
-    /// It has no place in the protocol.
-    Dropped,
-    /// It goes back as `reasoning_content` until the person speaks again; without it the next call is refused or worse.
-    SentBack,
-}
-
-/// Whether the count of output holds the reasoning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OutputCount {
-    /// As in the original.
-    WithReasoning,
-    /// The reasoning comes on top.
-    WithoutReasoning,
-}
-
-/// How a provider differs from the chat completions protocol as the original speaks it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Habits {
-    pub(crate) limit: LimitName,
-    pub(crate) counting: Counting,
-    pub(crate) ids: IdForm,
-    pub(crate) reasoning: Reasoning,
-    pub(crate) output: OutputCount,
-}
-
-const COMPATIBLE: Habits = Habits {
-    limit: LimitName::MaxTokens,
-    counting: Counting::Asked,
-    ids: IdForm::Word,
-    reasoning: Reasoning::Dropped,
-    output: OutputCount::WithReasoning,
-};
-
-const ORIGINAL: Habits = Habits { limit: LimitName::MaxCompletionTokens, ..COMPATIBLE };
 
 /// A kind of provider.
 #[derive(Debug, PartialEq, Eq)]
@@ -166,7 +114,11 @@ pub const VENDORS: &[Vendor] = &[
         embeds: false,
         ..hosted("perplexity", "Perplexity", "https://api.perplexity.ai", &["PERPLEXITY_API_KEY"])
     },
-    hosted("openrouter", "OpenRouter", "https://openrouter.ai/api/v1", &["OPENROUTER_API_KEY"]),
+    Vendor {
+        // What an answer costs depends on whom it asks.
+        habits: Habits { charge: Charge::Said, ..COMPATIBLE },
+        ..hosted("openrouter", "OpenRouter", "https://openrouter.ai/api/v1", &["OPENROUTER_API_KEY"])
+    },
     Vendor {
         habits: Habits { counting: Counting::ByItself, reasoning: Reasoning::SentBack, ..COMPATIBLE },
         ..hosted("zhipu", "Zhipu", "https://open.bigmodel.cn/api/paas/v4", &["ZHIPU_API_KEY", "BIGMODEL_API_KEY"])

@@ -149,6 +149,7 @@ pub(crate) mod tests {
             text: text.to_owned(),
             calls: Vec::new(),
             usage: None,
+            charged: None,
             finish: FinishReason::Stop,
             served_model: "test/model".into(),
         }

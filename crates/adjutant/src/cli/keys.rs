@@ -8,7 +8,9 @@ use std::io::{IsTerminal, Read};
 use adjutant_core::id::KeyId;
 use adjutant_engine::store::row::UsageFilter;
 use adjutant_engine::{GroupBy, Interval, KeyOwner, NewKey};
-use serde_json::json;
+use secrecy::zeroize::Zeroizing;
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::{Value, json};
 
 use super::place::{Place, Work};
 use super::remote::Remote;
@@ -20,7 +22,7 @@ use crate::instance::Instance;
 use crate::wire::{self, KeyLine, KeyList, KeyTested};
 
 /// Bytes that are read of a key.
-const KEY_BYTES: u64 = 8192;
+const KEY_BYTES: usize = 8192;
 
 pub(super) type Args = Noun<Command>;
 
@@ -124,22 +126,29 @@ async fn ls(context: &Context, place: &Place) -> Result<Exit, Failure> {
 }
 
 /// The key, from standard input or from whoever sits there.
-async fn value(context: &Context) -> Result<String, Failure> {
+async fn value(context: &Context) -> Result<SecretString, Failure> {
     let input = std::io::stdin();
-    let text = if input.is_terminal() && context.terminal.interactive {
-        prompt::secret("Paste the key (it is not shown):").await.unwrap_or_default()
+    // As long as it may become from the start: a text that grows leaves what it was behind.
+    let mut text = Zeroizing::new(String::with_capacity(KEY_BYTES));
+    if input.is_terminal() && context.terminal.interactive {
+        *text = prompt::secret("Paste the key (it is not shown):").await.unwrap_or_default();
     } else {
-        let mut text = String::new();
-        let read = input.lock().take(KEY_BYTES).read_to_string(&mut text);
+        let read = input.lock().take(KEY_BYTES as u64).read_to_string(&mut text);
         read.map_err(|error| Failure::usage(format!("Standard input cannot be read: {error}. Nothing was kept.")))?;
-        text
-    };
+    }
     if text.trim().is_empty() {
         return Err(
             Failure::usage("There is no key. Nothing was kept.").hint("printf %s \"$KEY\" | adjutant keys add openai")
         );
     }
-    Ok(text)
+    Ok(SecretString::from(text.trim()))
+}
+
+/// Wipes the key out of a body that was sent.
+fn wipe(mut body: Value) {
+    if let Value::String(text) = body["value"].take() {
+        drop(Zeroizing::new(text));
+    }
 }
 
 async fn add(context: &Context, place: &Place, new: New) -> Result<Exit, Failure> {
@@ -162,11 +171,14 @@ async fn add(context: &Context, place: &Place, new: New) -> Result<Exit, Failure
                 None if mine => "person",
                 None => "workspace",
             };
-            let body = json!({
-                "owner": owner, "agent_id": agent, "provider": provider, "name": name, "value": value, "hosts": hosts,
-            });
             let workspace = remote.only_workspace().await?;
-            remote.read(remote.post_with(&["provider-keys"], &[("workspace_id", &workspace)], &body).await?)?
+            let body = json!({
+                "owner": owner, "agent_id": agent, "provider": provider, "name": name, "value": value.expose_secret(),
+                "hosts": hosts,
+            });
+            let sent = remote.post_with(&["provider-keys"], &[("workspace_id", &workspace)], &body).await;
+            wipe(body);
+            remote.read(sent?)?
         }
     };
     said(context, &key, "kept");
@@ -206,7 +218,10 @@ async fn rotate(context: &Context, place: &Place, text: &str) -> Result<Exit, Fa
         }
         Place::There(remote) => {
             let path = ["provider-keys", &key.id, "rotate"];
-            remote.read(remote.post(&path, &json!({ "value": value })).await?)?
+            let body = json!({ "value": value.expose_secret() });
+            let sent = remote.post(&path, &body).await;
+            wipe(body);
+            remote.read(sent?)?
         }
     };
     said(context, &key, "rotated");

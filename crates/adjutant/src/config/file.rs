@@ -34,11 +34,13 @@ pub(crate) const KEYS: [&str; 19] = [
 /// Those of them that may be written as numbers.
 const NUMBERS: [&str; 5] = ["user_calls_per_minute", "max_runs", "max_requests", "max_streams", "calls_at_once"];
 const PROVIDERS: &str = "providers";
+/// The key of a provider that holds a list.
+const MODELS: &str = "models";
 const TOOLS: &str = "tools";
 /// What stands under `[tools]`, and the setting it is.
 const TOOL_KEYS: [(&str, &str); 4] =
     [("enabled", "tools_enabled"), ("shell", "tools_shell"), ("code", "tools_code"), ("network", "tools_network")];
-const PROVIDER_KEYS: [&str; 14] = [
+const PROVIDER_KEYS: [&str; 15] = [
     "kind",
     "base_url",
     "api_key_env",
@@ -46,6 +48,7 @@ const PROVIDER_KEYS: [&str; 14] = [
     "region",
     "project",
     "api_version",
+    "models",
     "calls_at_once",
     "timeout",
     "first_byte_timeout",
@@ -191,11 +194,14 @@ impl Reader<'_> {
             let mut provider = WrittenProvider { name: name.to_owned(), line: self.line(at), keys: BTreeMap::new() };
             for (key, value) in keys {
                 let known = self.known(key.span().start, key.get_ref().as_ref(), &PROVIDER_KEYS);
-                if let Some(known) = known
-                    && let Some(written) = self.scalar(known, value)
-                {
-                    provider.keys.insert(known, written);
-                }
+                let written = known.and_then(|known| match value.get_ref() {
+                    DeValue::Array(names) if known == MODELS => {
+                        let (text, line) = (self.list(known, names)?, self.line(value.span().start));
+                        Some((known, Written { text, line }))
+                    }
+                    _ => Some((known, self.scalar(known, value)?)),
+                });
+                provider.keys.extend(written);
             }
             providers.push(provider);
         }

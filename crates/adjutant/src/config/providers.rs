@@ -50,6 +50,8 @@ pub(crate) struct Remote {
     pub(crate) region: Option<String>,
     pub(crate) project: Option<String>,
     pub(crate) api_version: Option<String>,
+    /// Its models, where the operator lists them.
+    pub(crate) models: Vec<String>,
     /// Calls that it may have at once.
     pub(crate) calls_at_once: NonZeroUsize,
     /// How long to wait for what.
@@ -86,6 +88,7 @@ impl Reader<'_> {
                     region: None,
                     project: None,
                     api_version: None,
+                    models: Vec::new(),
                     calls_at_once: CALLS_AT_ONCE,
                     timeouts: Timeouts::default(),
                 };
@@ -109,6 +112,7 @@ impl Reader<'_> {
                         "region",
                         "project",
                         "api_version",
+                        "models",
                         "credentials_file",
                         "calls_at_once",
                         "timeout",
@@ -165,8 +169,10 @@ impl Reader<'_> {
         });
         let (project, api_version) = (text("project"), text("api_version"));
         let (calls_at_once, timeouts) = (self.calls_at_once(written), self.timeouts(written));
-        let kind =
-            Kind::Remote(Remote { vendor, base_url, proof, region, project, api_version, calls_at_once, timeouts });
+        let models = text("models").unwrap_or_default();
+        let models = models.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
+        let remote = Remote { vendor, base_url, proof, region, project, api_version, models, calls_at_once, timeouts };
+        let kind = Kind::Remote(remote);
         let prices = self.prices(written);
         Some(Provider { name: written.name.clone(), kind, origin, missing, prices })
     }

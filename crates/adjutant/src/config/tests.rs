@@ -142,6 +142,22 @@ fn a_provider_has_as_many_calls_at_once_as_the_operator_says() {
 }
 
 #[test]
+fn a_provider_has_the_models_that_the_operator_lists() {
+    let cloud = "[providers.cloud]\nkind = \"ollama\"\nmodels = [\"gpt-5.4\", \"prod\"]\n";
+    let (_folder, flags) = with_file(&format!("{cloud}[providers.usual]\nkind = \"ollama\"\n"));
+    let config = Config::load(&flags, &env(&[("HOME", "/home/me")])).unwrap();
+    let models = |provider: &Provider| match &provider.kind {
+        Kind::Remote(remote) => remote.models.clone(),
+        Kind::Scripted(_) => Vec::new(),
+    };
+    let found: Vec<_> = config.providers.iter().map(models).collect();
+    assert_eq!(found, [vec!["gpt-5.4".to_owned(), "prod".to_owned()], Vec::new()]);
+    let (_folder, flags) = with_file("[providers.one]\nkind = \"ollama\"\nregion = [\"a\"]\n");
+    let said = problems(&flags, &[("HOME", "/home/me")]);
+    assert!(said.iter().any(|problem| problem.contains("`region` has to be a text")), "{said:?}");
+}
+
+#[test]
 fn a_configuration_file_that_was_named_has_to_be_there() {
     let flags = Flags { config: Some(PathBuf::from("/nowhere/config.toml")), ..Flags::default() };
     assert_eq!(problems(&flags, &[("HOME", "/home/me")]).len(), 1);

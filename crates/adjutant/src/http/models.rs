@@ -80,7 +80,10 @@ async fn refresh(
     Body(whom): Body<Whom>,
 ) -> Result<Json<Page<Refreshed>>, Problem> {
     signed.need_owner()?;
-    let rows = catalog::refresh(&server.about.models, &place(&server), whom.provider.as_deref()).await;
+    let (models, provider) = (&server.about.models, whom.provider.as_deref());
+    let mine = signed.workspaces(None)?.iter().map(|access| access.workspace).collect();
+    let key = catalog::brought(&server.engine, models, mine, signed.caller.user, provider).await?;
+    let rows = catalog::refresh(models, &place(&server), provider, key).await;
     let rows = rows.map_err(|failure| Problem::invalid(failure.message))?;
     let summary =
         format!("models of {} asked for", rows.iter().map(|row| &*row.provider).collect::<Vec<_>>().join(", "));

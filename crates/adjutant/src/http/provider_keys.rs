@@ -6,6 +6,7 @@ use adjutant_engine::{EngineError, GroupBy, Interval, KeyOwner, NewKey, Right, R
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use secrecy::SecretString;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -104,7 +105,8 @@ struct NewKeyBody {
     /// What you call it.
     name: String,
     /// The key. It is sealed at once and never shown again.
-    value: String,
+    #[schema(value_type = String)]
+    value: SecretString,
     /// The hosts it may go to; that of the provider without it.
     #[serde(default)]
     hosts: Vec<String>,
@@ -181,7 +183,8 @@ async fn test(
 #[serde(deny_unknown_fields)]
 struct NewValue {
     /// The key. It is sealed at once and never shown again.
-    value: String,
+    #[schema(value_type = String)]
+    value: SecretString,
 }
 
 /// Gives a key another value. Its id, what was used and its budget stay.

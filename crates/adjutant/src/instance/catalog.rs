@@ -3,8 +3,10 @@
 
 use std::path::Path;
 
+use adjutant_core::id::{UserId, WorkspaceId};
 use adjutant_engine::models::catalog::{Catalog, version};
-use adjutant_engine::models::{Listed, ModelError, Models};
+use adjutant_engine::models::{BroughtKey, Listed, ModelError, ModelSource, Models};
+use adjutant_engine::{Engine, EngineError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
@@ -46,13 +48,36 @@ pub(crate) fn keep(models: &Models, path: &Path, bytes: &[u8], source: &str) -> 
     Ok(count)
 }
 
-/// Asks providers which models they have, and keeps those that are not known yet, without a price.
+/// The key that somebody brought for a provider that nothing else opens, to ask it which models it has.
+///
+/// # Errors
+/// Those of the engine.
+pub(crate) async fn brought(
+    engine: &Engine,
+    models: &Models,
+    workspaces: Vec<WorkspaceId>,
+    person: UserId,
+    provider: Option<&str>,
+) -> Result<Option<BroughtKey>, EngineError> {
+    match provider.filter(|name| models.kind(name).is_none()) {
+        Some(name) => engine.key_to_list(workspaces, person, name).await,
+        None => Ok(None),
+    }
+}
+
+/// Asks providers which models they have, and keeps those that are not known yet, without a price. One that only a key opens which
+/// somebody brought is asked by its name, with that key.
 ///
 /// # Errors
 /// When there is no such provider, or what is known cannot be read or written.
-pub(crate) async fn refresh(models: &Models, path: &Path, provider: Option<&str>) -> Result<Vec<Refreshed>, Failure> {
+pub(crate) async fn refresh(
+    models: &Models,
+    path: &Path,
+    provider: Option<&str>,
+    key: Option<BroughtKey>,
+) -> Result<Vec<Refreshed>, Failure> {
     let names = match provider {
-        Some(name) if models.kind(name).is_some() => vec![name.to_owned()],
+        Some(name) if models.kind(name).is_some() || key.is_some() => vec![name.to_owned()],
         Some(name) => {
             return Err(Failure::usage(format!("There is no provider `{name}` to ask. Nothing was taken."))
                 .hint(format!("there are: {}", models.remotes().join(", "))));
@@ -61,7 +86,10 @@ pub(crate) async fn refresh(models: &Models, path: &Path, provider: Option<&str>
     };
     let (mut document, mut rows) = (kept(path)?, Vec::new());
     for name in names {
-        let found = models.listed(&name).await;
+        let found = match &key {
+            Some(brought) => models.listed_with(&name, brought.key.clone()).await,
+            None => models.listed(&name).await,
+        };
         rows.push(noted(models, name, found, &mut document));
     }
     if rows.iter().any(|row| !row.new.is_empty()) {
@@ -82,7 +110,7 @@ fn kept(path: &Path) -> Result<Value, Failure> {
 
 /// Adds to the document what nobody knew.
 fn noted(models: &Models, provider: String, found: Result<Vec<Listed>, ModelError>, document: &mut Value) -> Refreshed {
-    let kind = Catalog::kind_of(models.kind(&provider).unwrap_or_default());
+    let kind = Catalog::kind_of(models.kind_of(&provider).unwrap_or_default());
     let found = match found {
         Ok(found) => found,
         Err(error) => return Refreshed { provider, models: 0, new: Vec::new(), error: Some(error.to_string()) },

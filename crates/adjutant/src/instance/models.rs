@@ -59,6 +59,7 @@ fn config(remote: &Remote, credential: Credential) -> RemoteConfig {
         region: remote.region.clone(),
         project: remote.project.clone(),
         api_version: remote.api_version.clone(),
+        models: remote.models.clone(),
         calls_at_once: remote.calls_at_once,
         timeouts: remote.timeouts,
         ..RemoteConfig::new(remote.vendor)

@@ -18,7 +18,7 @@ pub(crate) struct ModelLine {
     pub(crate) context_window: Option<u64>,
     /// Tokens of an answer at the most.
     max_output: Option<u64>,
-    /// `tools`, `images`, `documents`, `audio`, `video`, `reasoning`, `structured`, `embeddings`.
+    /// `tools`, `images`, `documents`, `audio`, `video`, `reasoning`, `structured`, `embeddings`, `streaming`.
     pub(crate) abilities: Vec<String>,
     pub(crate) prices: ModelPrices,
     /// The state of the prices.
@@ -128,6 +128,7 @@ fn model(offer: &Offer) -> ModelLine {
         (can.reasoning, "reasoning"),
         (can.structured, "structured"),
         (can.embeds, "embeddings"),
+        (facts.streams(), "streaming"),
     ];
     let base = facts.prices.base;
     let usd = |rate: Option<Rate>| rate.map(Rate::dollars);

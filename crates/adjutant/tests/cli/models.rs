@@ -164,6 +164,21 @@ fn lister(document: &'static str) -> String {
 }
 
 #[test]
+fn a_provider_that_only_a_brought_key_opens_says_which_models_it_has() {
+    let house = House::new();
+    let base = lister(r#"{"data":[{"id":"brand-new-2","context_length":7000}]}"#);
+    let unset = "api_key_env = \"ADJUTANT_TEST_UNSET\"";
+    house.configure(&format!("[providers.work]\nkind = \"openai\"\nbase_url = \"{base}/v1\"\n{unset}\n"));
+    let without = house.adjutant(&["models", "refresh", "work"]);
+    assert!(without.code == Some(2) && without.err.contains("no provider `work`"), "{without}");
+    let added = Done::with_input(&mut house.command(&["keys", "add", "work", "--mine"]), "sk-brought-0123456789");
+    assert_eq!(added.code, Some(0), "{added}");
+    let told = house.document(&["models", "refresh", "work"]);
+    assert_eq!(told["data"][0], json!({"provider": "work", "models": 1, "new": ["brand-new-2"], "error": null}));
+    assert_eq!(house.document(&["models", "show", "work/brand-new-2"])["context_window"], 7000);
+}
+
+#[test]
 fn a_provider_says_itself_which_models_it_has() {
     let house = House::new();
     let base = lister(r#"{"data":[{"id":"gpt-5.4-mini"},{"id":"brand-new-1","context_length":9000}]}"#);

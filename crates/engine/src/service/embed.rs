@@ -144,6 +144,7 @@ fn heard(made: &Embedded, input: u64) -> Heard {
         finish: "stop".to_owned(),
         usage: TokenUsage { input, ..TokenUsage::default() },
         estimated: made.tokens.is_none(),
+        charged: None,
     }
 }
 

@@ -96,6 +96,7 @@ impl Engine {
                 finish: word(&answer.finish),
                 usage: self.usage_of(&request, answer).await,
                 estimated: answer.usage.is_none(),
+                charged: answer.charged,
             }),
             Err(error) => Err(error),
         };

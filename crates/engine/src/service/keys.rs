@@ -1,18 +1,17 @@
 //! Keys of providers that people bring: kept sealed, shown by their last four characters, and used in a fixed order.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use adjutant_core::audit::{Act, Deed};
 use adjutant_core::guard::policy::AgentProblem;
 use adjutant_core::id::{AgentId, KeyId, UserId, WorkspaceId};
 use adjutant_core::run::event::Actor;
-use adjutant_models::{ApiKey, BroughtKey, Model, ModelError, ModelSource, Offer, WithKeys};
+use adjutant_models::{ApiKey, BroughtKey, Model, ModelError, ModelSource};
 use adjutant_store::row::{Doing, KeyChange, ProviderKeyRow};
 use adjutant_store::{MasterKey, StoreError};
+use secrecy::{ExposeSecret, SecretString};
 
 use crate::audit::{AuditLog, Done};
-use crate::current::allowed_providers;
 use crate::engine::Engine;
 use crate::error::EngineError;
 
@@ -44,7 +43,7 @@ impl KeyOwner {
     }
 }
 
-/// A key to be kept. Has no `Debug`: its value must not get into a log.
+/// A key to be kept. Has no `Debug`, and its value is wiped once it is sealed: it must not get into a log or a core file.
 pub struct NewKey {
     /// Whose it is.
     pub owner: KeyOwner,
@@ -53,7 +52,7 @@ pub struct NewKey {
     /// What people call it.
     pub name: String,
     /// The key itself.
-    pub value: String,
+    pub value: SecretString,
     /// The hosts it may go to; that of the provider when empty.
     pub hosts: Vec<String>,
 }
@@ -85,7 +84,7 @@ impl Engine {
         by: UserId,
         new: NewKey,
     ) -> Result<ProviderKeyRow, EngineError> {
-        let value = checked(&new.value)?;
+        let value = checked(new.value.expose_secret())?;
         let named = (1..=100).contains(&new.name.trim().chars().count());
         if !named {
             return Err(EngineError::Invalid("give the key a name of 1 to 100 characters".to_owned()));
@@ -128,9 +127,9 @@ impl Engine {
         workspace: WorkspaceId,
         by: UserId,
         id: KeyId,
-        value: &str,
+        value: &SecretString,
     ) -> Result<ProviderKeyRow, EngineError> {
-        let value = checked(value)?;
+        let value = checked(value.expose_secret())?;
         let known = self.key_row(workspace, id).await?;
         let row = ProviderKeyRow { hint: hint(value), rotated_at: Some(self.env().now()), ..known };
         let sealed = self.store().seal_key(&row, value.as_bytes()).await?;
@@ -252,58 +251,16 @@ impl Engine {
         key: Option<KeyId>,
     ) -> Result<Arc<dyn Model>, EngineError> {
         let Some(id) = key else { return self.model(name).map_err(EngineError::Model) };
+        let key = self.opened(workspace, id).await?;
+        self.models().model_with(name, key).map_err(EngineError::Model)
+    }
+
+    /// A stored key, opened.
+    pub(super) async fn opened(&self, workspace: WorkspaceId, id: KeyId) -> Result<BroughtKey, EngineError> {
         let found = self.store().provider_key(workspace, id).await.map_err(|error| unopened(id, error))?;
         let (row, value) = found.ok_or_else(|| broken(id, "it is gone"))?;
         let key = ApiKey::brought(&value, &row.hosts).ok_or_else(|| broken(id, "it is no text"))?;
-        self.models().model_with(name, BroughtKey { id: id.to_string(), key }).map_err(EngineError::Model)
-    }
-
-    /// The providers that stored keys make usable for a run, or outside of runs.
-    async fn keyed_providers(
-        &self,
-        workspace: WorkspaceId,
-        agent: Option<AgentId>,
-        person: UserId,
-    ) -> Result<Vec<String>, EngineError> {
-        let rows = self.store().provider_keys(workspace).await?;
-        let usable = rows.into_iter().filter(|row| is_usable(row, agent, person));
-        Ok(usable.map(|row| row.provider).collect())
-    }
-
-    /// The models that somebody can use in these workspaces: the operator's, and those that keys of the workspaces and their
-    /// own open. Keys of single agents are for those agents alone.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub async fn offers(
-        &self,
-        workspaces: impl IntoIterator<Item = WorkspaceId> + Send,
-        person: UserId,
-    ) -> Result<Vec<Offer>, EngineError> {
-        let workspaces: Vec<_> = workspaces.into_iter().collect();
-        let mut found: BTreeMap<String, Offer> = BTreeMap::new();
-        for workspace in workspaces {
-            let source = self.source(workspace, None, person).await?;
-            found.extend(source.offers().into_iter().map(|offer| (offer.name.clone(), offer)));
-        }
-        Ok(found.into_values().collect())
-    }
-
-    /// The models that somebody can use in a workspace, be it by an agent: the operator's and those that keys open, of the
-    /// providers that the workspace allows.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub(crate) async fn source(
-        &self,
-        workspace: WorkspaceId,
-        agent: Option<AgentId>,
-        person: UserId,
-    ) -> Result<WithKeys<'_>, EngineError> {
-        let tenant = self.store().workspace(workspace).await?;
-        let tenant = tenant.ok_or_else(|| EngineError::not_found("workspace", workspace))?;
-        let providers = self.keyed_providers(workspace, agent, person).await?;
-        Ok(WithKeys { source: self.models(), providers, allowed: allowed_providers(&tenant)? })
+        Ok(BroughtKey { id: id.to_string(), key })
     }
 
     /// Changes a key and records it, in one transaction.

@@ -17,6 +17,7 @@ mod key_test;
 pub(crate) mod keys;
 mod linked;
 mod notes;
+mod offers;
 mod onward;
 pub(crate) mod outside;
 mod plan;

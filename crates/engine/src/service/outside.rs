@@ -85,6 +85,8 @@ pub(super) struct Heard {
     pub(super) usage: TokenUsage,
     /// Whether they are our estimate.
     pub(super) estimated: bool,
+    /// What the provider says that it took.
+    pub(super) charged: Option<MicroUsd>,
 }
 
 /// A call that is over, as it stands in the log.
@@ -252,6 +254,7 @@ impl Engine {
                     served: &heard.served,
                     key: calls.key,
                     reserved: reserved.amount.map(|amount| Cost { amount, version }),
+                    charged: heard.charged,
                     most: *most,
                 };
                 let cost = self.bill(priced, (!heard.estimated).then_some(&heard.usage));

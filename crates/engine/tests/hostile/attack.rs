@@ -304,6 +304,7 @@ impl Model for Attacker {
             finish: if self.dice.below(40) == 0 { FinishReason::Length } else { FinishReason::ToolCalls },
             calls,
             usage: None,
+            charged: None,
             served_model: "hostile".to_owned(),
         })
     }

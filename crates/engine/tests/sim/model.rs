@@ -101,7 +101,7 @@ impl SimModel {
             Vec::new()
         };
         let usage = dice.one_in(2).then(|| TokenUsage { input: 10, output: 5, ..TokenUsage::default() });
-        ModelAnswer { thinking, text, calls, usage, finish, served_model: "sim/model".to_owned() }
+        ModelAnswer { thinking, text, calls, usage, charged: None, finish, served_model: "sim/model".to_owned() }
     }
 
     fn call(&self, request: &ModelRequest, odd: bool) -> RawCall {

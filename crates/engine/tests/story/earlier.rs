@@ -112,6 +112,7 @@ fn answer(turn: &Turn) -> ModelAnswer {
         text: turn.words().map(|words| words.text().into_owned()).unwrap_or_default(),
         calls: turn.calls.iter().map(|made| call(&made.tool, &made.arguments.text())).collect(),
         usage: None,
+        charged: None,
         finish: turn.answered.as_ref().map_or(FinishReason::Stop, |answered| answered.finish),
         served_model: "recorded".to_owned(),
     }

@@ -136,6 +136,7 @@ impl Model for Book {
             text: format!("from {}", request.model),
             calls: Vec::new(),
             usage: (!request.model.ends_with("-silent")).then(|| self.usage(request)),
+            charged: None,
             finish: FinishReason::Stop,
             served_model: self.served().unwrap_or(&request.model).to_owned(),
         })

@@ -182,7 +182,7 @@ async fn a_name_that_several_answer_for_is_put_aside_for_at_the_price_of_the_dea
 }
 
 async fn keep_key(agent: &Agent, owner: KeyOwner, provider: &str) -> KeyId {
-    let (provider, value) = (provider.to_owned(), "sk-brought-0123456789".to_owned());
+    let (provider, value) = (provider.to_owned(), "sk-brought-0123456789".into());
     let new = NewKey { owner, name: format!("for {provider}"), provider, value, hosts: Vec::new() };
     agent.engine().add_key(agent.workspace(), agent.user(), new).await.unwrap().id
 }

@@ -42,6 +42,8 @@ struct Model {
     reasoning: Option<bool>,
     structured_output: Option<bool>,
     temperature: Option<bool>,
+    /// Not of that form: for operators whose models answer in one piece.
+    streaming: Option<bool>,
     modalities: Option<Modalities>,
     #[serde(default)]
     limit: Limit,
@@ -137,6 +139,7 @@ impl Model {
             structured: says(self.structured_output),
             fixed_temperature: self.temperature == Some(false),
             embeds: model.contains("embed"),
+            whole: self.streaming == Some(false),
             unknown: self.tool_call.is_none() && self.modalities.is_none(),
         };
         let mut prices = Prices::default();

@@ -55,6 +55,8 @@ pub struct Abilities {
     pub fixed_temperature: bool,
     /// It makes vectors and does not talk.
     pub embeds: bool,
+    /// Its answers come in one piece; where nobody says so, they come in pieces.
+    pub whole: bool,
     /// Nobody said what it can do: whoever names it is believed, and no strategy chooses it for a need.
     pub unknown: bool,
 }
@@ -142,10 +144,10 @@ impl ModelFacts {
         format!("{}/{}", self.provider, self.model)
     }
 
-    /// Whether answers come in pieces: all do that talk.
+    /// Whether answers come in pieces: those of nearly all do that talk.
     #[must_use]
     pub const fn streams(&self) -> bool {
-        !self.abilities.embeds
+        !self.abilities.embeds && !self.abilities.whole
     }
 
     /// What a use of this model costs, if its prices are known.

@@ -100,6 +100,7 @@ fn able(word: &str) -> Option<Abilities> {
             's' => &mut abilities.structured,
             'n' => &mut abilities.fixed_temperature,
             'e' => &mut abilities.embeds,
+            'w' => &mut abilities.whole,
             _ => return None,
         };
         *ability = true;

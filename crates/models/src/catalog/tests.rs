@@ -72,6 +72,11 @@ fn a_retired_model_keeps_its_prices_and_is_retired_from_its_day_on() {
         assert!(Catalog::built_in().get(provider, model).unwrap().retired_by(day("2026-11-18")).is_some(), "{model}");
     }
     assert_eq!(Catalog::built_in().get("anthropic", "claude-haiku-5-5").unwrap().retired, None);
+    let last = |provider: &str, model: &str| Catalog::built_in().get(provider, model).unwrap().retired;
+    for sonar in ["sonar", "sonar-pro", "sonar-reasoning-pro", "sonar-deep-research"] {
+        assert_eq!(last("perplexity", sonar), Some(day("2026-09-27")), "{sonar}");
+    }
+    assert_eq!(last("mistral", "mistral-large-2411"), Some(day("2026-05-31")));
 }
 
 #[test]

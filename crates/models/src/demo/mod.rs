@@ -44,7 +44,8 @@ impl Model for Demo {
         let Reply { text, calls } = talk::reply(request);
         let finish = if calls.is_empty() { FinishReason::Stop } else { FinishReason::ToolCalls };
         let served_model = request.model.clone();
-        let mut answer = ModelAnswer { thinking: Vec::new(), text, calls, usage: None, finish, served_model };
+        let mut answer =
+            ModelAnswer { thinking: Vec::new(), text, calls, usage: None, charged: None, finish, served_model };
         answer.usage = Some(tokens::estimate(request, &answer));
         for word in answer.text.split_inclusive(char::is_whitespace) {
             deltas.text(word);

@@ -3,7 +3,7 @@
 //! Reasoning goes back exactly as it came, with its signature, because the model refuses to go on without it. The prompt is
 //! marked for the provider's cache: in an agent's loop each request repeats the one before.
 
-mod schema;
+pub(super) mod schema;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -235,6 +235,13 @@ struct Usage {
     output_tokens: Option<u64>,
     cache_read_input_tokens: Option<u64>,
     cache_creation_input_tokens: Option<u64>,
+    output_tokens_details: Option<OutputDetails>,
+}
+
+/// What the output is made of.
+#[derive(Deserialize)]
+struct OutputDetails {
+    thinking_tokens: Option<u64>,
 }
 
 /// A block that is open.
@@ -265,6 +272,8 @@ impl AnthropicReader {
         self.usage.cached = usage.cache_read_input_tokens.unwrap_or(self.usage.cached);
         self.usage.cache_write = usage.cache_creation_input_tokens.unwrap_or(self.usage.cache_write);
         self.usage.output = usage.output_tokens.unwrap_or(self.usage.output);
+        let thought = usage.output_tokens_details.as_ref().and_then(|details| details.thinking_tokens);
+        self.usage.reasoning = thought.unwrap_or(self.usage.reasoning);
         self.usage.input = self.fresh.saturating_add(self.usage.cached).saturating_add(self.usage.cache_write);
         draft.count(self.usage);
     }

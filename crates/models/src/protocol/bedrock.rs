@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::anthropic::schema;
 use super::{Asked, Reader};
 use crate::wire::draft::{Draft, Place, Rejected};
 use crate::wire::fault::Fault;
@@ -24,6 +25,33 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_config: Option<ToolConfig<'a>>,
     inference_config: InferenceConfig,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_config: Option<OutputConfig<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct OutputConfig<'a> {
+    text_format: TextFormat<'a>,
+}
+
+#[derive(Serialize)]
+struct TextFormat<'a> {
+    r#type: &'static str,
+    structure: Structure<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Structure<'a> {
+    json_schema: NamedSchema<'a>,
+}
+
+/// The schema stands in it as a text.
+#[derive(Serialize)]
+struct NamedSchema<'a> {
+    schema: &'a str,
+    name: &'static str,
 }
 
 #[derive(Serialize)]
@@ -123,11 +151,16 @@ pub(super) fn body(asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
         .map(|tool_spec| WireTool { tool_spec })
         .collect();
     let system = Some(request.system.text()).filter(|text| !text.trim().is_empty());
+    let schema = asked.schema.filter(|schema| schema::is_plain(schema));
     serde_json::to_vec(&Body {
         system: system.map(|text| Text { text }).into_iter().collect(),
         messages,
         tool_config: (!tools.is_empty()).then_some(ToolConfig { tools }),
         inference_config: InferenceConfig { max_tokens: request.max_tokens, temperature: asked.temperature },
+        output_config: schema.map(|schema| {
+            let json_schema = NamedSchema { schema: schema.get(), name: "answer" };
+            OutputConfig { text_format: TextFormat { r#type: "json_schema", structure: Structure { json_schema } } }
+        }),
     })
 }
 

@@ -43,6 +43,15 @@ pub enum Protocol {
     Bedrock,
 }
 
+/// How an answer comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flow {
+    /// In pieces.
+    Pieces,
+    /// In one document.
+    Whole,
+}
+
 /// What is asked, and how this provider wants it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asked<'a> {
@@ -62,6 +71,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) reasons: bool,
     /// The schema that the answer has to fit, where the provider can see to that itself.
     pub(crate) schema: Option<&'a RawValue>,
+    /// How the answer should come.
+    pub(crate) flow: Flow,
 }
 
 /// Reads an answer, frame by frame.
@@ -72,12 +83,13 @@ pub(crate) trait Reader: Send {
 
 impl Protocol {
     /// The path of a request, after the base address.
-    pub(crate) fn path(self, model: &str) -> String {
+    pub(crate) fn path(self, model: &str, flow: Flow) -> String {
         match self {
             Self::Chat => "chat/completions".to_owned(),
             Self::AzureChat => format!("openai/deployments/{}/chat/completions", encoded(model)),
             Self::Responses => "responses".to_owned(),
             Self::Anthropic => "messages".to_owned(),
+            Self::Gemini if flow == Flow::Whole => format!("models/{}:generateContent", encoded(model)),
             Self::Gemini => format!("models/{}:streamGenerateContent?alt=sse", encoded(model)),
             Self::Ollama => "api/chat".to_owned(),
             Self::Cohere => "chat".to_owned(),
@@ -99,7 +111,7 @@ impl Protocol {
 
     /// Whether a request may ask for a form of the answer beside tools; others refuse the two together.
     pub(crate) const fn shapes_beside_tools(self) -> bool {
-        matches!(self, Self::Responses | Self::Anthropic)
+        matches!(self, Self::Responses | Self::Anthropic | Self::Bedrock)
     }
 
     /// Headers that every request has.
@@ -121,11 +133,12 @@ impl Protocol {
     }
 
     /// What the answer should come as.
-    pub(crate) const fn accepts(self) -> &'static str {
-        match self.framing() {
-            Framing::Events => "text/event-stream",
-            Framing::Lines => "application/x-ndjson",
-            Framing::Binary => "application/vnd.amazon.eventstream",
+    pub(crate) const fn accepts(self, flow: Flow) -> &'static str {
+        match (self.framing(), flow) {
+            (_, Flow::Whole) => "application/json",
+            (Framing::Events, Flow::Pieces) => "text/event-stream",
+            (Framing::Lines, Flow::Pieces) => "application/x-ndjson",
+            (Framing::Binary, Flow::Pieces) => "application/vnd.amazon.eventstream",
         }
     }
 

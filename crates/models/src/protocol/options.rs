@@ -302,6 +302,10 @@ impl Wish<'_> {
             fields.insert("inferenceConfig".to_owned(), RawValue::from_string(serde_json::to_string(&config)?)?);
         }
         let effort = effort.map(|effort| json!({"effort": effort}));
+        if effort.is_some() {
+            // Amazon makes one field of the model's out of both, and nobody says what becomes of it then.
+            fields.remove("outputConfig");
+        }
         within(fields, "additionalModelRequestFields", vec![("thinking", thinking), ("output_config", effort)])?;
         let choice = self.choice().and_then(|choice| match choice {
             ToolChoice::Auto => Some(json!({"auto": {}})),

@@ -6,7 +6,8 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use super::{DEMO, Entry, Models};
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, ModelFacts};
+use crate::protocol::Protocol;
 use crate::wire::Provider;
 use crate::wire::list;
 use crate::wire::provider::RemoteConfig;
@@ -56,6 +57,23 @@ impl Models {
         found
     }
 
+    /// The models of a provider that are known: those that the operator lists, or else those of the catalog. Of what is rented at
+    /// Azure the built-in table knows the prices, and nobody knows what is deployed: of that only a document counts.
+    pub(super) fn known(&self, provider: &str, vendor: &Vendor) -> Vec<ModelFacts> {
+        let (catalog, kind) = (self.catalog(), Catalog::kind_of(vendor.kind));
+        let listed = self.remotes.get(provider).map(|config| config.models.as_slice()).unwrap_or_default();
+        if !listed.is_empty() {
+            let facts = |name: &String| {
+                let known = self.listed_facts(vendor, name, 100).unwrap_or_else(|| ModelFacts::unknown(kind, name));
+                ModelFacts { provider: kind.to_owned(), model: name.clone(), ..known }
+            };
+            return listed.iter().map(facts).collect();
+        }
+        let ours = Catalog::built_in().version();
+        let is_there = |facts: &&ModelFacts| vendor.protocol != Protocol::AzureChat || facts.version != ours;
+        catalog.models().filter(|facts| facts.provider == kind).filter(is_there).cloned().collect()
+    }
+
     fn about(&self, name: &str, entry: &Entry) -> ProviderFacts {
         let own = |kind: &'static str, title: &'static str| ProviderFacts {
             name: name.to_owned(),
@@ -84,7 +102,6 @@ impl Models {
 
     /// What a vendor is, without anybody's key.
     fn vendors(&self, name: &str, vendor: &Vendor) -> ProviderFacts {
-        let kind = Catalog::kind_of(vendor.kind);
         ProviderFacts {
             name: name.to_owned(),
             kind: vendor.kind,
@@ -92,7 +109,7 @@ impl Models {
             host: vendor.host().map(str::to_owned),
             key: KeyState::Missing,
             key_env: vendor.key_env,
-            models: self.catalog().models().filter(|facts| facts.provider == kind).count(),
+            models: self.known(name, vendor).len(),
             calls_at_once: None,
             resting: self.health.resting(name),
             detected: false,

@@ -126,6 +126,7 @@ fn plain(request: &ModelRequest, text: String) -> ModelAnswer {
         text,
         calls: Vec::new(),
         usage: None,
+        charged: None,
         finish: FinishReason::Stop,
         served_model: request.model.clone(),
     }

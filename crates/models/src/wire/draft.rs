@@ -3,7 +3,7 @@
 //! what the model wrote, doubled keys and all.
 
 use adjutant_core::message::{FinishReason, ModelAnswer, RawCall, Thinking};
-use adjutant_core::money::TokenUsage;
+use adjutant_core::money::{MicroUsd, TokenUsage};
 
 use super::fault::Fault;
 use crate::{DeltaSink, Detail, ModelError};
@@ -13,6 +13,8 @@ const ANSWER_BYTES: usize = 8 * 1024 * 1024;
 /// Calls of one answer. More than a turn may hold, so that the surplus is seen and refused by name, but not without
 /// end.
 const CALLS: usize = 256;
+/// Dollars that one answer may have cost, if a provider is to be believed.
+const DEAREST: f64 = 10_000.0;
 /// Blocks of reasoning in one answer.
 const THOUGHTS: usize = 1024;
 
@@ -65,6 +67,7 @@ pub(crate) struct Draft {
     refused: bool,
     calls: Vec<RawCall>,
     usage: Option<TokenUsage>,
+    charged: Option<MicroUsd>,
     finish: Option<FinishReason>,
     ended: bool,
     served: Option<String>,
@@ -198,6 +201,19 @@ impl Draft {
         self.ended = true;
     }
 
+    /// Takes what the provider says that it took, in dollars; what is no amount is passed over.
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the number is checked to lie between nothing and the most that is believed"
+    )]
+    pub(crate) fn charge(&mut self, dollars: f64) {
+        if (0.0..=DEAREST).contains(&dollars) {
+            // A millionth of the smallest unit is the error of the number, not money.
+            self.charged = Some(MicroUsd((dollars * 1e6 - 1e-6).ceil().max(0.0) as u64));
+        }
+    }
+
     /// Whether the provider said that the answer is complete. The end of the stream alone says nothing.
     pub(crate) const fn is_complete(&self) -> bool {
         self.finish.is_some()
@@ -226,6 +242,7 @@ impl Draft {
             text: self.text,
             calls: with_unique_ids(self.calls),
             usage: self.usage,
+            charged: self.charged,
             finish,
             served_model: format!("{}/{}", self.provider, self.served.as_deref().unwrap_or(asked)),
         })

@@ -14,6 +14,8 @@ pub(crate) mod draft;
 mod embed;
 pub(crate) mod fault;
 pub(crate) mod frame;
+#[cfg(test)]
+mod golden;
 pub(crate) mod google;
 #[cfg(test)]
 mod kinds;
@@ -43,7 +45,7 @@ use self::frame::{BadFrame, Decoder, Frame};
 pub(crate) use self::provider::Provider;
 use self::provider::Timeouts;
 use crate::protocol::embed::{Embedded, Purpose};
-use crate::protocol::{Asked, Reader};
+use crate::protocol::{Asked, Flow, Reader};
 use crate::{DeltaSink, Detail, Model, ModelError, Tape};
 
 /// Bytes of one frame: a whole call with the longest arguments there may be, escaped twice.
@@ -78,6 +80,8 @@ pub(crate) struct Takes {
     pub(crate) schema: bool,
     /// A word about how much to think.
     pub(crate) reasoning: bool,
+    /// A wish for pieces, or for one document.
+    pub(crate) flow: Flow,
 }
 
 impl Remote {
@@ -109,8 +113,16 @@ impl Remote {
         }
     }
 
+    /// How the answer is asked for: in pieces where its reader knows nothing else.
+    fn flow(&self) -> Flow {
+        let known = self.provider.protocol(&self.model).may_come_whole();
+        if known { self.takes.flow } else { Flow::Pieces }
+    }
+
     async fn call(&self, request: &ModelRequest, deltas: &DeltaSink) -> Result<ModelAnswer, ModelError> {
-        let Timeouts { first_byte, .. } = self.provider.timeouts;
+        let Timeouts { first_byte, total, .. } = self.provider.timeouts;
+        // What comes in one piece begins when all of it is there.
+        let first_byte = if self.flow() == Flow::Whole { total } else { first_byte };
         let first_due = Instant::now() + first_byte;
         let silent = |_| ModelError::Timeout { what: "begin to answer", limit: first_byte };
         let tape = deltas.tape();
@@ -162,13 +174,14 @@ impl Remote {
             samples: self.takes.temperature,
             reasons: self.takes.reasoning,
             schema: schema.map(serde_json::from_str).transpose().map_err(unwritable)?,
+            flow: self.flow(),
         };
         let body = protocol.body(&asked).map_err(unwritable)?;
-        let url = self.provider.endpoint(&self.model)?;
+        let url = self.provider.endpoint(&self.model, self.flow())?;
         // What is set below counts, whatever was asked for.
         let mut headers = extra_headers(request);
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(ACCEPT, HeaderValue::from_static(protocol.accepts()));
+        headers.insert(ACCEPT, HeaderValue::from_static(protocol.accepts(self.flow())));
         headers.extend(protocol.headers());
         if let Some(tape) = tape {
             // Without headers: what proves who calls is there.

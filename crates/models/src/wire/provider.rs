@@ -10,7 +10,7 @@ use url::Url;
 use super::auth::{Auth, Credential};
 use crate::ModelError;
 use crate::claude::Claude;
-use crate::protocol::Protocol;
+use crate::protocol::{Flow, Protocol};
 use crate::vendor::{Habits, KeyPlace, Vendor, bedrock_percent, bedrock_profile, by_responses, by_responses_at_azure};
 
 /// Calls that a provider may have at once unless the operator says otherwise.
@@ -53,6 +53,8 @@ pub struct RemoteConfig {
     pub project: Option<String>,
     /// The version of the interface (Azure OpenAI).
     pub api_version: Option<String>,
+    /// Its models, by the operator's word; none are those that the catalog knows. At Azure they are its deployments.
+    pub models: Vec<String>,
     /// Calls that it may have at once, whoever makes them and with which key.
     pub calls_at_once: NonZeroUsize,
 }
@@ -69,6 +71,7 @@ impl RemoteConfig {
             region: None,
             project: None,
             api_version: None,
+            models: Vec::new(),
             calls_at_once: CALLS_AT_ONCE,
         }
     }
@@ -165,15 +168,19 @@ impl Provider {
     }
 
     /// Where a request for this model goes.
-    pub(super) fn endpoint(&self, model: &str) -> Result<Url, ModelError> {
+    pub(super) fn endpoint(&self, model: &str, flow: Flow) -> Result<Url, ModelError> {
         let protocol = self.protocol(model);
         match (protocol, &self.region) {
-            (Protocol::Bedrock, Some(region)) => self.at(&protocol.path(&bedrock_profile(model, region))),
+            (Protocol::Bedrock, Some(region)) => self.at(&protocol.path(&bedrock_profile(model, region), flow)),
             // Azure's door to the responses is the same for all deployments and has no versions.
             (Protocol::Responses, _) if self.vendor.protocol == Protocol::AzureChat => {
-                self.below(&format!("openai/v1/{}", protocol.path(model)))
+                self.below(&format!("openai/v1/{}", protocol.path(model, flow)))
             }
-            (_, _) => self.at(&protocol.path(model)),
+            // So is its newer one to chat completions; behind the older one a version knows the models of its time alone.
+            (Protocol::AzureChat, _) if self.api_version.is_none() => {
+                self.below(&format!("openai/v1/{}", Protocol::Chat.path(model, flow)))
+            }
+            (_, _) => self.at(&protocol.path(model, flow)),
         }
     }
 
@@ -216,7 +223,7 @@ pub(crate) fn percent(vendor: &Vendor, region: Option<&str>, model: &str) -> u64
     }
 }
 
-/// The version of Azure's interface that is asked for when none is configured.
+/// The version of Azure's interface that is asked for embeddings when none is configured: they have not changed since.
 const AZURE_VERSION: &str = "2024-10-21";
 
 /// A text as one segment of a path: everything that is not a plain letter or digit is escaped.
@@ -256,7 +263,7 @@ mod tests {
             credential: Credential::Key(key),
             ..RemoteConfig::new(Vendor::of(kind).unwrap())
         };
-        Provider::new("local", config).unwrap().endpoint(model).unwrap().path().to_owned()
+        Provider::new("local", config).unwrap().endpoint(model, Flow::Pieces).unwrap().path().to_owned()
     }
 
     #[test]
@@ -295,7 +302,27 @@ mod tests {
             assert_eq!(path(reasons), "/openai/v1/responses", "{reasons}");
         }
         for usual in ["gpt-5", "gpt-5.2", "gpt-4.1", "gpt-4o", "o3", "prod", "gpt-"] {
-            assert_eq!(path(usual), format!("/openai/deployments/{usual}/chat/completions"));
+            assert_eq!(path(usual), "/openai/v1/chat/completions", "{usual}");
+        }
+    }
+
+    #[test]
+    fn azure_is_asked_without_a_version_unless_the_operator_names_one() {
+        let address = |api_version: Option<&str>, model: &str| {
+            let config = RemoteConfig {
+                base_url: Some("https://lab.openai.azure.com/".to_owned()),
+                credential: Credential::Key(ApiKey::for_its_address(SecretString::from("sk-secret"))),
+                api_version: api_version.map(str::to_owned),
+                ..RemoteConfig::new(Vendor::of("azure").unwrap())
+            };
+            let url = Provider::new("local", config).unwrap().endpoint(model, Flow::Pieces).unwrap();
+            url.as_str().strip_prefix("https://lab.openai.azure.com").unwrap().to_owned()
+        };
+        assert_eq!(address(None, "o3"), "/openai/v1/chat/completions");
+        let dated = address(Some("2025-04-01-preview"), "our o3");
+        assert_eq!(dated, "/openai/deployments/our%20o3/chat/completions?api-version=2025-04-01-preview");
+        for version in [None, Some("2024-10-21")] {
+            assert_eq!(address(version, "gpt-5.4"), "/openai/v1/responses", "it takes no tools otherwise");
         }
     }
 

@@ -20,6 +20,7 @@ use super::draft::Draft;
 use super::frame::Framing;
 use super::provider::{RemoteConfig, Timeouts};
 use super::{Provider, Reading, Remote};
+use crate::protocol::Flow;
 use crate::vendor::Vendor;
 use crate::view::tests::request;
 use crate::{DeltaSink, Model, ModelError};
@@ -89,6 +90,8 @@ pub(crate) struct Seen {
     pub(crate) path: String,
     pub(crate) headers: axum::http::HeaderMap,
     pub(crate) body: Value,
+    /// The body as it was sent, byte for byte.
+    pub(crate) raw: Bytes,
 }
 
 /// Starts a server that gives these replies, one after the other; says where it is and what it gets.
@@ -101,10 +104,10 @@ pub(crate) async fn serve(replies: Vec<Reply>) -> (String, mpsc::UnboundedReceiv
         async move {
             let path = asked.uri().path_and_query().map(ToString::to_string).unwrap_or_default();
             let headers = asked.headers().clone();
-            let body = axum::body::to_bytes(asked.into_body(), 1 << 20).await.unwrap();
-            let text = String::from_utf8_lossy(&body).into_owned();
-            let body = serde_json::from_slice(&body).unwrap_or(Value::String(text));
-            let _ = tell.send(Seen { path, headers, body });
+            let raw = axum::body::to_bytes(asked.into_body(), 1 << 20).await.unwrap();
+            let text = String::from_utf8_lossy(&raw).into_owned();
+            let body = serde_json::from_slice(&raw).unwrap_or(Value::String(text));
+            let _ = tell.send(Seen { path, headers, body, raw });
             let Reply { status, headers, pieces, after } = replies.lock().unwrap().pop_front().expect("a reply");
             let pieces = futures::stream::iter(pieces.into_iter().map(Ok));
             let mut response = Response::builder().status(status);
@@ -125,6 +128,16 @@ pub(crate) fn client() -> reqwest::Client {
     reqwest::Client::builder().no_proxy().build().unwrap()
 }
 
+/// The vendor's own address, where habits are those of the vendor, and a client that finds the server on the loopback there.
+pub(crate) fn at_home(address: &str, server: &str) -> (url::Url, reqwest::Client) {
+    let server: std::net::SocketAddr = server.trim_start_matches("http://").parse().unwrap();
+    let mut address = url::Url::parse(address).unwrap();
+    address.set_scheme("http").unwrap();
+    address.set_port(Some(server.port())).unwrap();
+    let host = address.host_str().unwrap().to_owned();
+    (address, reqwest::Client::builder().no_proxy().resolve(&host, server).build().unwrap())
+}
+
 /// A model of this kind of provider at an address, with the key `sk-very-secret`.
 pub(crate) fn model(kind: &str, base: &str, timeouts: Timeouts) -> Remote {
     let credential = Credential::Key(ApiKey::for_its_address(SecretString::from("sk-very-secret")));
@@ -141,7 +154,7 @@ pub(crate) fn model(kind: &str, base: &str, timeouts: Timeouts) -> Remote {
 pub(crate) fn configured(config: RemoteConfig) -> Remote {
     let provider = Arc::new(Provider::new("local", config).unwrap());
     let clock: super::Clock = Arc::new(|| jiff::Timestamp::from_second(1_440_938_160).unwrap());
-    let takes = super::Takes { temperature: true, schema: true, reasoning: true };
+    let takes = super::Takes { temperature: true, schema: true, reasoning: true, flow: Flow::Pieces };
     Remote::new(provider, client(), clock, "org/some-model-high".to_owned(), takes)
 }
 

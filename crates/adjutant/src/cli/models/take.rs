@@ -73,7 +73,9 @@ pub(super) async fn refresh(context: &Context, place: &Place, provider: Option<&
     let rows: Vec<Refreshed> = match place {
         Place::Here(instance) => {
             let path = context.config()?.data.value.join(CATALOG);
-            catalog::refresh(&instance.models, &path, provider).await?
+            let (engine, models, home) = (&instance.engine, &instance.models, instance.home);
+            let key = catalog::brought(engine, models, vec![home.workspace], home.user, provider).await?;
+            catalog::refresh(models, &path, provider, key).await?
         }
         Place::There(remote) => {
             let answer = remote.post(&["models", "refresh"], &json!({"provider": provider})).await?;

@@ -7,6 +7,7 @@ use adjutant_engine::{KeyOwner, NewKey, Right, Role};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Json, Router, routing};
+use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -38,7 +39,8 @@ struct NewCredential {
     /// than keys, such as `api_base`, are not kept here.
     key_name: String,
     /// The key. It is sealed at once and never shown again.
-    value: String,
+    #[schema(value_type = String)]
+    value: SecretString,
 }
 
 /// A credential, without its value.
@@ -120,8 +122,7 @@ async fn set_credential(
         Some(row) => server.engine.rotate_key(access.workspace, access.user, row.id, &body.value).await?,
         None => {
             let (owner, provider) = (KeyOwner::Agent(agent.id), meant);
-            let new =
-                NewKey { owner, provider, name: key_name.to_owned(), value: body.value.clone(), hosts: Vec::new() };
+            let new = NewKey { owner, provider, name: key_name.to_owned(), value: body.value, hosts: Vec::new() };
             server.engine.add_key(access.workspace, access.user, new).await?
         }
     };

@@ -1,4 +1,4 @@
-//! Which schemas Anthropic's models can be held to by their provider. Pure.
+//! Which schemas Anthropic's models can be held to by their provider, and by Amazon, who has the same limits. Pure.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -19,7 +19,7 @@ const PLAIN: [&str; 11] = [
 ];
 
 /// Whether this provider can hold an answer to a schema. What it cannot, is held against the answer here all the same.
-pub(super) fn is_plain(schema: &RawValue) -> bool {
+pub(in crate::protocol) fn is_plain(schema: &RawValue) -> bool {
     serde_json::from_str(schema.get()).is_ok_and(|schema: Value| plain(&schema))
 }
 

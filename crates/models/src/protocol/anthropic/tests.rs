@@ -12,7 +12,7 @@ use crate::{DeltaSink, Model, Noted, Notes, Timeouts};
 const KIND: &str = "anthropic";
 
 const THINKS_AND_CALLS: &str = r#"event: message_start
-data: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","content":[],"model":"claude-x-1","stop_reason":null,"usage":{"input_tokens":20,"cache_creation_input_tokens":300,"cache_read_input_tokens":1000,"output_tokens":1}}}
+data: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","content":[],"model":"claude-x-1","stop_reason":null,"usage":{"input_tokens":20,"cache_creation_input_tokens":300,"cache_read_input_tokens":1000,"output_tokens":1,"output_tokens_details":{"thinking_tokens":0}}}}
 
 event: content_block_start
 data: {"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}
@@ -66,7 +66,7 @@ event: content_block_stop
 data: {"type":"content_block_stop","index":4}
 
 event: message_delta
-data: {"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"output_tokens":89}}
+data: {"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"output_tokens":89,"output_tokens_details":{"thinking_tokens":61}}}
 
 event: message_stop
 data: {"type":"message_stop"}
@@ -99,7 +99,7 @@ async fn reasoning_text_parallel_calls_and_all_classes_of_tokens_are_read() {
     let doubled = r#"{"path": "/a", "path": "/b"}"#;
     assert_eq!(answer.calls, [call("toolu_A", "read", doubled), call("toolu_B", "list", "{}")]);
     assert_eq!((answer.finish, answer.served_model.as_str()), (FinishReason::ToolCalls, "local/claude-x-1"));
-    let counted = TokenUsage { input: 1320, output: 89, cached: 1000, reasoning: 0, cache_write: 300 };
+    let counted = TokenUsage { input: 1320, output: 89, cached: 1000, reasoning: 61, cache_write: 300 };
     assert_eq!(answer.usage, Some(counted));
     assert_eq!(deltas, [Delta::Thinking("Two files, größer.".into()), Delta::Text("I look.".into())]);
 }

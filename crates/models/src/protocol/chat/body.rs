@@ -6,8 +6,8 @@ use adjutant_core::message::{Message, Part, Role, told};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::protocol::Asked;
 use crate::protocol::shapes::{WireCall, WirePart, WireTool};
+use crate::protocol::{Asked, Flow};
 use crate::vendor::{Counting, LimitName, Reasoning};
 use crate::wire::talk::{IdForm, outcome, wire_id};
 
@@ -80,7 +80,7 @@ enum Said<'a> {
 
 /// The bytes to post.
 pub(crate) fn body(asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
-    let Asked { request, model, habits, temperature, schema, .. } = *asked;
+    let Asked { request, model, habits, temperature, schema, flow, .. } = *asked;
     let mut messages = Vec::with_capacity(request.messages.len() + 1);
     if !request.system.is_empty() {
         messages.push(WireMessage::System { content: request.system.text() });
@@ -99,8 +99,10 @@ pub(crate) fn body(asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
         temperature,
         response_format: schema
             .map(|schema| Form { r#type: "json_schema", json_schema: NamedSchema { name: "answer", schema } }),
-        stream: true,
-        stream_options: (habits.counting == Counting::Asked).then_some(StreamOptions { include_usage: true }),
+        stream: flow == Flow::Pieces,
+        // Whoever answers in one piece counts by itself, and may refuse the question.
+        stream_options: (flow == Flow::Pieces && habits.counting == Counting::Asked)
+            .then_some(StreamOptions { include_usage: true }),
     };
     serde_json::to_vec(&body)
 }
@@ -161,8 +163,8 @@ mod tests {
     fn built(request: &ModelRequest, kind: &str) -> Value {
         let Vendor { kind: vendor, habits, .. } = *Vendor::of(kind).unwrap();
         let (temperature, samples, reasons) = (request.temperature, true, true);
-        let (model, schema) = ("org/model-high", None);
-        let asked = Asked { request, vendor, model, habits, temperature, samples, reasons, schema };
+        let (model, schema, flow) = ("org/model-high", None, Flow::Pieces);
+        let asked = Asked { request, vendor, model, habits, temperature, samples, reasons, schema, flow };
         serde_json::from_slice(&body(&asked).unwrap()).unwrap()
     }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::protocol::Reader;
-use crate::vendor::{Habits, OutputCount};
+use crate::vendor::{Charge, Habits, OutputCount};
 use crate::wire::draft::{Draft, Place, Rejected};
 use crate::wire::fault::Fault;
 use crate::wire::frame::Frame;
@@ -47,9 +47,9 @@ struct Groq {
 #[derive(Deserialize)]
 struct Choice {
     index: Option<u64>,
-    /// A server that does not stream sends the whole as `message`.
-    #[serde(alias = "message")]
     delta: Option<Piece>,
+    /// A server that does not stream sends the whole here; one that does may repeat here what it said so far.
+    message: Option<Piece>,
     finish_reason: Option<String>,
 }
 
@@ -105,6 +105,8 @@ struct Usage {
     cache_creation_input_tokens: Option<u64>,
     prompt_tokens_details: Option<PromptDetails>,
     completion_tokens_details: Option<CompletionDetails>,
+    /// What OpenRouter took for it, in dollars; with others it may be anything.
+    cost: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -195,12 +197,15 @@ impl Reader for ChatReader {
         }
         draft.served_by(chunk.model.as_deref().unwrap_or_default());
         if let Some(usage) = chunk.usage.or(chunk.x_groq.and_then(|groq| groq.usage)) {
+            if let (Charge::Said, Some(dollars)) = (self.habits.charge, usage.cost.as_ref().and_then(Value::as_f64)) {
+                draft.charge(dollars);
+            }
             draft.count(usage.count(self.habits.output));
         }
         // We ask for one answer; a second one would be mixed into the first.
         let choice = chunk.choices.into_iter().flatten().find(|choice| choice.index.unwrap_or(0) == 0);
         let Some(choice) = choice else { return Ok(()) };
-        if let Some(piece) = choice.delta {
+        if let Some(piece) = choice.delta.or(choice.message) {
             self.add(piece, draft)?;
         }
         if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {

@@ -36,6 +36,22 @@ async fn fields(kind: &str, options: &str, names: &[&str]) -> Vec<Value> {
 }
 
 #[tokio::test]
+async fn amazon_is_given_a_schema_or_an_effort_and_only_a_schema_it_takes() {
+    let plain = r#"{"type":"object","properties":{"n":{"type":"integer"}},"additionalProperties":false}"#;
+    let bounded = r#"{"type":"integer","minimum":1}"#;
+    let config = async |schema: &str, options: &str| {
+        let asked = ModelRequest { output_schema: Some(schema.into()), ..asking(options, 8000) };
+        seen("bedrock", "anthropic.claude-opus-4-6-v1", &asked).await.body["outputConfig"].clone()
+    };
+    let written = json!({"textFormat": {"type": "json_schema", "structure": {"jsonSchema": {
+        "schema": plain, "name": "answer",
+    }}}});
+    assert_eq!(config(plain, "{}").await, written);
+    assert_eq!(config(bounded, "{}").await, Value::Null, "it would refuse the whole request");
+    assert_eq!(config(plain, r#"{"reasoning_effort":"low"}"#).await, Value::Null);
+}
+
+#[tokio::test]
 async fn every_protocol_has_its_own_words_for_the_same_wishes() {
     let chat = ["reasoning_effort", "top_p", "stop", "seed", "tool_choice"];
     assert_eq!(
