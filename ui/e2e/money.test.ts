@@ -90,6 +90,10 @@ it('shows what was spent as bars and as numbers', async () => {
   await spent.getByRole('img', { name: /Dollars by day/ }).waitFor()
   await spent.getByRole('row', { name: /guide/i }).getByText('$0.4').waitFor()
   expect(await spent.locator('svg rect').count()).toBe(1)
+  // The bars in numbers, for whoever does not see them.
+  await spent.getByText('Day by day').click()
+  await spent.getByRole('region', { name: 'Day by day' }).getByRole('row', { name: /^\d{4}-\d\d-\d\d .*\$0\.4/ }).waitFor()
+  await spent.getByText('Day by day').click()
   await page.getByLabel('By', { exact: true }).selectOption('model')
   await spent.getByRole('row', { name: /test\/any/ }).waitFor()
   const [file] = await Promise.all([page.waitForEvent('download'), spent.getByRole('link', { name: 'CSV' }).click()])
