@@ -29,13 +29,20 @@ model: own/x
 ---
 Answer in one word.
 `
+const FRESH = `---
+name: Fresh
+budget:
+  run_usd: 0.25
+---
+Answer in one word.
+`
 
 let story: Story
 beforeAll(async () => {
   const port = await freePort()
   own.listen(port, '127.0.0.1')
   const settings = `\n[providers.own]\nkind = "compatible"\nbase_url = "http://127.0.0.1:${port}/v1"\n`
-  story = await begin({ script: SCRIPT, dollarsForAMillion: 1, settings, agents: { 'dear.md': DEAR } })
+  story = await begin({ script: SCRIPT, dollarsForAMillion: 1, settings, agents: { 'dear.md': DEAR, 'fresh.md': FRESH } })
   await setUp(story)
 })
 afterAll(async () => {
@@ -109,6 +116,14 @@ it('says before an order what it is likely to cost', async () => {
   const { page, server } = story
   await page.goto(server.url)
   await page.getByText(/about \$0\.4/).waitFor()
+  // An agent that has not run yet is known by where it holds.
+  await page.goto(`${server.url}/chat?agent=fresh`)
+  await page.getByText('at most $0.25').waitFor()
+  await page.getByRole('textbox', { name: 'Message' }).fill('say it')
+  await page.keyboard.press('Enter')
+  await page.getByText('See the run').waitFor()
+  // Its own run is counted as soon as it is over.
+  await page.getByText(/about \$0\.0/).waitFor()
 })
 
 it('sets what a workspace may spend in a month', async () => {
