@@ -93,6 +93,16 @@ it('names what lies just outside of an agent, and lets it in', async () => {
   await reach.getByText('/todo.md', { exact: true }).waitFor()
 })
 
+it('begins an edit with the folder that a refusal names', async () => {
+  const { page, server } = story
+  await page.goto(`${server.url}/agents/guide/scope?grant=${encodeURIComponent('{"path":"/secret","operations":["read","write"]}')}`)
+  const write = page.getByRole('checkbox', { name: 'Write in /secret' })
+  await write.waitFor()
+  expect([await write.isChecked(), await page.getByRole('checkbox', { name: 'Delete in /secret' }).isChecked()]).toEqual([true, false])
+  await page.getByRole('button', { name: 'Discard' }).click()
+  await write.waitFor({ state: 'detached' })
+})
+
 it('says what else an edit lets an agent into, and to whom it sends what it reads', async () => {
   const { page, server } = story
   await page.goto(`${server.url}/files`)

@@ -16,7 +16,7 @@ export const MOVED: RouteRecordRaw[] = [
   },
   { path: '/agents/:agent/runs', redirect: ({ params }) => ({ path: '/runs', query: { agent: one(params['agent']) } }) },
   { path: '/agents/:agent/pending', redirect: '/inbox' },
-  { path: '/agents/:agent/:tab', redirect: ({ params: { agent, tab } }) => ({ path: `/agents/${one(agent)}`, query: { tab: TABS[one(tab)] ?? one(tab) } }) },
+  { path: '/agents/:agent/:tab', redirect: ({ params: { agent, tab }, query }) => ({ path: `/agents/${one(agent)}`, query: { ...query, tab: TABS[one(tab)] ?? one(tab) } }) },
   { path: '/settings/providers', redirect: '/settings/models' },
   { path: '/settings/users', redirect: '/settings/people' },
   { path: '/settings/rules', redirect: '/rules' },
