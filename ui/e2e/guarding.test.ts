@@ -46,6 +46,7 @@ it('allows a tool at one host, and says why and until when', async () => {
   await page.goto(`${server.url}/rules?tool=fetch_web_page&host=docs.example.org`)
   await page.getByLabel('Decision').selectOption('allow')
   await page.getByText('Allow: fetch_web_page at docs.example.org for every agent').waitFor()
+  await page.getByText('Calls cannot be counted by host or argument.').waitFor()
   await page.getByLabel('Why (others see it)').fill('The manual lives there.')
   await page.getByRole('button', { name: 'Save the rule' }).click()
   const rule = page.getByRole('listitem').filter({ hasText: 'fetch_web_page at docs.example.org' })
