@@ -184,6 +184,20 @@ it.each(SCREENS)('says everything on %s through the translation', async (place, 
   expect(timeless.filter((said) => !FORMS.test(said) && !isTold(said))).toEqual([])
 })
 
+it('offers other agents in a chat without a finding, also on a phone', async () => {
+  const page = await visit('CHAT', 'Approve', 390, 'dark')
+  const made = await page.evaluate(async () => (await fetch('/api/v1/agents', { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ name: 'Second' }) })).status)
+  expect(made).toBe(201)
+  await page.reload()
+  await page.getByRole('button', { name: 'Another agent' }).click()
+  await page.getByRole('menuitem', { name: 'Second' }).waitFor()
+  expect(await findings(page)).toEqual([])
+  await page.keyboard.press('Escape')
+  await page.getByRole('menuitem', { name: 'Second' }).waitFor({ state: 'detached' })
+  expect(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)).toBe(0)
+  expect(await outside(page)).toEqual([])
+})
+
 it('did all that without an error and without asking anybody else', () => {
   expect(story.wrong).toEqual([])
 })
