@@ -13,9 +13,18 @@ interface Finding {
   nodes: { html: string }[]
 }
 
+const WIDTHS = [390, 1024, 1440]
+const SCHEMES: Scheme[] = ['light', 'dark']
+const ALL = WIDTHS.flatMap((width) => SCHEMES.map((scheme): [number, Scheme] => [width, scheme]))
+const isLong = Boolean(process.env['ADJUTANT_LONG'])
+const VISITS = isLong ? SCREENS.flatMap(([place, text]) => ALL.map(([width, scheme]): Screen => [place, text, width, scheme])) : SCREENS
+/** What is seen before somebody is signed in; the first screen of all is there only once. */
+const DOORS: [number, Scheme][] = isLong ? ALL : [[390, 'light'], [1440, 'dark']]
+const FIRST_DOOR: [number, Scheme][] = isLong ? ALL : [[390, 'dark']]
+
 let story: Story
 let axe: string
-let firstFindings: string[]
+const firstFindings: string[] = []
 let stranger: Browser
 let places: Places
 beforeAll(async () => {
@@ -23,20 +32,17 @@ beforeAll(async () => {
   story = await begin()
   stranger = await startBrowser()
   // The first screen of all is there only before there is an owner.
-  await open(story.page, story.server.setUpLink, 'Create the owner', 390, 'dark')
-  firstFindings = await findings(story.page)
+  for (const [width, scheme] of FIRST_DOOR) {
+    await story.page.goto('about:blank')
+    await open(story.page, story.server.setUpLink, 'Create the owner', width, scheme)
+    firstFindings.push(...(await findings(story.page)).map((one) => `${width} ${scheme} ${one}`))
+  }
   places = await furnish(story)
 })
 afterAll(async () => {
   await stranger?.close()
   await story?.end()
 })
-
-const WIDTHS = [390, 1024, 1440]
-const SCHEMES: Scheme[] = ['light', 'dark']
-const VISITS = process.env['ADJUTANT_LONG'] ? SCREENS.flatMap(([place, text]) => WIDTHS.flatMap((width) => SCHEMES.map((scheme): Screen => [place, text, width, scheme]))) : SCREENS
-
-const DOORS: [number, Scheme][] = process.env['ADJUTANT_LONG'] ? WIDTHS.flatMap((width) => SCHEMES.map((scheme): [number, Scheme] => [width, scheme])) : [[390, 'light'], [1440, 'dark']]
 
 async function findings(page: Page): Promise<string[]> {
   // A script tag would be refused by the content policy; what the test itself evaluates is not.
@@ -176,6 +182,20 @@ it.each(SCREENS)('says everything on %s through the translation', async (place, 
   // How long ago something was has its own form, too, and grows while the screens are gone through.
   const timeless = raw.map((said) => said.replace(/(^| · )\d+ (second|minute|hour)s? ago$/u, '')).filter((said) => said !== '')
   expect(timeless.filter((said) => !FORMS.test(said) && !isTold(said))).toEqual([])
+})
+
+it('offers other agents in a chat without a finding, also on a phone', async () => {
+  const page = await visit('CHAT', 'Approve', 390, 'dark')
+  const made = await page.evaluate(async () => (await fetch('/api/v1/agents', { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ name: 'Second' }) })).status)
+  expect(made).toBe(201)
+  await page.reload()
+  await page.getByRole('button', { name: 'Another agent' }).click()
+  await page.getByRole('menuitem', { name: 'Second' }).waitFor()
+  expect(await findings(page)).toEqual([])
+  await page.keyboard.press('Escape')
+  await page.getByRole('menuitem', { name: 'Second' }).waitFor({ state: 'detached' })
+  expect(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)).toBe(0)
+  expect(await outside(page)).toEqual([])
 })
 
 it('did all that without an error and without asking anybody else', () => {

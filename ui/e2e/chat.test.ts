@@ -12,10 +12,15 @@ const SCRIPT = `
   text: "It came to this: \${last_result}"
 - text: Heard.
 `
+const SCRIBE = `---
+name: Scribe
+---
+Answer in one word.
+`
 
 let story: Story
 beforeAll(async () => {
-  story = await begin({ script: SCRIPT })
+  story = await begin({ script: SCRIPT, agents: { 'scribe.md': SCRIBE } })
   await setUp(story)
 })
 afterAll(() => story?.end())
@@ -65,6 +70,23 @@ it('asks another model when somebody chooses one', async () => {
   await page.keyboard.press('Enter')
   await page.getByRole('link', { name: 'See the run' }).click()
   await page.getByText('demo/guide').first().waitFor()
+})
+
+it('takes what is written to another agent, by keys alone', async () => {
+  const { page } = story
+  await order(story, 'greet')
+  await page.getByText('See the run').waitFor()
+  await page.setViewportSize({ width: 390, height: 844 })
+  await page.getByRole('textbox', { name: 'Message' }).fill('for somebody else')
+  await page.getByRole('button', { name: 'Another agent' }).press('Enter')
+  await page.getByText('Another agent: a new chat with what is written').waitFor()
+  expect(await page.getByRole('menuitem').allInnerTexts()).toEqual(['Scribe'])
+  await page.getByRole('menuitem', { name: 'Scribe' }).press('Enter')
+  await page.getByRole('heading', { name: /What should be done/ }).waitFor()
+  expect(await page.getByRole('textbox', { name: 'Message' }).inputValue()).toBe('for somebody else')
+  expect(await page.getByLabel('Agent', { exact: true }).locator('option:checked').innerText()).toContain('Scribe')
+  await page.getByRole('textbox', { name: 'Message' }).fill('')
+  await page.setViewportSize({ width: 1280, height: 720 })
 })
 
 it('lets messages wait while the agent is at work, and gives them back', async () => {

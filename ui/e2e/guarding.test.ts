@@ -46,6 +46,7 @@ it('allows a tool at one host, and says why and until when', async () => {
   await page.goto(`${server.url}/rules?tool=fetch_web_page&host=docs.example.org`)
   await page.getByLabel('Decision').selectOption('allow')
   await page.getByText('Allow: fetch_web_page at docs.example.org for every agent').waitFor()
+  await page.getByText('Calls cannot be counted by host or argument.').waitFor()
   await page.getByLabel('Why (others see it)').fill('The manual lives there.')
   await page.getByRole('button', { name: 'Save the rule' }).click()
   const rule = page.getByRole('listitem').filter({ hasText: 'fetch_web_page at docs.example.org' })
@@ -91,6 +92,45 @@ it('names what lies just outside of an agent, and lets it in', async () => {
   await outside.getByText('/todo.md', { exact: true }).waitFor({ state: 'detached' })
   await reach.getByText('Read', { exact: true }).click()
   await reach.getByText('/todo.md', { exact: true }).waitFor()
+})
+
+it('begins an edit with the folder that a refusal names', async () => {
+  const { page, server } = story
+  await page.goto(`${server.url}/agents/guide/scope?grant=${encodeURIComponent('{"path":"/secret","operations":["read","write"]}')}`)
+  const write = page.getByRole('checkbox', { name: 'Write in /secret' })
+  await write.waitFor()
+  expect([await write.isChecked(), await page.getByRole('checkbox', { name: 'Delete in /secret' }).isChecked()]).toEqual([true, false])
+  await page.getByRole('button', { name: 'Discard' }).click()
+  await write.waitFor({ state: 'detached' })
+})
+
+it('says what else an edit lets an agent into, and to whom it sends what it reads', async () => {
+  const { page, server } = story
+  await page.goto(`${server.url}/files`)
+  const made = await page.evaluate(async () => (await fetch('/api/v1/workspaces/home/notebooks', { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ slug: 'papers' }) })).status)
+  expect(made).toBe(201)
+  await page.goto(`${server.url}/agents/new`)
+  await page.getByRole('textbox', { name: 'Name' }).fill('Clerk')
+  await page.getByRole('tab', { name: 'What it may touch' }).click()
+  await page.getByRole('textbox', { name: 'Notebooks' }).fill('welcome')
+  await page.getByRole('button', { name: 'Make the agent' }).click()
+  await page.getByRole('heading', { name: 'Clerk' }).waitFor()
+  await page.getByRole('tab', { name: 'What it may touch' }).click()
+  const reach = page.getByRole('region', { name: 'What can it touch?' })
+  await reach.getByText('Sends nothing to the network.').waitFor()
+  await page.getByRole('textbox', { name: 'Notebooks' }).fill('welcome, papers')
+  await reach.getByText('This edit lets it into papers').waitFor()
+  await reach.getByRole('button', { name: 'Look into papers' }).click()
+  await reach.getByText('In the notebook papers.').waitFor()
+  await page.getByRole('checkbox', { name: 'May reach the hosts below' }).check()
+  await page.getByRole('textbox', { name: 'Hosts' }).fill('docs.example.org')
+  await reach.getByText('This edit lets it reach docs.example.org').waitFor()
+  // The words of a model that is somebody else's leave the server, whatever its tools may reach.
+  await page.getByRole('tab', { name: 'Basics' }).click()
+  await page.getByLabel('Model', { exact: true }).fill('anthropic/claude-sonnet-5')
+  await page.getByRole('tab', { name: 'What it may touch' }).click()
+  await reach.getByText('Sends what it reads to api.anthropic.com; its tools send to: docs.example.org').waitFor()
+  await page.getByRole('button', { name: 'Discard' }).click()
 })
 
 it('takes one tool from an agent and lets another always ask', async () => {

@@ -29,13 +29,20 @@ model: own/x
 ---
 Answer in one word.
 `
+const FRESH = `---
+name: Fresh
+budget:
+  run_usd: 0.25
+---
+Answer in one word.
+`
 
 let story: Story
 beforeAll(async () => {
   const port = await freePort()
   own.listen(port, '127.0.0.1')
   const settings = `\n[providers.own]\nkind = "compatible"\nbase_url = "http://127.0.0.1:${port}/v1"\n`
-  story = await begin({ script: SCRIPT, dollarsForAMillion: 1, settings, agents: { 'dear.md': DEAR } })
+  story = await begin({ script: SCRIPT, dollarsForAMillion: 1, settings, agents: { 'dear.md': DEAR, 'fresh.md': FRESH } })
   await setUp(story)
 })
 afterAll(async () => {
@@ -90,6 +97,10 @@ it('shows what was spent as bars and as numbers', async () => {
   await spent.getByRole('img', { name: /Dollars by day/ }).waitFor()
   await spent.getByRole('row', { name: /guide/i }).getByText('$0.4').waitFor()
   expect(await spent.locator('svg rect').count()).toBe(1)
+  // The bars in numbers, for whoever does not see them.
+  await spent.getByText('Day by day').click()
+  await spent.getByRole('region', { name: 'Day by day' }).getByRole('row', { name: /^\d{4}-\d\d-\d\d .*\$0\.4/ }).waitFor()
+  await spent.getByText('Day by day').click()
   await page.getByLabel('By', { exact: true }).selectOption('model')
   await spent.getByRole('row', { name: /test\/any/ }).waitFor()
   const [file] = await Promise.all([page.waitForEvent('download'), spent.getByRole('link', { name: 'CSV' }).click()])
@@ -105,6 +116,14 @@ it('says before an order what it is likely to cost', async () => {
   const { page, server } = story
   await page.goto(server.url)
   await page.getByText(/about \$0\.4/).waitFor()
+  // An agent that has not run yet is known by where it holds.
+  await page.goto(`${server.url}/chat?agent=fresh`)
+  await page.getByText('at most $0.25').waitFor()
+  await page.getByRole('textbox', { name: 'Message' }).fill('say it')
+  await page.keyboard.press('Enter')
+  await page.getByText('See the run').waitFor()
+  // Its own run is counted as soon as it is over.
+  await page.getByText(/about \$0\.0/).waitFor()
 })
 
 it('sets what a workspace may spend in a month', async () => {

@@ -227,6 +227,19 @@ it('offers nobody as an approver who only looks, and says when it cannot tell wh
   await page.getByText('Changed.').waitFor()
 })
 
+it('tells an admin who can check the chains', async () => {
+  const { page, server } = story
+  await page.goto(`${server.url}/settings/people`)
+  await page.getByLabel('Role of lee').selectOption('admin')
+  await lee.getByRole('link', { name: 'Audit' }).first().waitFor()
+  await lee.goto(`${server.url}/audit`)
+  await lee.getByText('The owner can check the chains.').waitFor()
+  expect(await lee.getByRole('button', { name: 'Check the chains' }).count()).toBe(0)
+  await lee.goto(server.url)
+  await page.getByLabel('Role of lee').selectOption('write')
+  await lee.getByRole('link', { name: 'Audit' }).first().waitFor({ state: 'detached' })
+})
+
 it('sends whoever was switched off to the door', async () => {
   const { page, server } = story
   const before = story.wrong.length

@@ -30,6 +30,7 @@ export const SCREENS: Screen[] = [
   ['/files/welcome?path=/todo.md&view=history', 'No change is known', 1024, 'light'],
   ['/files/welcome', 'todo.md', 390, 'dark'],
   ['/nowhere', 'There is nothing here', 390, 'light'],
+  ['/settings/nowhere', 'There is nothing here', 1024, 'dark'],
   ['/rules', 'No standing rules', 390, 'dark'],
   ['/agents/guide?tab=told', 'What it is told', 1024, 'dark'],
   ['/usage', 'Budgets', 1024, 'dark'],

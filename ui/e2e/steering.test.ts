@@ -70,6 +70,9 @@ it('edits a message and forks a run', async () => {
   await page.getByRole('button', { name: 'Fork from this message' }).click()
   await page.waitForURL((url) => url.pathname.startsWith('/chat/') && url.href !== chat)
   await page.getByRole('link', { name: 'Forked from another run' }).waitFor()
+  // What it carries out was said in the other chat.
+  await page.getByText('The order of that run:').waitFor()
+  await page.getByRole('region', { name: 'Conversation' }).getByText('what do you remember', { exact: true }).waitFor()
   // The fork is its first run, however the chat goes on.
   await page.getByRole('textbox', { name: 'Message' }).fill('what do you remember')
   await page.keyboard.press('Enter')

@@ -91,8 +91,10 @@ it('says what went wrong with the model and when it is asked again', async () =>
   await say('in trouble')
   await page.getByText(/The model did not answer\. The provider is overloaded.* It is tried again at \d/).waitFor()
   await page.getByText('Waiting to try again…').waitFor()
+  expect(await page.getByRole('link', { name: 'Other models' }).getAttribute('href')).toBe('/settings/models')
   await page.getByRole('button', { name: 'Stop' }).click()
   await page.getByText('The run was stopped.').waitFor()
+  expect(await page.getByRole('link', { name: 'Other models' }).count()).toBe(0)
 })
 
 it('leads from a key that the provider refuses to the keys', async () => {

@@ -46,6 +46,16 @@ it('begins again from the menu, and can be left at any station', async () => {
   await tour().waitFor({ state: 'detached' })
 })
 
+it('begins from an empty inbox, too', async () => {
+  const { page, server } = story
+  await page.goto(`${server.url}/inbox`)
+  await page.getByText('Nothing needs you').waitFor()
+  await page.getByRole('button', { name: 'Take the tour' }).click()
+  await tour().getByText('A minute with an agent').waitFor()
+  await tour().getByRole('button', { name: 'Leave the tour' }).click()
+  await tour().waitFor({ state: 'detached' })
+})
+
 it('did all that without an error and without asking anybody else', () => {
   expect(story.wrong).toEqual([])
 })

@@ -1,5 +1,6 @@
 // Which address shows which screen, and who may see it without signing in.
 import { createRouter, createWebHistory } from 'vue-router'
+import { MOVED } from './moved'
 import { useSession } from './session/store'
 
 declare module 'vue-router' {
@@ -35,6 +36,7 @@ export const router = createRouter({
     { path: '/usage', component: () => import('./usage/UsagePage.vue'), meta: { title: 'Usage' } },
     { path: '/audit', component: () => import('./audit/AuditPage.vue'), meta: { title: 'Audit' } },
     { path: '/settings/:section?', component: () => import('./settings/SettingsPage.vue'), meta: { title: 'Settings' } },
+    ...MOVED,
     { path: '/:rest(.*)*', component: () => import('./shell/NotFound.vue'), meta: { title: 'Not found' } },
   ],
   scrollBehavior: (_to, _from, saved) => saved ?? { top: 0 },

@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest'
 import type { Agent } from '../api/types'
-import { draftOf } from './draft'
-import { changeOfReach, folderGrant, wholeOf, type Reach, type Reached, type Things } from './reach'
+import type { Notebook } from '../files/files'
+import { draftOf, newDraft } from './draft'
+import { changeOfReach, folderGrant, widened, wholeOf, type Reach, type Reached, type Things } from './reach'
 
 const none: Reached = { count: 0, samples: [] }
 const some = (samples: string[]): Things => ({ count: samples.length, samples })
@@ -22,6 +23,16 @@ it('names what an edit adds and takes away, and tells asking from not asking', (
   ])
   expect(changeOfReach(before, reach(reached(['/a'], 'allow')))).toEqual([{ verb: 'write', kind: 'freer' }])
   expect(changeOfReach(reach(reached(['/a'], 'allow')), reach(reached(['/a', '/b'], 'ask'), ['/b']))).toEqual([{ verb: 'write', kind: 'more', things: some(['/b']) }, { verb: 'write', kind: 'stricter' }])
+})
+
+it('names the notebooks and the hosts that an edit lets it into', () => {
+  const all = ['a', 'b', 'c'].map((slug) => ({ id: `nb_${slug}`, slug })) as Notebook[]
+  const before = { ...newDraft(), notebooks: 'a', hosts: 'one.org', can_access_integrations: true }
+  const slugs = (notebooks: string): string[] => widened(before, { ...before, notebooks }, all).notebooks.map(({ slug }) => slug)
+  expect([slugs('a'), slugs('a, nb_b'), slugs('*'), slugs('')]).toEqual([[], ['b'], ['b', 'c'], []])
+  expect(widened(before, { ...before, hosts: 'one.org, *.two.org' }, all).hosts).toEqual(['*.two.org'])
+  expect(widened({ ...before, can_access_integrations: false }, before, all).hosts).toEqual(['one.org'])
+  expect(widened(before, { ...before, hosts: 'two.org', can_access_integrations: false }, all).hosts).toEqual([])
 })
 
 it('offers a folder where a folder would do', () => {

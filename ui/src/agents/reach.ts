@@ -1,7 +1,9 @@
 // How much of a notebook an agent reaches, and how a draft changes that.
 import { post } from '../api/client'
 import type { Agent } from '../api/types'
+import type { Notebook } from '../files/files'
 import { changeOf, draftOf, fieldsOf, merged, VERBS, type Draft, type Verb } from './draft'
+import { admitted } from './notebooks'
 
 export interface Verdict {
   verdict: 'allow' | 'ask' | 'deny'
@@ -70,3 +72,15 @@ export function changeOfReach(before: Reach, after: Reach): Step[] {
   })
 }
 export const isMore = ({ kind }: Step): boolean => kind === 'more' || kind === 'freer'
+
+const namesIn = (text: string): string[] => text.split(',').map((name) => name.trim()).filter(Boolean)
+/** The notebooks that it is let into. */
+export const notebooksOf = (draft: Draft, all: Notebook[]): Notebook[] => admitted(all, namesIn(draft.notebooks))
+/** The hosts that its tools may reach. */
+export const hostsOf = (draft: Draft): string[] => (draft.can_access_integrations ? namesIn(draft.hosts) : [])
+
+/** What a draft lets it into that the saved one does not: the reach is that of one notebook, and hosts are in none. Pure. */
+export function widened(before: Draft, after: Draft, all: Notebook[]): { notebooks: Notebook[]; hosts: string[] } {
+  const [was, had] = [notebooksOf(before, all), hostsOf(before)]
+  return { notebooks: notebooksOf(after, all).filter((one) => !was.includes(one)), hosts: hostsOf(after).filter((host) => !had.includes(host)) }
+}

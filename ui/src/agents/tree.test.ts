@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { FolderRow } from './draft'
-import { stateOf, toggled } from './tree'
+import { stateOf, toggled, withGrant } from './tree'
 
 const row = (path: string, ...verbs: ('read' | 'write')[]): FolderRow => ({
   path,
@@ -26,4 +26,13 @@ it('adds a row, changes it, and takes it away when nothing is left', () => {
   const two = toggled(one, '/notes', 'write')
   expect(two).toEqual([row('/notes', 'read', 'write')])
   expect(toggled(toggled(two, '/notes', 'read'), '/notes', 'write')).toEqual([])
+})
+
+it('takes what a refusal names for a row, once, and nothing else', () => {
+  const rows = [row('/notes', 'read')]
+  expect(withGrant(rows, '"/secret"')).toEqual([...rows, row('/secret', 'read')])
+  const wider = withGrant(rows, '{"path":"/notes","operations":["read","write","list"]}')
+  expect(wider).toEqual([...rows, row('/notes', 'read', 'write')])
+  expect([withGrant(wider, '{"path":"/notes","operations":["write"]}'), withGrant(rows, '"/notes"')]).toEqual([wider, rows])
+  for (const wrong of ['/secret', '{"path":1}', '{}', 'null', '7', '']) expect(withGrant(rows, wrong)).toBe(rows)
 })

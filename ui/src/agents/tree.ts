@@ -1,5 +1,5 @@
 // What the rows of a scope mean for one folder: granted there, granted from above, only somewhere below. Pure.
-import type { FolderRow, Verb } from './draft'
+import { VERBS, type FolderRow, type Verb } from './draft'
 
 export type State = 'own' | 'above' | 'below' | 'none'
 
@@ -25,4 +25,22 @@ export function toggled(rows: FolderRow[], folder: string, verb: Verb): FolderRo
   const isEmpty = !Object.values(next.verbs).some(Boolean)
   if (at < 0) return [...rows, next]
   return rows.flatMap((one, index) => (index !== at ? [one] : isEmpty ? [] : [next]))
+}
+
+/** What a refusal names as the least that would allow it: a folder to read, or a folder with its verbs. Nothing else is a row. */
+function rowOf(grant: string): FolderRow | null {
+  try {
+    const said: unknown = JSON.parse(grant)
+    if (typeof said === 'string') return { path: said, verbs: { ...NOTHING, read: true } }
+    const { path, operations } = said as { path: string; operations: string[] }
+    return typeof path === 'string' ? { path, verbs: Object.fromEntries(VERBS.map((verb) => [verb, operations.includes(verb)])) as Record<Verb, boolean> } : null
+  } catch {
+    return null
+  }
+}
+/** The rows with that one, ready to be looked at before they are saved. */
+export function withGrant(rows: FolderRow[], grant: string): FolderRow[] {
+  const row = rowOf(grant)
+  if (!row || rows.some((one) => one.path === row.path && VERBS.every((verb) => one.verbs[verb] || !row.verbs[verb]))) return rows
+  return [...rows, row]
 }

@@ -15,6 +15,8 @@ export interface Me {
   is_owner: boolean
   scopes: string[]
   workspaces: { id: string; slug: string; name: string; role: Role }[]
+  /** The model of the runs they start whose agent leaves it to the default. */
+  default_model?: string
 }
 
 export type RunStatus =

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { daysBetween, roundUp, stackOf } from './stack'
+import { daysBetween, roundUp, spentDays, stackOf } from './stack'
 import type { UsageRow } from './usage'
 
 const row = (group: string, day: string, cost_usd: number): UsageRow => ({
@@ -14,6 +14,14 @@ it('stacks by day with the dearest first', () => {
   const stack = stackOf([row('a', '2026-03-01', 1), row('b', '2026-03-01', 2), row('b', '2026-03-02', 0.5)], daysBetween('2026-03-01', '2026-03-02'), 'others')
   expect(stack.series.map((one) => [one.name, one.values])).toEqual([['B', [2, 0.5]], ['A', [1, 0]]])
   expect(stack.most).toBe(3)
+})
+
+it('says the days on which something was spent, the newest first', () => {
+  const stack = stackOf([row('a', '2026-03-01', 1), row('b', '2026-03-01', 2), row('b', '2026-03-03', 0.5)], daysBetween('2026-02-28', '2026-03-04'), 'others')
+  expect(spentDays(stack)).toEqual([
+    { day: '2026-03-03', values: [0.5, 0], total: 0.5 },
+    { day: '2026-03-01', values: [2, 1], total: 3 },
+  ])
 })
 
 it('puts together what would not be told apart, without losing a cent', () => {

@@ -44,6 +44,21 @@ export function stackOf(rows: UsageRow[], days: string[], restName: string): Sta
   return { days, series, most }
 }
 
+export interface Day {
+  day: string
+  /** One sum for each series, in their order. */
+  values: number[]
+  total: number
+}
+/** The days on which something was spent, the newest first: what a table says of them. */
+export function spentDays({ days, series }: Stack): Day[] {
+  const all = days.map((day, n): Day => {
+    const values = series.map((one) => one.values[n] ?? 0)
+    return { day, values, total: values.reduce((sum, value) => sum + value, 0) }
+  })
+  return all.filter(({ total }) => total > 0).reverse()
+}
+
 function sumOf(all: Series[], name: string): Series {
   const values = (all[0]?.values ?? []).map((_, n) => all.reduce((sum, one) => sum + (one.values[n] ?? 0), 0))
   return { group: REST, name, values, total: all.reduce((sum, one) => sum + one.total, 0) }
