@@ -13,11 +13,11 @@ use axum::response::{IntoResponse, Response};
 use axum::{Json, Router, middleware, routing};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use utoipa::IntoParams;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::ask::{Asked, Body, Path, the_one};
+use super::ask::{Asked, Body, MaybeBody, Path, agreed, the_one};
 use super::door::{Access, Signed};
 use super::merge::merge;
 use super::page::{Page, Slice, id_of, sliced};
@@ -435,24 +435,25 @@ async fn versions(
 }
 
 /// On or off.
-#[derive(Debug, Deserialize, IntoParams)]
+#[derive(Debug, Default, Deserialize, IntoParams, ToSchema)]
 #[into_params(parameter_in = Query)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 struct Active {
     /// Whether it may run; true without it.
     active: Option<bool>,
 }
 
-/// Switches an agent on or off.
-#[utoipa::path(post, operation_id = "activate_agent", path = "/agents/{agent}/activate", tag = "agents", params(("agent" = String, Path, description = "Id or short name"), Active), responses((status = 200, description = "The agent", body = Agent, headers(("ETag" = String, description = "Its version, for `If-Match` and `If-None-Match`")))))]
+/// Switches an agent on or off: `active` stands behind the `?` or in the body.
+#[utoipa::path(post, operation_id = "activate_agent", path = "/agents/{agent}/activate", tag = "agents", params(("agent" = String, Path, description = "Id or short name"), Active), request_body = Option<Active>, responses((status = 200, description = "The agent", body = Agent, headers(("ETag" = String, description = "Its version, for `If-Match` and `If-None-Match`")))))]
 async fn activate(
     State(server): State<Server>,
     signed: Signed,
     Path(name): Path<String>,
     Asked(asked): Asked<Active>,
+    MaybeBody(body): MaybeBody<Active>,
 ) -> Result<Response, Problem> {
+    let is_active = agreed("active", asked.active, body.active)?.unwrap_or(true);
     let (access, row) = changed(&server, &signed, &name).await?;
-    let is_active = asked.active.unwrap_or(true);
     if config(&row)?.is_active == is_active {
         return answer(&server, StatusCode::OK, &row).await;
     }

@@ -158,6 +158,18 @@ where
     parsed.map(Some)
 }
 
+/// What is said behind the `?`, in the body, or in both alike.
+///
+/// # Errors
+/// 422 where the two differ: one of them would not be heard.
+pub(super) fn agreed<T: PartialEq>(name: &str, asked: Option<T>, body: Option<T>) -> Result<Option<T>, Problem> {
+    if asked.is_some() && body.is_some() && asked != body {
+        return Err(Problem::invalid("The body says something else than what stands behind the `?`. Nothing was done.")
+            .error(format!("/{name}"), "is said twice, and not alike"));
+    }
+    Ok(body.or(asked))
+}
+
 /// A word behind the `?` that means nothing there.
 pub(super) fn unknown_word(pointer: &str, word: &str) -> Problem {
     Problem::invalid("A word behind the `?` is not known. Nothing was read.")
