@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::client::{Client, Sent, Stream};
-use super::flow::{names, server};
+use super::client::{Client, Sent, Server, Stream};
+use super::flow::{names, scripted, server};
 use crate::house::text;
 
 /// `curl -N …/chats/test_chat/interactions -H "Content-Type: application/json" -d '{"user_message": …}'`
@@ -132,6 +132,49 @@ fn the_state_of_an_interaction_is_the_whole_conversation_up_to_it() {
     // Of one in the middle, what comes after it is no part of it.
     let middle = owner.with("accept", "application/json").get(&format!("/chats/test_chat/interactions/{}", runs[1]));
     assert_eq!(said(&middle.expect(200)["final_agent_state"]), whole[..whole.len() - 2]);
+}
+
+/// Two calls at once, then one that is asked about and one that is denied.
+const CALLS: &str = r#"
+- when: { turn: 1 }
+  thinking: Where do I look?
+  text: Let me look.
+  calls:
+  - { name: list_files, arguments: { path: / } }
+  - { name: read_file, arguments: { path: /todo.md } }
+- when: { turn: 2 }
+  calls:
+  - { name: create_file, arguments: { path: /new.md, content: hello } }
+  - { name: delete_file, arguments: { path: /todo.md } }
+- text: Then not.
+"#;
+
+#[test]
+fn the_state_of_an_interaction_is_a_list_that_a_provider_takes() {
+    let server = Server::start(scripted(CALLS));
+    let owner = server.owner();
+    let mut stream = say(&owner, "tidy up");
+    let asked = until(&mut stream, "approval_required").last().unwrap().data.clone();
+    let base = format!("/chats/test_chat/interactions/{}", text(&asked["run_id"]));
+    let body = json!({"approval_id": asked["approval_id"], "approved": false});
+    owner.post(&format!("{base}/approve"), body).expect(200);
+    assert_eq!(stream.last().unwrap().data["status"], "COMPLETED");
+    let told = owner.with("accept", "application/json").get(&base).expect(200);
+    let messages = told["final_agent_state"]["messages"].as_array().unwrap();
+    let roles: Vec<&str> = messages.iter().map(|message| message["role"].as_str().unwrap()).collect();
+    assert_eq!(roles, ["user", "assistant", "tool", "tool", "assistant", "tool", "tool", "assistant"]);
+    // Each answer has all its calls, and behind it stands the result of each, in their order.
+    for (at, calls) in [(1, ["list_files", "read_file"]), (4, ["create_file", "delete_file"])] {
+        let asked = messages[at]["tool_calls"].as_array().unwrap();
+        let called: Vec<&Value> = asked.iter().map(|call| &call["function"]["name"]).collect();
+        assert_eq!(called, calls);
+        for (call, result) in asked.iter().zip(&messages[at + 1..]) {
+            assert_eq!(call["id"], result["tool_call_id"]);
+            assert!(call["function"]["arguments"].is_string() && result["content"].is_string(), "{call} {result}");
+        }
+    }
+    let contents = [&messages[0], &messages[1], &messages[4], &messages[7]].map(|message| &message["content"]);
+    assert_eq!(contents, [&json!("tidy up"), &json!("Let me look."), &Value::Null, &json!("Then not.")]);
 }
 
 #[test]
