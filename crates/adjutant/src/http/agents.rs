@@ -312,6 +312,12 @@ fn same(headers: &HeaderMap, row: &AgentRow) -> Result<(), Problem> {
     }
 }
 
+/// Whether a body is written as older clients write it, which know no versions: they number their workspaces, or name the provider
+/// apart.
+fn is_of_older_client(body: &Value) -> bool {
+    body["workspace_id"].is_u64() || body["provider"].is_string()
+}
+
 /// Lets only admins give an agent more to spend than it had, or, when it is made, than agents have by themselves.
 pub(super) fn tight(
     signed: &Signed,
@@ -365,7 +371,7 @@ async fn save(
     answer(server, StatusCode::OK, &saved).await
 }
 
-/// Replaces an agent. What is left out gets its default. Needs `If-Match`.
+/// Replaces an agent. What is left out gets its default. Needs `If-Match`, but for the body of an older client (a number as `workspace_id`, or a `provider`), which means what is there.
 #[utoipa::path(put, operation_id = "replace_agent", path = "/agents/{agent}", tag = "agents", params(("agent" = String, Path, description = "Id or short name"), ("If-Match" = Option<String>, Header, description = "Its ETag")), request_body = AgentBody, responses((status = 200, description = "The agent", body = Agent, headers(("ETag" = String, description = "Its version, for `If-Match` and `If-None-Match`")))))]
 async fn replace(
     State(server): State<Server>,
@@ -375,7 +381,9 @@ async fn replace(
     Body(body): Body<Value>,
 ) -> Result<Response, Problem> {
     let found = changed(&server, &signed, &name).await?;
-    same(&headers, &found.1)?;
+    if !(is_of_older_client(&body) && expected(&headers)? == Expected::Unsaid) {
+        same(&headers, &found.1)?;
+    }
     save(&server, &signed, found, read(body)?).await
 }
 

@@ -228,8 +228,13 @@ fn an_agent_of_an_older_client_is_made_read_changed_switched_and_deleted() {
     assert_eq!(read.expect(200)["can_write"], json!(false));
     let mut wider = body;
     wider["can_write"] = json!(true);
-    let put = owner.with("if-match", &read.headers["etag"]).put(&path, wider).expect(200);
+    // Such a body says by itself that its client knows no versions; one that names a version means that one.
+    let put = owner.put(&path, wider.clone()).expect(200);
     assert_eq!(put["can_write"], json!(true));
+    let apart = json!({"name": "Research Assistant", "provider": "test", "model": "script", "can_write": true});
+    assert_eq!(owner.put(&path, apart.clone()).expect(200)["model"], "test/script");
+    owner.with("if-match", &read.headers["etag"]).put(&path, apart).refuses(412, "stale_version");
+    owner.put(&path, json!({"name": "Research Assistant"})).refuses(428, "precondition_required");
     let off = owner.post(&format!("{path}/activate?active=false"), json!({})).expect(200);
     assert_eq!(off["is_active"], json!(false));
     // Whoever knows no versions means what is there, with a slash at the end.
