@@ -29,7 +29,16 @@ fn an_interaction_streams_the_standard_flow_and_is_found_in_its_chat() {
     let server = server();
     let owner = server.owner();
     let plain = owner.with("accept", "*/*").with("content-type", "application/json");
-    let events: Vec<Sent> = say(&plain, "look").collect();
+    let stream = say(&plain.with("connection", "keep-alive"), "look");
+    for (name, value) in [
+        ("content-type", "text/event-stream"),
+        ("cache-control", "no-cache"),
+        ("connection", "keep-alive"),
+        ("x-accel-buffering", "no"),
+    ] {
+        assert_eq!(stream.head.headers[name], value, "{name}");
+    }
+    let events: Vec<Sent> = stream.collect();
     let flow =
         ["interaction_started", "thinking", "tool_call", "tool_result", "thinking", "answer", "interaction_complete"];
     assert_eq!(names(&events), flow);
@@ -53,7 +62,9 @@ fn an_interaction_streams_the_standard_flow_and_is_found_in_its_chat() {
     let whole = &exported["runs"][0];
     assert_eq!((&whole["user_message"], &whole["result"]), (&json!("look"), &json!("There are notes.")));
     let path = format!("/chats/test_chat/interactions/{}", text(&last["interaction_id"]));
-    let again: Vec<Sent> = owner.follow("GET", &path, None).collect();
+    let again = owner.follow("GET", &path, None);
+    assert_eq!(again.head.headers["connection"], "close", "its reader asked for that");
+    let again: Vec<Sent> = again.collect();
     assert_eq!(names(&again), flow);
     assert_eq!(owner.with("accept", "application/json").get(&path).expect(200)["id"], last["interaction_id"]);
     // It is taken up again where it was left, and has an end.
