@@ -150,7 +150,7 @@ impl From<EngineError> for Failure {
             .hint("set is_active: true in its file, or choose another agent (adjutant agents ls)"),
             EngineError::ContentBlocked { .. } => Self::content_blocked(&error),
             EngineError::OutOfScope { .. } => Self::new(
-                Exit::Forbidden,
+                Exit::Rejected,
                 "scope_violation",
                 format!("{} Nothing was done.", sentence(&error.to_string())),
             )

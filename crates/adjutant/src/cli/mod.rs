@@ -59,7 +59,7 @@ use crate::log_queue;
 #[command(name = "adjutant", version, max_term_width = 100)]
 #[command(
     after_help = "Exit codes: 0 done · 1 other failure · 2 usage or configuration · 3 the run failed · 4 not signed in or not allowed · 5 it waits for \
-    a person · 6 rejected or stopped · 7 budget or rate · 8 unreachable · 9 replay diverged or chain broken · 130 interrupted"
+    a person · 6 denied, rejected or stopped · 7 budget or rate · 8 unreachable · 9 replay diverged or chain broken · 130 interrupted"
 )]
 pub(crate) struct Cli {
     #[command(flatten)]

@@ -351,7 +351,7 @@ fn failure(status: StatusCode, problem: &Value) -> Failure {
     let word = |field: &str| problem[field].as_str().map(str::to_owned);
     let code = word("code").unwrap_or_else(|| "internal".to_owned());
     let exit = match (code.as_str(), status.as_u16()) {
-        ("content_blocked", _) => Exit::Rejected,
+        ("content_blocked" | "scope_violation", _) => Exit::Rejected,
         (_, 401 | 403) => Exit::Forbidden,
         (_, 402 | 429) => Exit::Spent,
         (_, 400 | 413 | 415 | 422 | 428) => Exit::Usage,
