@@ -43,7 +43,7 @@ pub(crate) mod words;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use serde_json::Value;
 
 use self::clean_log::CleanLog;
@@ -64,8 +64,9 @@ use crate::log_queue;
 pub(crate) struct Cli {
     #[command(flatten)]
     global: Global,
+    /// Without a word on a terminal: a chat
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Debug, Args)]
@@ -241,8 +242,16 @@ pub(crate) async fn execute(cli: Cli, env: Environment) -> Result<Exit, Failure>
     words::mean(&[("--data", path(&data)), ("--config", path(&config)), to, within]);
     let flags = Flags { config, data, database_url, listen: None, durability: None, log };
     let context = Context { env, flags, terminal, url, workspace, json };
-    start_log(&context, Voice::of(&cli.command))?;
-    match cli.command {
+    let command = match cli.command {
+        Some(command) => command,
+        None if chat::can_be_drawn(&context) => Command::Chat(chat::Args::anew()),
+        None => {
+            output::tell(&Cli::command().render_help().to_string());
+            return Ok(Exit::Usage);
+        }
+    };
+    start_log(&context, Voice::of(&command))?;
+    match command {
         Command::Serve(args) => serve::execute(context, args).await,
         Command::Run(args) => run::execute(&context, args).await,
         Command::Chat(args) => chat::execute(&context, args).await,
