@@ -166,6 +166,12 @@ impl Remote {
         self.ask(Method::DELETE, path, query, None).await
     }
 
+    /// Asks for an agent or a file to be taken away, whatever its version is.
+    pub(super) async fn delete_any(&self, path: &[&str]) -> Result<(), Failure> {
+        let request = self.request(Method::DELETE, path, &[])?.timeout(PATIENCE).header("if-match", "*");
+        self.send(request).await.map(drop)
+    }
+
     /// Asks for a text.
     pub(super) async fn text(&self, path: &[&str], query: &[(&str, &str)]) -> Result<String, Failure> {
         let answer = self.send(self.request(Method::GET, path, query)?.timeout(PATIENCE)).await?;
@@ -378,6 +384,7 @@ fn in_our_words(failure: &Failure) -> Option<String> {
             "adjutant login URL keeps another token for this server, or set ADJUTANT_TOKEN to one that is good"
         }
         "halted" => LET_GO_ON,
+        "agent_inactive" => "adjutant agents enable NAME switches it on, or choose another agent (adjutant agents ls)",
         "validation_failed" if failure.message.contains("several workspaces") => WHICH_WORKSPACE,
         "not_found" => {
             let what = failure.message.strip_prefix("There is no ")?.split(' ').next()?;
