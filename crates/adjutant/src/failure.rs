@@ -147,10 +147,12 @@ impl From<EngineError> for Failure {
                 "agent_inactive",
                 format!("The agent `{slug}` is switched off. Nothing was started."),
             )
-            .hint("set is_active: true in its file, or choose another agent (adjutant agents ls)"),
+            .hint(format!(
+                "adjutant agents enable {slug} switches it on, or choose another agent (adjutant agents ls)"
+            )),
             EngineError::ContentBlocked { .. } => Self::content_blocked(&error),
             EngineError::OutOfScope { .. } => Self::new(
-                Exit::Forbidden,
+                Exit::Rejected,
                 "scope_violation",
                 format!("{} Nothing was done.", sentence(&error.to_string())),
             )

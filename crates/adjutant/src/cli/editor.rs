@@ -1,5 +1,5 @@
-//! Letting a person change the arguments of a call in their own editor. A long text is edited as text, everything else as
-//! JSON.
+//! Letting a person change a text in their own editor, or the arguments of a call: of those a long text is edited as text,
+//! everything else as JSON.
 
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
@@ -22,13 +22,30 @@ enum Part {
 /// # Errors
 /// A sentence that says why it could not be done.
 pub(crate) fn edit_arguments(arguments: &str, env: &Environment) -> Result<Option<String>, String> {
-    let editor =
-        env.editor().ok_or("No editor is set: name one in EDITOR, or answer [f] and say what should change.")?;
+    if env.editor().is_none() {
+        return Err("No editor is set: name one in EDITOR, or answer [f] and say what should change.".to_owned());
+    }
     let part = part_of(arguments);
     let (text, ending) = match &part {
         Part::Text { text, ending, .. } => (text.as_str(), ending.as_str()),
         Part::Json(text) => (text.as_str(), "json"),
     };
+    let Some(edited) = edit_text(text, ending, env)? else { return Ok(None) };
+    match part {
+        Part::Json(_) => Ok(Some(edited)),
+        Part::Text { field, mut rest, .. } => {
+            rest.insert(field.to_owned(), Value::String(edited));
+            Ok(Some(Value::Object(rest).to_string()))
+        }
+    }
+}
+
+/// Opens the editor on a text. None: nothing was changed.
+///
+/// # Errors
+/// A sentence that says why it could not be done.
+pub(crate) fn edit_text(text: &str, ending: &str, env: &Environment) -> Result<Option<String>, String> {
+    let editor = env.editor().ok_or("No editor is set: name one in EDITOR.")?;
     let file = Draft::new(&env.temporary_folder(), text, ending)?;
     // The variable may hold arguments, as in `code --wait`; the shell is what other programs use to read it.
     let status = Command::new("sh").arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(&file.0).status();
@@ -39,16 +56,7 @@ pub(crate) fn edit_arguments(arguments: &str, env: &Environment) -> Result<Optio
     }
     let edited =
         std::fs::read_to_string(&file.0).map_err(|error| format!("What was written cannot be read: {error}."))?;
-    if edited == text {
-        return Ok(None);
-    }
-    match part {
-        Part::Json(_) => Ok(Some(edited)),
-        Part::Text { field, mut rest, .. } => {
-            rest.insert(field.to_owned(), Value::String(edited));
-            Ok(Some(Value::Object(rest).to_string()))
-        }
-    }
+    Ok((edited != text).then_some(edited))
 }
 
 fn part_of(arguments: &str) -> Part {

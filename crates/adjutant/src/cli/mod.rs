@@ -43,7 +43,7 @@ pub(crate) mod words;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use serde_json::Value;
 
 use self::clean_log::CleanLog;
@@ -59,13 +59,14 @@ use crate::log_queue;
 #[command(name = "adjutant", version, max_term_width = 100)]
 #[command(
     after_help = "Exit codes: 0 done · 1 other failure · 2 usage or configuration · 3 the run failed · 4 not signed in or not allowed · 5 it waits for \
-    a person · 6 rejected or stopped · 7 budget or rate · 8 unreachable · 9 replay diverged or chain broken · 130 interrupted"
+    a person · 6 denied, rejected or stopped · 7 budget or rate · 8 unreachable · 9 replay diverged or chain broken · 130 interrupted"
 )]
 pub(crate) struct Cli {
     #[command(flatten)]
     global: Global,
+    /// Without a word on a terminal: a chat
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Debug, Args)]
@@ -241,8 +242,16 @@ pub(crate) async fn execute(cli: Cli, env: Environment) -> Result<Exit, Failure>
     words::mean(&[("--data", path(&data)), ("--config", path(&config)), to, within]);
     let flags = Flags { config, data, database_url, listen: None, durability: None, log };
     let context = Context { env, flags, terminal, url, workspace, json };
-    start_log(&context, Voice::of(&cli.command))?;
-    match cli.command {
+    let command = match cli.command {
+        Some(command) => command,
+        None if chat::can_be_drawn(&context) => Command::Chat(chat::Args::anew()),
+        None => {
+            output::tell(&Cli::command().render_help().to_string());
+            return Ok(Exit::Usage);
+        }
+    };
+    start_log(&context, Voice::of(&command))?;
+    match command {
         Command::Serve(args) => serve::execute(context, args).await,
         Command::Run(args) => run::execute(&context, args).await,
         Command::Chat(args) => chat::execute(&context, args).await,

@@ -31,6 +31,7 @@ pub(super) enum Tokens {
         expires_in: Option<String>,
     },
     /// Take a token away; its streams end within a second
+    #[command(visible_alias = "revoke")]
     Rm {
         /// Its id
         id: String,

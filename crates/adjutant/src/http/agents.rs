@@ -13,11 +13,11 @@ use axum::response::{IntoResponse, Response};
 use axum::{Json, Router, middleware, routing};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use utoipa::IntoParams;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::ask::{Asked, Body, Path, the_one};
+use super::ask::{Asked, Body, MaybeBody, Path, agreed, the_one};
 use super::door::{Access, Signed};
 use super::merge::merge;
 use super::page::{Page, Slice, id_of, sliced};
@@ -312,6 +312,12 @@ fn same(headers: &HeaderMap, row: &AgentRow) -> Result<(), Problem> {
     }
 }
 
+/// Whether a body is written as older clients write it, which know no versions: they number their workspaces, or name the provider
+/// apart.
+fn is_of_older_client(body: &Value) -> bool {
+    body["workspace_id"].is_u64() || body["provider"].is_string()
+}
+
 /// Lets only admins give an agent more to spend than it had, or, when it is made, than agents have by themselves.
 pub(super) fn tight(
     signed: &Signed,
@@ -365,7 +371,7 @@ async fn save(
     answer(server, StatusCode::OK, &saved).await
 }
 
-/// Replaces an agent. What is left out gets its default. Needs `If-Match`.
+/// Replaces an agent. What is left out gets its default. Needs `If-Match`, but for the body of an older client (a number as `workspace_id`, or a `provider`), which means what is there.
 #[utoipa::path(put, operation_id = "replace_agent", path = "/agents/{agent}", tag = "agents", params(("agent" = String, Path, description = "Id or short name"), ("If-Match" = Option<String>, Header, description = "Its ETag")), request_body = AgentBody, responses((status = 200, description = "The agent", body = Agent, headers(("ETag" = String, description = "Its version, for `If-Match` and `If-None-Match`")))))]
 async fn replace(
     State(server): State<Server>,
@@ -375,7 +381,9 @@ async fn replace(
     Body(body): Body<Value>,
 ) -> Result<Response, Problem> {
     let found = changed(&server, &signed, &name).await?;
-    same(&headers, &found.1)?;
+    if !(is_of_older_client(&body) && expected(&headers)? == Expected::Unsaid) {
+        same(&headers, &found.1)?;
+    }
     save(&server, &signed, found, read(body)?).await
 }
 
@@ -435,24 +443,25 @@ async fn versions(
 }
 
 /// On or off.
-#[derive(Debug, Deserialize, IntoParams)]
+#[derive(Debug, Default, Deserialize, IntoParams, ToSchema)]
 #[into_params(parameter_in = Query)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 struct Active {
     /// Whether it may run; true without it.
     active: Option<bool>,
 }
 
-/// Switches an agent on or off.
-#[utoipa::path(post, operation_id = "activate_agent", path = "/agents/{agent}/activate", tag = "agents", params(("agent" = String, Path, description = "Id or short name"), Active), responses((status = 200, description = "The agent", body = Agent, headers(("ETag" = String, description = "Its version, for `If-Match` and `If-None-Match`")))))]
+/// Switches an agent on or off: `active` stands behind the `?` or in the body.
+#[utoipa::path(post, operation_id = "activate_agent", path = "/agents/{agent}/activate", tag = "agents", params(("agent" = String, Path, description = "Id or short name"), Active), request_body = Option<Active>, responses((status = 200, description = "The agent", body = Agent, headers(("ETag" = String, description = "Its version, for `If-Match` and `If-None-Match`")))))]
 async fn activate(
     State(server): State<Server>,
     signed: Signed,
     Path(name): Path<String>,
     Asked(asked): Asked<Active>,
+    MaybeBody(body): MaybeBody<Active>,
 ) -> Result<Response, Problem> {
+    let is_active = agreed("active", asked.active, body.active)?.unwrap_or(true);
     let (access, row) = changed(&server, &signed, &name).await?;
-    let is_active = asked.active.unwrap_or(true);
     if config(&row)?.is_active == is_active {
         return answer(&server, StatusCode::OK, &row).await;
     }

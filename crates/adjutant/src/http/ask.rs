@@ -1,6 +1,7 @@
 //! What a request asks, read strictly: unknown fields, wrong types and bad ids are named, with where they are.
 
 use std::str::FromStr;
+use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Request};
@@ -84,10 +85,25 @@ pub(super) async fn whole(request: Request, server: &Server) -> Result<Bytes, Pr
     })
 }
 
-/// The whole body of a request that brings a file, if there is room for it; the room is held until it is dropped.
-pub(super) async fn upload(request: Request, server: &Server) -> Result<(Bytes, Room), Problem> {
-    let room = server.uploads.enter(super::turn::party(&request)).await;
-    let room = room.map_err(|Full| super::frame::overloaded("Too many files are being taken in at the moment."))?;
+/// Room for the file that a request brings, if there is any; it is held until it is dropped. Whoever read the request before has
+/// it already.
+pub(super) fn room<'s>(
+    request: &Request,
+    server: &'s Server,
+) -> impl Future<Output = Result<Arc<Room>, Problem>> + Send + use<'s> {
+    let (held, party) = (request.extensions().get::<Arc<Room>>().cloned(), super::turn::party(request));
+    async move {
+        if let Some(room) = held {
+            return Ok(room);
+        }
+        let room = server.uploads.enter(party).await;
+        room.map(Arc::new).map_err(|Full| super::frame::overloaded("Too many files are being taken in at the moment."))
+    }
+}
+
+/// The whole body of a request that brings a file, and the room that it takes.
+pub(super) async fn upload(request: Request, server: &Server) -> Result<(Bytes, Arc<Room>), Problem> {
+    let room = room(&request, server).await?;
     Ok((whole(request, server).await?, room))
 }
 
@@ -156,6 +172,20 @@ where
         Problem::invalid("Something in the request cannot be used. Nothing was done.").error(pointer, why.to_string())
     });
     parsed.map(Some)
+}
+
+/// What is said behind the `?`, in the body, or in both alike.
+///
+/// # Errors
+/// 422 where the two differ: one of them would not be heard.
+pub(super) fn agreed<T: PartialEq>(name: &str, asked: Option<T>, body: Option<T>) -> Result<Option<T>, Problem> {
+    if asked.is_some() && body.is_some() && asked != body {
+        return Err(Problem::invalid(
+            "The body says something else than what stands behind the `?`. Nothing was done.",
+        )
+        .error(format!("/{name}"), "is said twice, and not alike"));
+    }
+    Ok(body.or(asked))
 }
 
 /// A word behind the `?` that means nothing there.

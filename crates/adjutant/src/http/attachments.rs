@@ -19,12 +19,18 @@ use super::form::{boundary, parts};
 use super::problem::{Kind, Problem};
 use super::server::Server;
 
+/// Where files are brought to.
+pub(super) const PATH: &str = "/attachments";
 /// Bytes of a form beside the file in it.
 const FORM_BYTES: usize = 64 * 1024;
 
 pub(super) fn router() -> OpenApiRouter<Server> {
-    let most = usize::try_from(KEPT_FILE_BYTES).unwrap_or(usize::MAX);
-    OpenApiRouter::new().routes(routes!(create)).layer(DefaultBodyLimit::max(most.saturating_add(FORM_BYTES)))
+    OpenApiRouter::new().routes(routes!(create)).layer(DefaultBodyLimit::max(bytes()))
+}
+
+/// Bytes of a form with a file in it.
+pub(super) fn bytes() -> usize {
+    usize::try_from(KEPT_FILE_BYTES).unwrap_or(usize::MAX).saturating_add(FORM_BYTES)
 }
 
 /// Where to keep it.

@@ -72,21 +72,20 @@ struct Search {
 fn search_of(server: &Server, signed: &Signed, sought: &Sought) -> Result<Search, Problem> {
     let access = signed.workspace_or_only(sought.workspace_id.as_deref(), Role::Admin, Right::Admin)?;
     let owner = signed.need_owner().is_ok();
-    let mut text = sought.q.clone().unwrap_or_default();
-    for (word, value) in
-        [("agent", &sought.agent), ("verdict", &sought.decision), ("since", &sought.since), ("path", &sought.path)]
-    {
-        let Some(value) = value else { continue };
-        if value.is_empty() || value.contains(|letter: char| letter.is_whitespace() || letter == '"') {
-            return Err(Problem::invalid("Nothing was searched.").error(word, "is one word; use `q` for more"));
-        }
-        text += &format!(" {word}:{value}");
-    }
-    let wanted = filter::parse(&text, server.engine.env().now()).map_err(|why| {
+    let now = server.engine.env().now();
+    let refused = |parameter: &str, why: String| {
         Problem::invalid("Nothing was searched.")
-            .error("q", why)
+            .error(parameter, why)
             .hint("agent:guide verdict:deny since:7d \"some text\"")
-    })?;
+    };
+    let mut wanted = filter::parse(sought.q.as_deref().unwrap_or_default(), now).map_err(|why| refused("q", why))?;
+    for (parameter, value) in
+        [("agent", &sought.agent), ("decision", &sought.decision), ("since", &sought.since), ("path", &sought.path)]
+    {
+        if let Some(value) = value {
+            wanted.narrow(parameter, value.clone(), now).map_err(|why| refused(parameter, why))?;
+        }
+    }
     let redaction = if sought.raw == Some(true) { Redaction::Raw } else { Redaction::On };
     let logs = if owner { LogsOf::AndInstance } else { LogsOf::Workspace };
     let limit = limit(sought.limit)? as usize;

@@ -2,11 +2,12 @@
 //! `/api/v1`; a chat that is not known under a name of the client's own is made at the first message.
 
 mod credentials;
+mod openai;
 mod sessions;
 
 use adjutant_core::id::{ChatId, RunId};
 use adjutant_core::run::command::Command;
-use adjutant_core::run::event::{Actor, Base, Event};
+use adjutant_core::run::event::Actor;
 use adjutant_core::run::status::Status;
 use adjutant_engine::store::row::{ChatRow, RunFilter, RunRow};
 use adjutant_engine::{EngineError, Right, Role, WhenBusy};
@@ -199,7 +200,7 @@ struct Interaction {
     /// `tool_call`, `tool_result`, `thinking` and `answer`, as the stream sends them.
     #[schema(value_type = Vec<Object>)]
     agent_events: Vec<Value>,
-    /// The conversation, as models are given it; of the last interaction, once it has ended.
+    /// The conversation as messages of the OpenAI API, as models are given it; of the last interaction, once it has ended.
     final_agent_state: Option<AgentState>,
     created_at: Moment,
     completed_at: Option<Moment>,
@@ -291,9 +292,10 @@ async fn history(
 
 /// An interaction in the words of its clients.
 async fn told(server: &Server, access: Access, row: &RunRow, with_state: bool) -> Result<Interaction, Problem> {
-    let heard = heard(server, access, row.id, None).await?;
+    let heard = heard(server, access, row.id).await?;
     let state = if with_state && row.state.ended_at.is_some() {
-        Some(AgentState { messages: conversation(server, access, &heard).await? })
+        let said = server.engine.conversation(access.workspace, row.id).await?;
+        Some(AgentState { messages: openai::messages(&said) })
     } else {
         None
     };
@@ -308,15 +310,14 @@ async fn told(server: &Server, access: Access, row: &RunRow, with_state: bool) -
     })
 }
 
-/// What was said and done in a run, and what it is built on.
+/// What was said and done in a run.
 struct Heard {
     message: Option<String>,
     events: Vec<Value>,
-    base: Option<Base>,
 }
 
-async fn heard(server: &Server, access: Access, run: RunId, until: Option<u64>) -> Result<Heard, EngineError> {
-    let recorded = server.engine.recorded(access.workspace, run, 0, until).await?;
+async fn heard(server: &Server, access: Access, run: RunId) -> Result<Heard, EngineError> {
+    let recorded = server.engine.recorded(access.workspace, run, 0, None).await?;
     let texts = Texts::load(&server.engine, access.workspace, recorded.iter().map(|item| &item.event)).await?;
     let (mut message, mut events) = (None, Vec::new());
     for event in recorded.iter().filter_map(|item| wire::event(run, item, &texts)) {
@@ -326,45 +327,5 @@ async fn heard(server: &Server, access: Access, run: RunId, until: Option<u64>) 
             _ => {}
         }
     }
-    let base = recorded.into_iter().find_map(|item| match item.event {
-        Event::RunStarted(start) => start.base,
-        _ => None,
-    });
-    Ok(Heard { message, events, base })
-}
-
-/// The conversation up to the end of a run: what was said in it, after what it is built on.
-async fn conversation(server: &Server, access: Access, last: &Heard) -> Result<Vec<Value>, Problem> {
-    let mut parts = vec![messages(last)];
-    let mut base = last.base;
-    while let Some(Base { run, seq }) = base.filter(|_| parts.len() < SHOWN as usize) {
-        let earlier = match heard(server, access, run, Some(seq)).await {
-            Ok(earlier) => earlier,
-            // Models are not told of it any more, either.
-            Err(EngineError::Erased { .. }) => break,
-            Err(other) => return Err(other.into()),
-        };
-        parts.push(messages(&earlier));
-        base = earlier.base;
-    }
-    parts.reverse();
-    Ok(parts.concat())
-}
-
-/// What was said in a run, as models are given it.
-fn messages(heard: &Heard) -> Vec<Value> {
-    let said = heard.message.iter().map(|message| json!({"role": "user", "content": message}));
-    let mut messages: Vec<Value> = said.collect();
-    messages.extend(heard.events.iter().filter_map(|event| match event["type"].as_str() {
-        Some("TOOL_CALL") => Some(json!({"role": "assistant", "content": null, "tool_calls": [{
-            "id": event["id"], "type": "function",
-            "function": {"name": event["tool_name"], "arguments": event["tool_input"]},
-        }]})),
-        Some("TOOL_RESULT") => {
-            Some(json!({"role": "tool", "tool_call_id": event["id"], "content": event["tool_output"]}))
-        }
-        Some("ANSWER") => Some(json!({"role": "assistant", "content": event["content"]})),
-        Some(_) | None => None,
-    }));
-    messages
+    Ok(Heard { message, events })
 }

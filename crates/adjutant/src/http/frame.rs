@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use adjutant_engine::{RequestTrace, trace_of};
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::HeaderMap;
-use axum::http::header::{HeaderName, HeaderValue};
+use axum::http::header::{self, HeaderName, HeaderValue};
+use axum::http::{HeaderMap, Version};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
@@ -27,10 +27,11 @@ pub(super) async fn frame(State(server): State<Server>, request: Request, next: 
     let path = request.uri().path().to_owned();
     let waits = request.uri().query().is_some_and(|query| query.contains("wait"));
     let route = request.extensions().get::<MatchedPath>().map_or("other", MatchedPath::as_str).to_owned();
-    let watched = RequestTrace::begin(method.as_str(), &route, |name| header(request.headers(), name));
+    let watched = RequestTrace::begin(method.as_str(), &route, |name| word(request.headers(), name));
     let known = watched.as_ref().map(RequestTrace::id);
-    let known = known.or_else(|| trace_of(|name| header(request.headers(), name)));
+    let known = known.or_else(|| trace_of(|name| word(request.headers(), name)));
     let trace = known.unwrap_or_else(|| trace_id(&server));
+    let lasts = request.version() == Version::HTTP_11 && !wants_to_close(request.headers());
     let answering = TRACE.scope(trace.clone(), admit(&server, &path, request, next));
     let mut response = match &watched {
         Some(watched) => watched.within(answering).await,
@@ -50,13 +51,22 @@ pub(super) async fn frame(State(server): State<Server>, request: Request, next: 
     } else {
         tracing::info!(trace_id = trace, %method, path, status = code, ms, "request");
     }
+    if !lasts {
+        // A stream says that it keeps the connection, which is not so where its reader asked for an end.
+        response.headers_mut().remove(header::CONNECTION);
+    }
     if let Ok(value) = HeaderValue::from_str(&trace) {
         response.headers_mut().insert(REQUEST_ID, value);
     }
     response
 }
 
-fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+fn wants_to_close(headers: &HeaderMap) -> bool {
+    let words = word(headers, header::CONNECTION.as_str()).unwrap_or_default();
+    words.split(',').any(|word| word.trim().eq_ignore_ascii_case("close"))
+}
+
+fn word<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 

@@ -8,6 +8,7 @@ mod approvals;
 mod ask;
 mod attachments;
 mod audit;
+mod bodies;
 mod budgets;
 mod chat_export;
 mod chat_runs;
@@ -115,7 +116,9 @@ fn router(server: Server) -> Router {
 fn parts(server: Server) -> (Router<Server>, utoipa::openapi::OpenApi) {
     let closed = closed();
     let known = query::Known::of(API, closed.get_openapi());
+    let bodiless = bodies::Bodiless::of(API, closed.get_openapi());
     let closed = closed
+        .route_layer(middleware::from_fn_with_state(bodiless, bodies::check))
         .route_layer(middleware::from_fn_with_state(known, query::check))
         .route_layer(middleware::from_fn_with_state(server.clone(), once::once))
         .route_layer(middleware::from_fn_with_state(server.clone(), turn::take))

@@ -9,14 +9,16 @@ use adjutant_engine::store::row::Reply;
 use adjutant_engine::{Caller, Role, Via};
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
-use super::ask::{BODY_BYTES, whole};
+use super::ask::{BODY_BYTES, room, whole};
+use super::attachments;
 use super::door::Signed;
-use super::form::boundary;
+use super::form::{boundary, parts};
 use super::import;
 use super::problem::{Kind, Problem, TRACE};
 use super::server::Server;
@@ -78,9 +80,7 @@ pub(super) async fn once(State(server): State<Server>, signed: Signed, request: 
 }
 
 fn key_of(method: &Method, headers: &HeaderMap) -> Result<Option<String>, Problem> {
-    // A form brings a file, and the same file is kept once whatever its key.
-    let keyed = *method == Method::POST && boundary(headers).is_err();
-    let Some(value) = headers.get(KEY).filter(|_| keyed) else { return Ok(None) };
+    let Some(value) = headers.get(KEY).filter(|_| *method == Method::POST) else { return Ok(None) };
     let text = value.to_str().ok().filter(|text| (1..=LONGEST).contains(&text.len()) && !text.contains(' '));
     let text = text.ok_or_else(|| {
         Problem::invalid("The Idempotency-Key cannot be used. Nothing was done.")
@@ -96,13 +96,8 @@ async fn answer(
     request: Request,
     next: Next,
 ) -> Result<Response, Problem> {
-    let (parts, body) = request.into_parts();
-    let mut reading = Request::new(body);
-    // It is read before its route could say how much it takes.
-    let imports = parts.extensions.get::<MatchedPath>().is_some_and(|path| path.as_str().ends_with(import::PATH));
-    DefaultBodyLimit::max(if imports { import::BYTES } else { BODY_BYTES }).apply(&mut reading);
-    let body = whole(reading, server).await?;
-    let asked = fingerprint(signed, &parts.method, &parts.uri.to_string(), &body);
+    let (parts, body, said) = taken_in(server, request).await?;
+    let asked = fingerprint(signed, &parts.method, &parts.uri.to_string(), &said);
     let (user, store, now) = (signed.caller.user, server.engine.store(), server.engine.env().now());
     let oldest = Time::from_millis(now.millis() - KEPT_MILLIS);
     match store.take_key(user, key, (server.engine.node(), asked), now, oldest).await? {
@@ -147,6 +142,35 @@ async fn answer(
         }
     }
     done
+}
+
+/// A request with its whole body, and what that says.
+async fn taken_in(server: &Server, request: Request) -> Result<(Parts, Bytes, Bytes), Problem> {
+    // It is read before its route could say how much it takes, and before it could ask for the room that a file needs.
+    let path = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
+    let form = boundary(request.headers()).ok().filter(|_| path.ends_with(attachments::PATH));
+    let most = match form {
+        Some(_) => attachments::bytes(),
+        None if path.ends_with(import::PATH) => import::BYTES,
+        None => BODY_BYTES,
+    };
+    let held = if form.is_some() { Some(room(&request, server).await?) } else { None };
+    let (mut parts, body) = request.into_parts();
+    if let Some(held) = held {
+        parts.extensions.insert(held);
+    }
+    let mut reading = Request::new(body);
+    DefaultBodyLimit::max(most).apply(&mut reading);
+    let body = whole(reading, server).await?;
+    let said = form.and_then(|boundary| said(&boundary, &body)).unwrap_or_else(|| body.clone());
+    Ok((parts, body, said))
+}
+
+/// What a form says, whatever stands between its parts: a client writes that anew each time. Nothing, where it cannot be read.
+fn said(boundary: &str, body: &Bytes) -> Option<Bytes> {
+    let parts = parts(boundary, body).ok()?;
+    let said: Vec<_> = parts.iter().map(|part| (&part.name, &part.file_name, Hash::of(part.bytes))).collect();
+    serde_json::to_vec(&said).ok().map(Bytes::from)
 }
 
 /// What is compared: also which token asks, because what one was answered is not for another with fewer rights, and which

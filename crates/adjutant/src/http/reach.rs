@@ -178,10 +178,23 @@ struct Reach {
     change: Option<ChangedByAll>,
 }
 
+/// A draft of an agent, and what to hold it against.
+#[derive(ToSchema)]
+#[allow(dead_code, reason = "describes what `preview` reads")]
+struct PreviewBody {
+    #[schema(inline)]
+    #[serde(flatten)]
+    agent: AgentBody,
+    /// The notebook that is looked at (id or short name); the one a run would get without it.
+    notebook_id: Option<String>,
+    /// An agent (id or short name) of the workspace: what the draft adds to what that one reaches and takes away is told, too.
+    against: Option<String>,
+}
+
 /// Counts and samples of what a draft of an agent could read, write, create and delete. The body is an agent, which is not saved,
 /// with an optional `notebook_id`, and an optional `against`: an agent (id or short name) of the workspace, for what the draft adds
 /// to what that one reaches and takes away from it.
-#[utoipa::path(post, operation_id = "preview_scope", path = "/scope/preview", tag = "agents", request_body = AgentBody, responses((status = 200, description = "What it reaches", body = Reach)))]
+#[utoipa::path(post, operation_id = "preview_scope", path = "/scope/preview", tag = "agents", request_body = PreviewBody, responses((status = 200, description = "What it reaches", body = Reach)))]
 async fn preview(
     State(server): State<Server>,
     signed: Signed,

@@ -3,7 +3,7 @@
 
 use adjutant_core::guard::judge::Decision;
 use adjutant_core::guard::rule::{Origin, Rule};
-use adjutant_core::id::RuleId;
+use adjutant_core::id::{AgentId, RuleId};
 use adjutant_engine::{EngineError, NewRule, Right, Role};
 use axum::Json;
 use axum::extract::State;
@@ -15,7 +15,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::agents::find_agent;
-use super::ask::{Asked, Body, Path, id};
+use super::ask::{Asked, Body, Path, id, parse};
 use super::chats::find_chat;
 use super::door::{Access, Signed};
 use super::merge::merge;
@@ -112,6 +112,17 @@ async fn find(server: &Server, signed: &Signed, name: &str) -> Result<(Access, R
     Err(Problem::not_found("rule", name))
 }
 
+/// Puts the id of the agent that a rule is about in the place of its short name: names pass on to others, what a rule says does not.
+async fn name_by_id(server: &Server, signed: &Signed, access: Access, rule: &mut Value) -> Result<(), Problem> {
+    let Some(agent) = rule.get_mut("agent") else { return Ok(()) };
+    let named = agent.as_str().filter(|name| name.parse::<AgentId>().is_err()).map(str::to_owned);
+    if let Some(name) = named {
+        let (_, row) = find_agent(server, signed, Some(&access.workspace.to_string()), &name).await?;
+        *agent = json!(row.id);
+    }
+    Ok(())
+}
+
 /// Standing rules that you may know, oldest first, also those that have ended.
 #[utoipa::path(get, operation_id = "list_rules", path = "/rules", tag = "rules", params(Wanted), responses((status = 200, description = "Rules", body = Page<StandingRule>)))]
 async fn list(
@@ -136,9 +147,11 @@ async fn create(
     State(server): State<Server>,
     signed: Signed,
     Asked(asked): Asked<Where>,
-    Body(body): Body<NewRule>,
+    Body(mut body): Body<Value>,
 ) -> Result<(StatusCode, Json<Value>), Problem> {
     let access = signed.workspace_or_only(asked.workspace_id.as_deref(), Role::Admin, Right::Admin)?;
+    name_by_id(&server, &signed, access, &mut body).await?;
+    let body: NewRule = parse(&serde_json::to_vec(&body).unwrap_or_default())?;
     // A standing yes answers what would be asked, and needs the right to.
     if body.decision == Decision::Allow {
         signed.need(Right::Decide)?;
@@ -162,12 +175,13 @@ async fn change(
     State(server): State<Server>,
     signed: Signed,
     Path(name): Path<String>,
-    Body(patch): Body<Value>,
+    Body(mut patch): Body<Value>,
 ) -> Result<Json<Value>, Problem> {
     let (access, old) = find(&server, &signed, &name).await?;
     let access = signed.must(access, Role::Admin, Right::Admin)?;
     // What is put in its place may ask less than it did.
     signed.need(Right::Decide)?;
+    name_by_id(&server, &signed, access, &mut patch).await?;
     let mut written = serde_json::to_value(NewRule::of(&old)).unwrap_or_default();
     merge(&mut written, patch);
     let new: NewRule = serde_json::from_value(written)

@@ -98,6 +98,8 @@ pub(super) fn respond(
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    // HTTP/1.1 means it anyway; older clients look for the word.
+    headers.insert(header::CONNECTION, HeaderValue::from_static("keep-alive"));
     headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
     response
 }

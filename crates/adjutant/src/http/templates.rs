@@ -9,12 +9,12 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::Value;
-use utoipa::IntoParams;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::agents::{answer, answerable, changed, config, tight};
-use super::ask::{Asked, Path};
+use super::ask::{Asked, MaybeBody, Path, agreed};
 use super::door::Signed;
 use super::page::{Page, all};
 use super::problem::Problem;
@@ -42,9 +42,10 @@ pub(super) fn body_of(spec: &AgentSpec) -> Value {
 }
 
 /// Which workspace, and whether for real.
-#[derive(Debug, Deserialize, IntoParams)]
+#[derive(Debug, Default, Deserialize, IntoParams, ToSchema)]
 #[into_params(parameter_in = Query)]
-#[serde(deny_unknown_fields)]
+#[schema(as = ResyncWanted)]
+#[serde(deny_unknown_fields, default)]
 struct Wanted {
     /// The workspace (id or short name); your only one without it.
     workspace_id: Option<String>,
@@ -53,16 +54,19 @@ struct Wanted {
 }
 
 /// Makes the agents of a workspace that come from templates as those are: missing ones are made, changed ones get the template as
-/// their next version, others are left alone. `?dry_run=true` only says so. For admins.
-#[utoipa::path(post, operation_id = "resync_agents", path = "/agents/resync", tag = "agents", params(Wanted), responses((status = 200, description = "What became of each", body = Page<ResyncedAgent>)))]
+/// their next version, others are left alone. `dry_run`, behind the `?` or in the body, only says so. For admins.
+#[utoipa::path(post, operation_id = "resync_agents", path = "/agents/resync", tag = "agents", params(Wanted), request_body = Option<Wanted>, responses((status = 200, description = "What became of each", body = Page<ResyncedAgent>)))]
 async fn resync(
     State(server): State<Server>,
     signed: Signed,
     Asked(wanted): Asked<Wanted>,
+    MaybeBody(body): MaybeBody<Wanted>,
 ) -> Result<Json<Page<Resynced>>, Problem> {
-    let access = signed.workspace_or_only(wanted.workspace_id.as_deref(), Role::Admin, Right::Admin)?;
+    let workspace = agreed("workspace_id", wanted.workspace_id, body.workspace_id)?;
+    let dry_run = agreed("dry_run", wanted.dry_run, body.dry_run)?;
+    let access = signed.workspace_or_only(workspace.as_deref(), Role::Admin, Right::Admin)?;
     let by = Actor::User(access.user);
-    let mode = if wanted.dry_run.unwrap_or(false) { Resync::DryRun } else { Resync::Real };
+    let mode = if dry_run.unwrap_or(false) { Resync::DryRun } else { Resync::Real };
     if mode == Resync::Real {
         let planned = server.engine.resync_agents(access.workspace, by.clone(), Resync::DryRun).await?;
         let asking = ["autonomy", "requires_approval", "flow", "content_filter"];

@@ -239,6 +239,42 @@ fn what_a_model_writes_cannot_steer_the_terminal() {
 }
 
 #[test]
+fn told_nothing_it_chats_on_a_terminal_and_explains_itself_elsewhere() {
+    let house = House::new();
+    let mut chat = Sitting::at(&house, &[], &[]);
+    chat.see("A new chat with guide.");
+    chat.press("\u{4}");
+    assert_eq!(chat.gone(), Some(0));
+    let told = house.adjutant(&[]);
+    assert_eq!((told.code, told.out.as_str()), (Some(2), ""), "{told}");
+    assert!(told.err.contains("Usage: adjutant") && told.err.contains("Talk with an agent"), "{told}");
+}
+
+#[test]
+fn a_chat_is_begun_with_an_agent_and_gone_on_with_by_its_id() {
+    let house = House::new();
+    let made = house.adjutant(&["agents", "new", "writer", "--from", "writer", "--yes"]);
+    assert_eq!(made.code, Some(0), "{made}");
+    let mut chat = Sitting::at(&house, &["chat", "writer"], &[]);
+    chat.see("A new chat with writer.");
+    chat.press("hello\r");
+    chat.see("✔ Done");
+    chat.press("\u{4}");
+    assert_eq!(chat.gone(), Some(0));
+    chat.see("goes on here");
+    let shown = chat.screen.screen().contents();
+    let id = shown.split("chat ").find_map(|rest| rest.split_once(" goes on here")).unwrap().0.to_owned();
+    for arguments in [&["chat", &id][..], &["chat", "--chat", &id]] {
+        let mut again = Sitting::at(&house, arguments, &[]);
+        again.see("› hello");
+        again.press("\u{4}");
+        assert_eq!(again.gone(), Some(0));
+    }
+    let mut nobody = Sitting::at(&house, &["chat", "nobody"], &[]);
+    assert_ne!(nobody.gone(), Some(0));
+}
+
+#[test]
 fn without_a_terminal_it_says_what_to_use() {
     let house = House::new();
     for arguments in [&["chat"][..], &["chat", "--json"]] {

@@ -20,6 +20,7 @@ mod remote;
 mod rules;
 mod runs;
 mod server;
+mod tending;
 mod terminal;
 mod trouble;
 

@@ -477,3 +477,18 @@ fn a_resync_tells_no_changes_of_agents_that_it_leaves_alone() {
     assert!(told.code == Some(0) && told.out.contains("guide: "), "{told}");
     assert!(told.out.contains("writer") && !told.out.contains("writer: "), "{told}");
 }
+
+#[test]
+fn what_a_scope_denies_ends_a_command_as_denied_here_and_at_a_server() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    owner.post("/api/v1/workspaces/home/notebooks", json!({"slug": "diary"})).expect(201);
+    let body = json!({"name": "Narrow", "owner": "workspace", "scope": {"notebooks": ["welcome"], "folders": ["/"]}});
+    owner.post("/api/v1/agents", body).expect(201);
+    let asked = ["run", "narrow", "hello", "--notebook", "diary"];
+    let there = server.house.adjutant(&asked);
+    let (house, _) = server.stop();
+    let here = house.adjutant(&asked);
+    assert_eq!((there.code, here.code), (Some(6), Some(6)), "{there} {here}");
+    assert!(there.err.contains("does not name the notebook `diary`"), "{there}");
+}

@@ -66,8 +66,11 @@ const NAMES: [&str; 12] =
 /// Says which word cannot be used, and which could.
 pub fn parse(text: &str, now: Time) -> Result<Wanted, String> {
     let mut wanted = Wanted::default();
-    for word in words(text)? {
-        wanted.take(word, now)?;
+    for Word { name, value } in words(text)? {
+        match name {
+            Some(name) => wanted.narrow(&name, value, now)?,
+            None => wanted.texts.push(value.to_lowercase()),
+        }
     }
     Ok(wanted)
 }
@@ -108,29 +111,28 @@ fn words(text: &str) -> Result<Vec<Word>, String> {
 }
 
 impl Wanted {
-    fn take(&mut self, word: Word, now: Time) -> Result<(), String> {
-        let Word { name, value } = word;
-        let Some(name) = name else {
-            self.texts.push(value.to_lowercase());
-            return Ok(());
-        };
+    /// Narrows the search by one name and what it has to be, which may hold anything.
+    ///
+    /// # Errors
+    /// Says why that cannot be searched for.
+    pub fn narrow(&mut self, name: &str, value: String, now: Time) -> Result<(), String> {
         if value.is_empty() {
             return Err(format!("`{name}:` says nothing"));
         }
-        match name.as_str() {
-            "agent" => once(&mut self.agent, &name, value),
-            "run" => once(&mut self.run, &name, value),
-            "by" => once(&mut self.by, &name, value),
-            "tool" => once(&mut self.tool, &name, value),
-            "verdict" | "decision" => once(&mut self.verdict, &name, verdict(&value)?),
-            "outcome" => once(&mut self.failed, &name, outcome(&value)?),
+        match name {
+            "agent" => once(&mut self.agent, name, value),
+            "run" => once(&mut self.run, name, value),
+            "by" => once(&mut self.by, name, value),
+            "tool" => once(&mut self.tool, name, value),
+            "verdict" | "decision" => once(&mut self.verdict, name, verdict(&value)?),
+            "outcome" => once(&mut self.failed, name, outcome(&value)?),
             "kind" => {
                 self.kinds.push(kind(&value)?);
                 Ok(())
             }
-            "path" => once(&mut self.path, &name, path(value)?),
-            "since" => once(&mut self.since, &name, moment(&value, now)?),
-            "until" => once(&mut self.until, &name, moment(&value, now)?),
+            "path" => once(&mut self.path, name, path(value)?),
+            "since" => once(&mut self.since, name, moment(&value, now)?),
+            "until" => once(&mut self.until, name, moment(&value, now)?),
             "text" => {
                 self.texts.push(value.to_lowercase());
                 Ok(())

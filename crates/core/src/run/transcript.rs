@@ -182,6 +182,12 @@ fn options(start: &RunStarted, state: &State) -> ModelOptions {
     if state.turns.is_empty() { start.options.clone() } else { start.options.later() }
 }
 
+/// The whole conversation up to the end of a run, as another run would be built on it.
+#[must_use]
+pub fn conversation(state: &State, base: &[Message]) -> Vec<Message> {
+    joined(base, messages(state))
+}
+
 /// A run's messages after those it is built on. The base may begin in the middle of a conversation (it is read only as far
 /// as the window reaches) and end anywhere (a fork): what a provider would refuse at the seams is bridged with a note.
 fn joined(base: &[Message], own: Vec<Message>) -> Vec<Message> {

@@ -156,6 +156,23 @@ impl Engine {
         Err(EngineError::not_found("model call", n))
     }
 
+    /// The conversation up to the end of a run, as a model would be given it: as far back as its window reaches. Pictures are not
+    /// loaded.
+    ///
+    /// # Errors
+    /// When there is no such run, or its log cannot be followed.
+    pub async fn conversation(&self, workspace: WorkspaceId, run: RunId) -> Result<Vec<Message>, EngineError> {
+        let state = self.run_state(workspace, run).await?;
+        let start = state.start.as_ref().ok_or_else(|| EngineError::not_found("run", run))?;
+        let base = self.base_messages(workspace, start.base, start.limits.context_bytes).await?;
+        let mut messages = transcript::conversation(&state, &base);
+        let parts = messages.iter_mut().flat_map(|message| &mut message.parts);
+        let mut contents: Vec<_> =
+            parts.filter(|part| !matches!(part, Part::Image { .. })).map(Part::content_mut).collect();
+        self.load_texts(workspace, &mut contents).await?;
+        Ok(messages)
+    }
+
     /// Learns how many tokens a request was from the answer among these events, where this process has heard none of its model.
     fn learn_again(&self, request: &ModelRequest, recorded: &[Recorded]) {
         let answered = recorded.iter().find_map(|item| match &item.event {

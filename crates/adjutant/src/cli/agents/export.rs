@@ -9,13 +9,18 @@ use crate::failure::{Exit, Failure};
 use crate::{agent_file, instance};
 
 pub(super) async fn execute(context: &Context, place: &Place, name: &str) -> Result<Exit, Failure> {
-    let text = match place {
-        Place::Here(here) => {
-            let row = here.engine.find_agent(here.home.workspace, name).await?;
-            agent_file::write(&config_of(&row)?, &instance::known(here.engine.tools()))
-        }
-        Place::There(remote) => remote.text(&["agents", name, "file"], &[]).await?,
-    };
+    let text = text(place, name).await?;
     context.print(&json!({ "text": text }), || text.lines().map(str::to_owned).collect());
     Ok(Exit::Done)
+}
+
+/// The file of an agent.
+pub(super) async fn text(place: &Place, name: &str) -> Result<String, Failure> {
+    match place {
+        Place::Here(here) => {
+            let row = here.engine.find_agent(here.home.workspace, name).await?;
+            Ok(agent_file::write(&config_of(&row)?, &instance::known(here.engine.tools())))
+        }
+        Place::There(remote) => remote.text(&["agents", name, "file"], &[]).await,
+    }
 }

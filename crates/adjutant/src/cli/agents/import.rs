@@ -108,7 +108,7 @@ async fn import(context: &Context, place: &Place, files: &[AgentFile], args: &Ar
         }
         match place {
             Place::Here(instance) => {
-                keep(&context.config()?.data.value, file)?;
+                keep(&context.config()?.data.value, file, &written(file)?)?;
                 instance::save_agent_file(&instance.engine, instance.home, file).await?;
             }
             Place::There(remote) => {
@@ -116,7 +116,7 @@ async fn import(context: &Context, place: &Place, files: &[AgentFile], args: &Ar
                 save_there(remote, before.map(|(version, _)| version), file, owner).await?;
                 // Else the next start would bring back the file that was there. What is somebody's own has no file there.
                 if Remote::is_ours(context) && !args.own {
-                    keep(&context.config()?.data.value, file)?;
+                    keep(&context.config()?.data.value, file, &written(file)?)?;
                 }
             }
         }
@@ -140,7 +140,12 @@ pub(super) async fn before(place: &Place, slug: &str) -> Result<Option<(u64, Opt
     }
 }
 
-async fn save_there(remote: &Remote, version: Option<u64>, file: &AgentFile, owner: &str) -> Result<(), Failure> {
+pub(super) async fn save_there(
+    remote: &Remote,
+    version: Option<u64>,
+    file: &AgentFile,
+    owner: &str,
+) -> Result<(), Failure> {
     let mut body = serde_json::to_value(&file.spec).unwrap_or_default();
     let slug = file.config.slug.as_str();
     body["slug"] = json!(slug);
@@ -153,7 +158,7 @@ async fn save_there(remote: &Remote, version: Option<u64>, file: &AgentFile, own
 }
 
 /// What it means that one stands in for another: which version it replaces, and each thing that changes in what it may do.
-fn replaced(version: u64, old: Option<&AgentConfig>, new: &AgentConfig) -> Vec<String> {
+pub(super) fn replaced(version: u64, old: Option<&AgentConfig>, new: &AgentConfig) -> Vec<String> {
     let Some(old) = old else { return vec![format!("replaces version {version}, which cannot be read")] };
     let changed = new.changes_since(old);
     if changed.is_empty() {
@@ -163,23 +168,27 @@ fn replaced(version: u64, old: Option<&AgentConfig>, new: &AgentConfig) -> Vec<S
     std::iter::once(format!("replaces version {version}:")).chain(lines).collect()
 }
 
-/// Copies a file to where agents are loaded from.
-fn keep(data: &Path, file: &AgentFile) -> Result<(), Failure> {
+fn written(file: &AgentFile) -> Result<Vec<u8>, Failure> {
+    std::fs::read(&file.path).map_err(|error| instance::unusable(&file.path, &error))
+}
+
+/// Keeps a file where agents are loaded from.
+pub(super) fn keep(data: &Path, file: &AgentFile, bytes: &[u8]) -> Result<(), Failure> {
     let folder = data.join("agents");
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
     made.map_err(|error| instance::unusable(&folder, &error))?;
     instance::remember_agent_file(data, &file.config.slug)?;
-    copy(&file.path, &folder.join(format!("{}.md", file.config.slug)))
+    put(bytes, &folder.join(format!("{}.md", file.config.slug)))
 }
 
-/// Copies a file whole or not at all.
-fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
+/// Writes a file whole or not at all.
+fn put(bytes: &[u8], to: &Path) -> Result<(), Failure> {
     let half = to.with_extension("md.new");
-    let copied = std::fs::read(from).and_then(|bytes| {
-        let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&half)?;
-        file.write_all(&bytes)?;
+    let opened = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&half);
+    let kept = opened.and_then(|mut file| {
+        file.write_all(bytes)?;
         file.sync_all()?;
         std::fs::rename(&half, to)
     });
-    copied.map_err(|error| instance::unusable(to, &error))
+    kept.map_err(|error| instance::unusable(to, &error))
 }

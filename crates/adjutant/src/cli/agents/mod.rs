@@ -1,12 +1,14 @@
 //! `agents`: see, check and import them.
 
 mod can;
+mod edit;
 mod export;
 mod import;
 mod new;
 mod reach;
 mod share;
 mod templates;
+mod tend;
 mod test;
 mod transfer;
 mod validate;
@@ -16,6 +18,7 @@ use adjutant_engine::store::row::AgentRow;
 use serde_json::{Value, json};
 
 use self::share::Part;
+use self::tend::Switch;
 use super::Context;
 use super::place::{Place, Work};
 use super::terminal::{Style, clean, cut, one_line, table};
@@ -43,6 +46,20 @@ enum Command {
     },
     /// Make an agent from one that comes with Adjutant, after showing what it could touch
     New(new::Args),
+    /// Let runs of an agent start again
+    Enable {
+        /// Its short name or id
+        name: String,
+    },
+    /// Let no more runs of an agent start
+    Disable {
+        /// Its short name or id
+        name: String,
+    },
+    /// Change an agent as a file in your editor (EDITOR), and show what that changes
+    Edit(edit::Args),
+    /// Take an agent away; its runs and versions stay readable
+    Rm(tend::Rm),
     /// Print an agent as a file, to keep, review or pass on
     Export {
         /// Its short name or id
@@ -82,6 +99,10 @@ pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failu
         Command::Ls => Looking::All,
         Command::Show { name } => Looking::One(name),
         Command::New(args) => Looking::New(args),
+        Command::Enable { name } => Looking::Switch(name, Switch::On),
+        Command::Disable { name } => Looking::Switch(name, Switch::Off),
+        Command::Edit(args) => Looking::Edit(args),
+        Command::Rm(args) => Looking::Rm(args),
         Command::Export { name } => Looking::Export(name),
         Command::Can(args) => Looking::Can(args),
         Command::Reach(args) => Looking::Reach(args),
@@ -96,6 +117,9 @@ pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failu
         Looking::All => ls(context, &place).await,
         Looking::One(name) => show(context, &place, &name).await,
         Looking::New(args) => new::execute(context, &place, &args).await,
+        Looking::Switch(name, to) => tend::switch(context, &place, &name, to).await,
+        Looking::Edit(args) => edit::execute(context, &place, &args).await,
+        Looking::Rm(args) => tend::rm(context, &place, &args).await,
         Looking::Export(name) => export::execute(context, &place, &name).await,
         Looking::Can(args) => can::execute(context, &place, &args).await,
         Looking::Reach(args) => reach::execute(context, &place, &args).await,
@@ -113,6 +137,9 @@ enum Looking {
     All,
     One(String),
     New(new::Args),
+    Switch(String, Switch),
+    Edit(edit::Args),
+    Rm(tend::Rm),
     Export(String),
     Can(can::Args),
     Reach(reach::Args),

@@ -42,19 +42,35 @@ use crate::failure::{Exit, Failure};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The chat to go on with, or as much of its id as no other has [default: a new one]
+    /// The chat to go on with, or as much of its id as no other has; or the agent of a new one [default: a new one]
+    #[arg(value_name = "CHAT|AGENT")]
+    with: Option<String>,
+    /// The chat to go on with, or as much of its id as no other has
+    #[arg(long, value_name = "ID", conflicts_with = "with")]
     chat: Option<String>,
     /// Go on with the newest chat
-    #[arg(short, long = "continue", conflicts_with = "chat")]
+    #[arg(short, long = "continue", conflicts_with_all = ["chat", "with"])]
     newest: bool,
     /// The agent of a new chat
-    #[arg(long, default_value = DEFAULT_AGENT, conflicts_with_all = ["chat", "newest"])]
+    #[arg(long, default_value = DEFAULT_AGENT, conflicts_with_all = ["chat", "with", "newest"])]
     agent: String,
 }
 
-pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failure> {
+impl Args {
+    /// A new chat, as nothing else was said.
+    pub(super) fn anew() -> Self {
+        Self { with: None, chat: None, newest: false, agent: DEFAULT_AGENT.to_owned() }
+    }
+}
+
+/// Whether there is a terminal that a chat can be drawn on.
+pub(super) fn can_be_drawn(context: &Context) -> bool {
     let is_screen = std::io::stdin().is_terminal() && context.terminal.screen_out;
-    if !is_screen || context.json || context.env.get("TERM") == Some("dumb") {
+    is_screen && !context.json && context.env.get("TERM") != Some("dumb")
+}
+
+pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failure> {
+    if !can_be_drawn(context) {
         return Err(Failure::usage("A chat needs a terminal to draw on. Nothing was started.")
             .hint("adjutant run AGENT \"task\" works without one; --chat ID goes on in a chat"));
     }
@@ -75,27 +91,42 @@ pub(super) async fn execute(context: &Context, args: Args) -> Result<Exit, Failu
 
 /// Which chat, then the conversation. What it was comes back.
 async fn converse(context: &Context, remote: Remote, args: Args) -> Result<(Exit, Chat), Failure> {
-    let id = match (&args.chat, args.newest) {
-        (Some(text), _) => Some(remote.chat_id(text).await?),
-        (None, true) => {
-            let page = remote.get(&["chats"], &[("limit", "1")]).await?;
-            let newest = page["data"][0]["id"].as_str().map(str::to_owned);
-            Some(newest.ok_or_else(|| Failure::not_found("There is no chat yet.").hint("adjutant chat begins one"))?)
-        }
-        (None, false) => {
-            // A name that nobody has is better said before there is a screen.
-            remote.get(&["agents", &args.agent], &[]).await?;
-            None
-        }
-    };
+    let (agent, id) = begun(&remote, args).await?;
     let mut screen = Screen::open(context)?;
     let (mut pilot, told) = Pilot::new(remote);
-    let mut chat = Chat::new(&args.agent, screen.size()?);
+    let mut chat = Chat::new(&agent, screen.size()?);
     if let Some(chat) = id {
         pilot.begin(Effect::Open { chat });
     }
     let exit = screen.show(context, &mut chat, &mut pilot, told).await?;
     Ok((exit, chat))
+}
+
+/// The agent of a new chat, and the chat that is there.
+async fn begun(remote: &Remote, args: Args) -> Result<(String, Option<String>), Failure> {
+    let Args { with, chat, newest, agent } = args;
+    if let Some(text) = chat {
+        return Ok((agent, Some(remote.chat_id(&text).await?)));
+    }
+    if let Some(text) = with {
+        return match remote.chat_id(&text).await {
+            Ok(chat) => Ok((agent, Some(chat))),
+            // What is no chat may be an agent; where it is neither, the first answer says more.
+            Err(failure) => match remote.get(&["agents", &text], &[]).await {
+                Ok(_) => Ok((text, None)),
+                Err(_) => Err(failure),
+            },
+        };
+    }
+    if newest {
+        let page = remote.get(&["chats"], &[("limit", "1")]).await?;
+        let newest = page["data"][0]["id"].as_str().map(str::to_owned);
+        let none = || Failure::not_found("There is no chat yet.").hint("adjutant chat begins one");
+        return Ok((agent, Some(newest.ok_or_else(none)?)));
+    }
+    // A name that nobody has is better said before there is a screen.
+    remote.get(&["agents", &agent], &[]).await?;
+    Ok((agent, None))
 }
 
 /// The screen and all that can happen at it.

@@ -166,6 +166,12 @@ impl Remote {
         self.ask(Method::DELETE, path, query, None).await
     }
 
+    /// Asks for an agent or a file to be taken away, whatever its version is.
+    pub(super) async fn delete_any(&self, path: &[&str]) -> Result<(), Failure> {
+        let request = self.request(Method::DELETE, path, &[])?.timeout(PATIENCE).header("if-match", "*");
+        self.send(request).await.map(drop)
+    }
+
     /// Asks for a text.
     pub(super) async fn text(&self, path: &[&str], query: &[(&str, &str)]) -> Result<String, Failure> {
         let answer = self.send(self.request(Method::GET, path, query)?.timeout(PATIENCE)).await?;
@@ -351,7 +357,7 @@ fn failure(status: StatusCode, problem: &Value) -> Failure {
     let word = |field: &str| problem[field].as_str().map(str::to_owned);
     let code = word("code").unwrap_or_else(|| "internal".to_owned());
     let exit = match (code.as_str(), status.as_u16()) {
-        ("content_blocked", _) => Exit::Rejected,
+        ("content_blocked" | "scope_violation", _) => Exit::Rejected,
         (_, 401 | 403) => Exit::Forbidden,
         (_, 402 | 429) => Exit::Spent,
         (_, 400 | 413 | 415 | 422 | 428) => Exit::Usage,
@@ -378,6 +384,7 @@ fn in_our_words(failure: &Failure) -> Option<String> {
             "adjutant login URL keeps another token for this server, or set ADJUTANT_TOKEN to one that is good"
         }
         "halted" => LET_GO_ON,
+        "agent_inactive" => "adjutant agents enable NAME switches it on, or choose another agent (adjutant agents ls)",
         "validation_failed" if failure.message.contains("several workspaces") => WHICH_WORKSPACE,
         "not_found" => {
             let what = failure.message.strip_prefix("There is no ")?.split(' ').next()?;

@@ -225,6 +225,8 @@ pub(in crate::http) struct AgentBody {
     keywords: Option<Vec<String>>,
     /// A model, several in order, a strategy, or `default`.
     model: Option<ModelChoice>,
+    /// The provider of a `model` that names none, as older clients write it.
+    provider: Option<String>,
     fallback_models: Option<Vec<String>>,
     routing: Option<RoutingStrategy>,
     temperature: Option<f64>,

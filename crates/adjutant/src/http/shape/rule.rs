@@ -75,7 +75,7 @@ struct RuleExample {
 #[derive(Serialize, ToSchema)]
 #[schema(example = json!({"tool": "write_file", "decision": "allow", "when": {"folders": ["/drafts"]}}))]
 pub(in crate::http) struct NewStandingRule {
-    /// The agent it is about, by id; every agent without it.
+    /// The agent it is about, by id or short name; every agent without it.
     agent: Option<String>,
     /// The chat it is about, by id; every chat without it.
     chat: Option<String>,
@@ -97,7 +97,7 @@ pub(in crate::http) struct NewStandingRule {
 #[derive(Serialize, ToSchema)]
 #[schema(example = json!({"decision": "ask", "expires_at": null}))]
 pub(in crate::http) struct StandingRuleChange {
-    /// The agent it is about, by id; every agent without it.
+    /// The agent it is about, by id or short name; every agent without it.
     agent: Option<String>,
     /// The chat it is about, by id; every chat without it.
     chat: Option<String>,

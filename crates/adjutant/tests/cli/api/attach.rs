@@ -82,8 +82,12 @@ fn a_text_and_a_picture_are_shown_to_the_model_with_the_message() {
 
 /// What `curl -F file=@NAME` sends.
 fn form(name: &str, bytes: &[u8]) -> Vec<u8> {
-    let head = format!("--form\r\ncontent-disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\r\n");
-    [head.as_bytes(), bytes, b"\r\n--form--\r\n"].concat()
+    form_with("form", name, bytes)
+}
+
+fn form_with(boundary: &str, name: &str, bytes: &[u8]) -> Vec<u8> {
+    let head = format!("--{boundary}\r\ncontent-disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\r\n");
+    [head.as_bytes(), bytes, format!("\r\n--{boundary}--\r\n").as_bytes()].concat()
 }
 
 #[test]
@@ -117,6 +121,24 @@ fn a_file_that_is_brought_is_kept_once_and_comes_with_a_message() {
     let both = format!("{chat}&notebook_id=welcome");
     browser.call("POST", &both, Some(&form("a.md", b"a"))).refuses(422, "validation_failed");
     assert_eq!(std::fs::read_dir(server.house.note("attachments")).unwrap().count(), 3);
+}
+
+#[test]
+fn a_file_that_is_brought_again_with_its_key_is_answered_again_and_another_one_is_refused() {
+    let server = Server::start(house());
+    let owner = server.owner().with("idempotency-key", "one");
+    // A browser writes another boundary each time.
+    let bring = |boundary: &str, name: &str, bytes: &[u8]| {
+        let browser = owner.with("content-type", &format!("multipart/form-data; boundary={boundary}"));
+        browser.call("POST", "/api/v1/attachments", Some(&form_with(boundary, name, bytes)))
+    };
+    let large = vec![0xFE; 2 * 1024 * 1024];
+    let first = bring("form", "plan.bin", &large);
+    let again = bring("other", "plan.bin", &large);
+    assert_eq!((first.expect(201), &*again.headers["idempotency-replayed"]), (again.expect(201), "true"));
+    bring("form", "plan.bin", NOTE.as_bytes()).refuses(422, "idempotency_mismatch");
+    bring("form", "plan2.bin", &large).refuses(422, "idempotency_mismatch");
+    assert_eq!(std::fs::read_dir(server.house.note("attachments")).unwrap().count(), 1);
 }
 
 #[test]

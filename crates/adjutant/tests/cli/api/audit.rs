@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::client::Server;
+use super::flow::scripted;
 use crate::house::House;
 
 #[test]
@@ -64,4 +65,25 @@ fn an_export_that_cannot_begin_is_refused_before_anything_is_sent_or_recorded() 
     assert_eq!(owner.get("/api/v1/audit?q=kind:audit_exported").expect(200)["data"], json!([]));
     assert_eq!(owner.get("/api/v1/audit/export").status, 200);
     assert_eq!(owner.get("/api/v1/audit?q=kind:audit_exported").expect(200)["data"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_path_with_a_blank_in_it_is_searched_for_like_any_other() {
+    let script =
+        "- when: { turn: 1 }\n  calls: [{ name: read_file, arguments: { path: \"/my notes.md\" } }]\n- text: Read.\n";
+    let server = Server::start(scripted(script));
+    std::fs::write(server.house.note("my notes.md"), "hello\n").unwrap();
+    let owner = server.owner();
+    owner.post("/api/v1/runs?wait=60", json!({"agent_id": "guide", "input": "read"})).expect(200);
+    let found = owner.get("/api/v1/audit?path=/my%20notes.md").expect(200);
+    let rows = found["data"].as_array().unwrap();
+    assert!(!rows.is_empty() && rows.iter().all(|row| row["path"] == "/my notes.md"), "{found}");
+    assert_eq!(
+        owner.get("/api/v1/audit?path=/my%20notes.md&agent=guide&q=tool:list_files").expect(200)["data"],
+        json!([])
+    );
+    let twice = owner.get("/api/v1/audit?q=path:/a.md&path=/b.md").refuses(422, "validation_failed");
+    assert_eq!(twice["errors"][0]["pointer"], "path");
+    let nothing = owner.get("/api/v1/audit?agent=").refuses(422, "validation_failed");
+    assert_eq!(nothing["errors"][0]["pointer"], "agent");
 }

@@ -211,7 +211,10 @@ impl Client {
 
     fn send(&self, method: &str, path: &str, body: Option<&[u8]>) -> Incoming {
         let mut stream = TcpStream::connect(&self.address).unwrap();
-        let mut head = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n");
+        let mut head = format!("{method} {path} HTTP/1.1\r\n");
+        if !self.headers.iter().any(|(name, _)| name == "connection") {
+            head += "connection: close\r\n";
+        }
         if !self.headers.iter().any(|(name, _)| name == "host") {
             head += &format!("host: {}\r\n", self.address);
         }

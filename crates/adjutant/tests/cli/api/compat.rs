@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::client::{Client, Sent, Stream};
-use super::flow::{names, server};
+use super::client::{Client, Sent, Server, Stream};
+use super::flow::{names, scripted, server};
 use crate::house::text;
 
 /// `curl -N …/chats/test_chat/interactions -H "Content-Type: application/json" -d '{"user_message": …}'`
@@ -29,7 +29,16 @@ fn an_interaction_streams_the_standard_flow_and_is_found_in_its_chat() {
     let server = server();
     let owner = server.owner();
     let plain = owner.with("accept", "*/*").with("content-type", "application/json");
-    let events: Vec<Sent> = say(&plain, "look").collect();
+    let stream = say(&plain.with("connection", "keep-alive"), "look");
+    for (name, value) in [
+        ("content-type", "text/event-stream"),
+        ("cache-control", "no-cache"),
+        ("connection", "keep-alive"),
+        ("x-accel-buffering", "no"),
+    ] {
+        assert_eq!(stream.head.headers[name], value, "{name}");
+    }
+    let events: Vec<Sent> = stream.collect();
     let flow =
         ["interaction_started", "thinking", "tool_call", "tool_result", "thinking", "answer", "interaction_complete"];
     assert_eq!(names(&events), flow);
@@ -53,7 +62,9 @@ fn an_interaction_streams_the_standard_flow_and_is_found_in_its_chat() {
     let whole = &exported["runs"][0];
     assert_eq!((&whole["user_message"], &whole["result"]), (&json!("look"), &json!("There are notes.")));
     let path = format!("/chats/test_chat/interactions/{}", text(&last["interaction_id"]));
-    let again: Vec<Sent> = owner.follow("GET", &path, None).collect();
+    let again = owner.follow("GET", &path, None);
+    assert_eq!(again.head.headers["connection"], "close", "its reader asked for that");
+    let again: Vec<Sent> = again.collect();
     assert_eq!(names(&again), flow);
     assert_eq!(owner.with("accept", "application/json").get(&path).expect(200)["id"], last["interaction_id"]);
     // It is taken up again where it was left, and has an end.
@@ -134,6 +145,49 @@ fn the_state_of_an_interaction_is_the_whole_conversation_up_to_it() {
     assert_eq!(said(&middle.expect(200)["final_agent_state"]), whole[..whole.len() - 2]);
 }
 
+/// Two calls at once, then one that is asked about and one that is denied.
+const CALLS: &str = r#"
+- when: { turn: 1 }
+  thinking: Where do I look?
+  text: Let me look.
+  calls:
+  - { name: list_files, arguments: { path: / } }
+  - { name: read_file, arguments: { path: /todo.md } }
+- when: { turn: 2 }
+  calls:
+  - { name: create_file, arguments: { path: /new.md, content: hello } }
+  - { name: delete_file, arguments: { path: /todo.md } }
+- text: Then not.
+"#;
+
+#[test]
+fn the_state_of_an_interaction_is_a_list_that_a_provider_takes() {
+    let server = Server::start(scripted(CALLS));
+    let owner = server.owner();
+    let mut stream = say(&owner, "tidy up");
+    let asked = until(&mut stream, "approval_required").last().unwrap().data.clone();
+    let base = format!("/chats/test_chat/interactions/{}", text(&asked["run_id"]));
+    let body = json!({"approval_id": asked["approval_id"], "approved": false});
+    owner.post(&format!("{base}/approve"), body).expect(200);
+    assert_eq!(stream.last().unwrap().data["status"], "COMPLETED");
+    let told = owner.with("accept", "application/json").get(&base).expect(200);
+    let messages = told["final_agent_state"]["messages"].as_array().unwrap();
+    let roles: Vec<&str> = messages.iter().map(|message| message["role"].as_str().unwrap()).collect();
+    assert_eq!(roles, ["user", "assistant", "tool", "tool", "assistant", "tool", "tool", "assistant"]);
+    // Each answer has all its calls, and behind it stands the result of each, in their order.
+    for (at, calls) in [(1, ["list_files", "read_file"]), (4, ["create_file", "delete_file"])] {
+        let asked = messages[at]["tool_calls"].as_array().unwrap();
+        let called: Vec<&Value> = asked.iter().map(|call| &call["function"]["name"]).collect();
+        assert_eq!(called, calls);
+        for (call, result) in asked.iter().zip(&messages[at + 1..]) {
+            assert_eq!(call["id"], result["tool_call_id"]);
+            assert!(call["function"]["arguments"].is_string() && result["content"].is_string(), "{call} {result}");
+        }
+    }
+    let contents = [&messages[0], &messages[1], &messages[4], &messages[7]].map(|message| &message["content"]);
+    assert_eq!(contents, [&json!("tidy up"), &json!("Let me look."), &Value::Null, &json!("Then not.")]);
+}
+
 #[test]
 fn an_interaction_is_cancelled_while_its_model_thinks_on() {
     let server = server();
@@ -185,8 +239,13 @@ fn an_agent_of_an_older_client_is_made_read_changed_switched_and_deleted() {
     assert_eq!(read.expect(200)["can_write"], json!(false));
     let mut wider = body;
     wider["can_write"] = json!(true);
-    let put = owner.with("if-match", &read.headers["etag"]).put(&path, wider).expect(200);
+    // Such a body says by itself that its client knows no versions; one that names a version means that one.
+    let put = owner.put(&path, wider.clone()).expect(200);
     assert_eq!(put["can_write"], json!(true));
+    let apart = json!({"name": "Research Assistant", "provider": "test", "model": "script", "can_write": true});
+    assert_eq!(owner.put(&path, apart.clone()).expect(200)["model"], "test/script");
+    owner.with("if-match", &read.headers["etag"]).put(&path, apart).refuses(412, "stale_version");
+    owner.put(&path, json!({"name": "Research Assistant"})).refuses(428, "precondition_required");
     let off = owner.post(&format!("{path}/activate?active=false"), json!({})).expect(200);
     assert_eq!(off["is_active"], json!(false));
     // Whoever knows no versions means what is there, with a slash at the end.

@@ -3,6 +3,7 @@
 mod agents;
 mod attach;
 mod audit;
+mod bodies;
 mod chats;
 pub(crate) mod client;
 mod compat;

@@ -30,3 +30,24 @@ fn a_rule_that_is_changed_gives_way_to_another_in_one_step() {
     let acts = owner.get("/api/v1/audit?q=kind:rule_saved").expect(200);
     assert_eq!(acts["data"].as_array().unwrap().len(), 2, "{acts}");
 }
+
+#[test]
+fn a_rule_is_about_an_agent_by_its_id_or_its_short_name() {
+    let server = Server::start(House::new());
+    let owner = server.owner();
+    let guide = owner.get("/api/v1/agents/guide").expect(200)["id"].clone();
+    let writer = owner.post("/api/v1/agents", json!({"name": "Writer"})).expect(201);
+    let body = |agent: &str| json!({"tool": "write_file", "decision": "ask", "agent": agent});
+    let rule = owner.post("/api/v1/rules", body("guide")).expect(201);
+    assert_eq!(rule["agent"], guide);
+    assert_eq!(owner.post("/api/v1/rules", body(&text(&guide))).expect(201)["agent"], guide);
+    let path = format!("/api/v1/rules/{}", text(&rule["id"]));
+    let next = owner.patch(&path, json!({"agent": writer["slug"]})).expect(200);
+    assert_eq!(next["agent"], writer["id"]);
+    owner.post("/api/v1/rules", body("nobody")).refuses(404, "not_found");
+    owner
+        .post("/api/v1/rules", json!({"tool": "write_file", "decision": "ask", "agent": 7}))
+        .refuses(422, "validation_failed");
+    let path = format!("/api/v1/rules/{}", text(&next["id"]));
+    assert_eq!(owner.patch(&path, json!({"agent": null})).expect(200).get("agent"), None);
+}
