@@ -6,7 +6,7 @@ use adjutant_core::audit::{Act, Deed};
 use adjutant_core::guard::policy::AgentProblem;
 use adjutant_core::id::{AgentId, KeyId, UserId, WorkspaceId};
 use adjutant_core::run::event::Actor;
-use adjutant_models::{ApiKey, BroughtKey, Model, ModelError, ModelSource};
+use adjutant_models::{ApiKey, BroughtKey, Model, ModelError};
 use adjutant_store::row::{Doing, KeyChange, ProviderKeyRow};
 use adjutant_store::{MasterKey, StoreError};
 use secrecy::{ExposeSecret, SecretString};
