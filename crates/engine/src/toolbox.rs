@@ -257,19 +257,12 @@ impl Driver {
             }
         };
         let mut verdict = judge(&Question { prepared: Some(&prepared), ..question });
-        let now = self.now();
-        if verdict.decision == Decision::Allow
-            && call.seen().and_then(|seen| seen.until).is_some_and(|until| until <= now)
-        {
-            // A yes counts no longer than its question waits, however long the run was held after it (rule A2).
-            let reason = "It was approved so long ago that the question has expired since.";
-            verdict = Verdict::ask("approval_expired", reason, None, &[GrantScope::Once]);
-        }
         let print = || fingerprint(self.log.run, &call.id, tool.spec(), value, &prepared.target);
-        if verdict.decision == Decision::Allow && call.seen().is_some_and(|seen| !seen.holds(&prepared, print())) {
-            // What the person saw is not what is there now: ask again, with a new preview (rule A2).
-            let reason = "What would run is not what was approved: its target, its content or the tool has changed.";
-            verdict = Verdict::ask("target_changed", reason, None, &[GrantScope::Once]);
+        if verdict.decision == Decision::Allow
+            && let Some(Err((rule, reason))) = call.seen().map(|seen| seen.holds(&prepared, print(), self.now()))
+        {
+            // A yes that does not count any more: ask again, with a new preview (rule A2).
+            verdict = Verdict::ask(rule, reason, None, &[GrantScope::Once]);
         }
         if verdict.decision == Decision::Ask
             && let Some(twin) = self.state().twin(&call.id)

@@ -126,11 +126,7 @@ async fn work(engine: Engine, mut shift: watch::Receiver<Shift>) {
             Ok(Claimed::NoneBefore(due)) => idle_for(&engine, due).await,
             // They are due, and this node takes no more of their workspaces, or nobody does of their agents: a place that is freed
             // wakes the loop.
-            Ok(Claimed::Runs(claims)) if claims.is_empty() => {
-                let pause = crowded;
-                crowded = (crowded * 2).min(POLL);
-                pause
-            }
+            Ok(Claimed::Runs(claims)) if claims.is_empty() => longer(&mut crowded),
             Ok(Claimed::Runs(claims)) => {
                 crowded = CROWDED;
                 for claim in claims {
@@ -165,6 +161,12 @@ async fn work(engine: Engine, mut shift: watch::Receiver<Shift>) {
     if let Err(error) = engine.store().leave(engine.node()).await {
         tracing::warn!(error = %causes(&error), "the node could not give its lease back");
     }
+}
+
+/// A wait, which is longer the next time.
+fn longer(wait: &mut Duration) -> Duration {
+    let next = (*wait * 2).min(POLL);
+    std::mem::replace(wait, next)
 }
 
 /// What every node has going on beside its runs.

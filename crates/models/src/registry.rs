@@ -42,7 +42,7 @@ pub struct ProviderConfig {
 #[derive(Debug, Clone)]
 pub enum ProviderKind {
     /// A provider that is reached over the network.
-    Remote(RemoteConfig),
+    Remote(Box<RemoteConfig>),
     /// Answers from a script.
     Scripted {
         /// The text of the script (not the name of its file).
@@ -85,8 +85,8 @@ impl Models {
             own_prices.extend(prices.map(|prices| (name.clone(), versioned(prices))));
             let entry = match kind {
                 ProviderKind::Remote(config) => {
-                    remotes.insert(name.clone(), config.clone());
-                    Entry::Remote(Arc::new(Provider::new(&name, config)?))
+                    remotes.insert(name.clone(), (*config).clone());
+                    Entry::Remote(Arc::new(Provider::new(&name, *config)?))
                 }
                 ProviderKind::Scripted { script } => Entry::Scripted(Arc::new(
                     Scripted::parse(&script)
@@ -412,7 +412,7 @@ mod tests {
     fn remote(kind: &str, base_url: Option<&str>, credential: Credential) -> ProviderKind {
         let vendor = Vendor::of(kind).unwrap();
         let base_url = base_url.map(str::to_owned);
-        ProviderKind::Remote(RemoteConfig { base_url, credential, ..RemoteConfig::new(vendor) })
+        ProviderKind::Remote(Box::new(RemoteConfig { base_url, credential, ..RemoteConfig::new(vendor) }))
     }
 
     fn openai(base_url: Option<&str>, key: Option<&str>) -> ProviderKind {
@@ -511,8 +511,10 @@ mod tests {
             base_url: Some("http://127.0.0.1:9".to_owned()),
             ..RemoteConfig::new(Vendor::of("azure").unwrap())
         };
-        let azure =
-            config("azure", ProviderKind::Remote(RemoteConfig { credential: Credential::Key(key("sk-b")), ..azure }));
+        let azure = config(
+            "azure",
+            ProviderKind::Remote(Box::new(RemoteConfig { credential: Credential::Key(key("sk-b")), ..azure })),
+        );
         let models = || Models::new(vec![groq.clone(), azure.clone()], client()).unwrap();
         let llama = "groq/llama-3.1-8b-instant";
         let retired = |models: &Models| models.offers().into_iter().find(|offer| offer.name == llama).unwrap().retired;
@@ -602,7 +604,8 @@ mod tests {
             models: vec!["gpt-5.4-mini".to_owned(), "prod".to_owned()],
             ..RemoteConfig::new(Vendor::of("azure").unwrap())
         };
-        let models = Models::new(vec![config("cloud", ProviderKind::Remote(listed.clone()))], client()).unwrap();
+        let models =
+            Models::new(vec![config("cloud", ProviderKind::Remote(Box::new(listed.clone())))], client()).unwrap();
         assert_eq!(names(&models), ["cloud/gpt-5.4-mini", "cloud/prod"]);
         let offers = models.offers();
         assert!(offers[0].facts.prices.is_known() && offers[1].facts.abilities.unknown);
@@ -687,11 +690,11 @@ mod tests {
     fn bedrock_asks_more_for_an_answer_from_nearby_than_from_anywhere() {
         let bedrock = |region: &str| {
             let key = ApiKey::for_its_address(SecretString::from("sk-secret"));
-            let kind = ProviderKind::Remote(RemoteConfig {
+            let kind = ProviderKind::Remote(Box::new(RemoteConfig {
                 region: Some(region.to_owned()),
                 credential: Credential::Key(key),
                 ..RemoteConfig::new(Vendor::of("bedrock").unwrap())
-            });
+            }));
             Models::new(vec![config("aws", kind)], client()).unwrap()
         };
         let sonnet = "aws/anthropic.claude-sonnet-4-5-20250929-v1:0";

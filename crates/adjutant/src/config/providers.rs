@@ -36,7 +36,7 @@ pub(crate) struct Provider {
 #[derive(Debug, Clone)]
 pub(crate) enum Kind {
     /// Reached over the network.
-    Remote(Remote),
+    Remote(Box<Remote>),
     /// Answers from a script.
     Scripted(PathBuf),
 }
@@ -92,7 +92,7 @@ impl Reader<'_> {
                     calls_at_once: CALLS_AT_ONCE,
                     timeouts: Timeouts::default(),
                 };
-                let (name, kind) = (vendor.kind.to_owned(), Kind::Remote(remote));
+                let (name, kind) = (vendor.kind.to_owned(), Kind::Remote(Box::new(remote)));
                 providers.push(Provider { name, kind, origin, missing: None, prices: None });
             }
         }
@@ -172,7 +172,7 @@ impl Reader<'_> {
         let models = text("models").unwrap_or_default();
         let models = models.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
         let remote = Remote { vendor, base_url, proof, region, project, api_version, models, calls_at_once, timeouts };
-        let kind = Kind::Remote(remote);
+        let kind = Kind::Remote(Box::new(remote));
         let prices = self.prices(written);
         Some(Provider { name: written.name.clone(), kind, origin, missing, prices })
     }

@@ -42,7 +42,9 @@ pub(crate) fn models(providers: &[Provider], catalog: &Path) -> Result<Arc<Model
 
 fn kind(provider: &Provider) -> Result<ProviderKind, Failure> {
     Ok(match &provider.kind {
-        Kind::Remote(remote) => ProviderKind::Remote(config(remote, credential(&provider.name, &remote.proof)?)),
+        Kind::Remote(remote) => {
+            ProviderKind::Remote(Box::new(config(remote, credential(&provider.name, &remote.proof)?)))
+        }
         Kind::Scripted(path) => {
             let script = read(&provider.name, "script", path)?;
             let bad = |error| Failure::usage(format!("{}: {error}.", path.display()));

@@ -41,12 +41,18 @@ fn t8_a_yes_is_bound_to_what_the_person_saw() {
     story.decides(1, Decision::Approve);
     let seen = story.call("a").seen().cloned().unwrap();
     let print = Hash::of(&[1]);
-    assert!(seen.holds(&shown, print));
+    let rule = |shown: &Prepared, print, now| seen.holds(shown, print, now).err().map(|(rule, _)| rule);
+    assert_eq!(rule(&shown, print, at(PATIENCE - 1)), None);
+    assert_eq!(rule(&shown, print, at(PATIENCE)), Some("approval_expired"), "its question waits no longer");
     let there = Target([("/drafts/a.md".to_owned(), Some(Hash::of(b"there")))].into());
-    assert!(!seen.holds(&Prepared { target: there.clone(), ..shown.clone() }, print), "another file is there");
-    assert!(!seen.holds(&Prepared { intended: Some(there), ..shown.clone() }, print), "another content would be");
-    assert!(!seen.holds(&Prepared { intended: None, ..shown.clone() }, print));
-    assert!(!seen.holds(&shown, Hash::of(b"another tool or other arguments")));
+    for (other, why) in [
+        (Prepared { target: there.clone(), ..shown.clone() }, "another file is there"),
+        (Prepared { intended: Some(there), ..shown.clone() }, "another content would be"),
+        (Prepared { intended: None, ..shown.clone() }, "nobody knows which content would be"),
+    ] {
+        assert_eq!(rule(&other, print, at(0)), Some("target_changed"), "{why}");
+    }
+    assert_eq!(rule(&shown, Hash::of(b"another tool or other arguments"), at(0)), Some("target_changed"));
 }
 
 #[test]

@@ -208,7 +208,8 @@ async fn agent(kind: &str, env: Env, replies: Vec<Reply>) -> (Agent, Arc<Mutex<V
         RemoteConfig { base_url: Some(base), timeouts: PATIENCE, ..RemoteConfig::new(Vendor::of(kind).unwrap()) };
     let rate = Some(Rate(1_000_000));
     let prices = Prices { base: PriceTier { input: rate, output: rate, ..PriceTier::default() }, over: Vec::new() };
-    let config = ProviderConfig { name: "odd".to_owned(), kind: ProviderKind::Remote(remote), prices: Some(prices) };
+    let config =
+        ProviderConfig { name: "odd".to_owned(), kind: ProviderKind::Remote(Box::new(remote)), prices: Some(prices) };
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let models = Arc::new(Models::new(vec![config], client).unwrap());
     let stage = Stage::new(&[]);

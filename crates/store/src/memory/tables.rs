@@ -83,12 +83,10 @@ impl State {
             Doing::SaveWorkspace(row) => {
                 self.workspaces.insert(row.id, *row);
             }
-            Doing::Halt(Switch { key, value: Some(value) }) => {
-                self.instance.insert(key, value);
-            }
-            Doing::Halt(Switch { key, value: None }) => {
-                self.instance.remove(&key);
-            }
+            Doing::Halt(Switch { key, value }) => match value {
+                Some(value) => drop(self.instance.insert(key, value)),
+                None => drop(self.instance.remove(&key)),
+            },
             // Money is taken elsewhere; the others were refused before.
             Doing::Spend(_) | Doing::Admit(_) | Doing::AddWorkspace(_) | Doing::Key(_) | Doing::ReplaceMaster(_) => {}
         }

@@ -198,8 +198,7 @@ impl AgentSpec {
     /// Everything that is wrong, not only the first thing.
     pub fn complete(mut self) -> Result<AgentConfig, Vec<AgentProblem>> {
         self = self.without_preset();
-        let mut problems = Problems::default();
-        let limits = Limits::of(&self);
+        let (mut problems, limits) = (Problems::default(), Limits::of(&self));
         let slug = self.slug.unwrap_or_else(|| slug_of(&self.name));
         problems.names(&self.name, &slug);
         let scope = self.scope.unwrap_or_default();

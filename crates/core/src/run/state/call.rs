@@ -77,12 +77,21 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Whether what would run now is what the person saw.
-    #[must_use]
-    pub fn holds(&self, prepared: &Prepared, fingerprint: Hash) -> bool {
-        self.target == prepared.target
-            && self.intended == prepared.intended
-            && self.fingerprint.is_none_or(|seen| seen == fingerprint)
+    /// Whether the yes still counts: what would run now is what the person saw, and the question has not expired since, however
+    /// long the run was held after it.
+    ///
+    /// # Errors
+    /// The rule by which it does not, and why.
+    pub fn holds(&self, prepared: &Prepared, print: Hash, now: Time) -> Result<(), (&'static str, &'static str)> {
+        if self.until.is_some_and(|until| until <= now) {
+            return Err(("approval_expired", "It was approved so long ago that the question has expired since."));
+        }
+        let same = self.target == prepared.target && self.intended == prepared.intended;
+        if !same || self.fingerprint.is_some_and(|seen| seen != print) {
+            let why = "What would run is not what was approved: its target, its content or the tool has changed.";
+            return Err(("target_changed", why));
+        }
+        Ok(())
     }
 }
 
