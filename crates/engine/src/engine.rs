@@ -297,7 +297,8 @@ impl Engine {
             };
             EngineError::Notebook { name: row.slug.clone(), why }
         };
-        let files = Arc::new(Notebook::open(&folder).map_err(unusable)?);
+        let files = Notebook::open(&folder).map_err(unusable)?;
+        let files = Arc::new(if self.store().is_alone() { files } else { files.shared() });
         lock(&self.0.open).insert((workspace, id), Arc::clone(&files));
         Ok(OpenNotebook { slug: row.slug, files })
     }

@@ -39,6 +39,16 @@ pub struct Notebook {
     root: Arc<OwnedFd>,
     confinement: Confinement,
     fence: Fence,
+    others: Others,
+}
+
+/// Who else changes these files through this program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Others {
+    /// Nobody but this process.
+    None,
+    /// Other nodes.
+    Nodes,
 }
 
 /// The content of a file.
@@ -146,13 +156,19 @@ impl Notebook {
     }
 
     fn over(root: OwnedFd, confinement: Confinement) -> Self {
-        Self { root: Arc::new(root), confinement, fence: Fence::default() }
+        Self { root: Arc::new(root), confinement, fence: Fence::default(), others: Others::None }
+    }
+
+    /// The same files, which other nodes change as well.
+    #[must_use]
+    pub fn shared(self) -> Self {
+        Self { others: Others::Nodes, ..self }
     }
 
     /// The same files, changed only while the fence is open.
     #[must_use]
     pub fn fenced(&self, fence: Fence) -> Self {
-        Self { root: Arc::clone(&self.root), confinement: self.confinement, fence }
+        Self { root: Arc::clone(&self.root), confinement: self.confinement, fence, others: self.others }
     }
 
     /// How paths are confined here, for the report on what is enforced.

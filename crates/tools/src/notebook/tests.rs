@@ -113,6 +113,23 @@ fn whoever_comes_too_late_changes_nothing_and_leaves_nothing_behind() {
 }
 
 #[test]
+fn nodes_that_share_a_folder_change_its_files_one_after_the_other() {
+    let [Ground { folder, notebook }, _] = grounds();
+    let root = folder.path().join("notebook");
+    // As another node holds it, in the middle of a change.
+    let other = fs::File::open(&root).unwrap();
+    rustix::fs::flock(&other, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let shared = notebook.shared();
+    let held = shared.replace(&at("/a.md"), b"new", Hash::of(b"inside"));
+    assert!(held.as_ref().is_err_and(FileError::is_retriable), "{held:?}");
+    assert_eq!(fs::read_to_string(root.join("a.md")).unwrap(), "inside");
+    shared.create(&at("/sub/other.md"), b"in a folder that nobody holds").unwrap();
+    drop(other);
+    shared.replace(&at("/a.md"), b"new", Hash::of(b"inside")).unwrap();
+    shared.delete(&at("/a.md"), Hash::of(b"new")).unwrap();
+}
+
+#[test]
 fn a_link_is_never_followed_whatever_is_asked() {
     for ground in grounds() {
         let root = ground.root();

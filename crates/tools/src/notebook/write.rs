@@ -55,7 +55,7 @@ impl Notebook {
         fits(bytes)?;
         let mut made = Vec::new();
         let created = self.make_folders(&parent, &mut made).and_then(|folder| {
-            let _lock = lock::hold(&folder, name)?;
+            let _lock = lock::hold(&folder, name, self.others)?;
             if self.confinement.open_entry(folder.as_fd(), name, OFlags::PATH).is_ok() {
                 return Err(FileError::Exists);
             }
@@ -79,7 +79,7 @@ impl Notebook {
         let (parent, name) = split(path)?;
         fits(bytes)?;
         let folder = self.folder(&parent)?;
-        let _lock = lock::hold(&folder, name)?;
+        let _lock = lock::hold(&folder, name, self.others)?;
         let handle = self.confinement.open_entry(folder.as_fd(), name, OFlags::RDONLY)?;
         let stat = rustix::fs::fstat(&handle)?;
         expect(&content_of(handle, limits::KEPT_FILE_BYTES)?, expected)?;
@@ -102,7 +102,7 @@ impl Notebook {
     pub fn delete(&self, path: &NotePath, expected: Hash) -> Result<FileContent, FileError> {
         let (parent, name) = split(path)?;
         let folder = self.folder(&parent)?;
-        let _lock = lock::hold(&folder, name)?;
+        let _lock = lock::hold(&folder, name, self.others)?;
         let handle = self.confinement.open_entry(folder.as_fd(), name, OFlags::RDONLY)?;
         let before = content_of(handle, limits::KEPT_FILE_BYTES)?;
         expect(&before, expected)?;
@@ -120,7 +120,7 @@ impl Notebook {
         let (parent, name) = split(path)?;
         let mut made = Vec::new();
         let created = self.make_folders(&parent, &mut made).and_then(|folder| {
-            let _lock = lock::hold(&folder, name)?;
+            let _lock = lock::hold(&folder, name, self.others)?;
             self.fence.pass()?;
             rustix::fs::mkdirat(&folder, name, Mode::from_raw_mode(0o777))?;
             confirm(&folder)
@@ -138,7 +138,7 @@ impl Notebook {
     pub fn delete_folder(&self, path: &NotePath) -> Result<(), FileError> {
         let (parent, name) = split(path)?;
         let folder = self.folder(&parent)?;
-        let _lock = lock::hold(&folder, name)?;
+        let _lock = lock::hold(&folder, name, self.others)?;
         self.fence.pass()?;
         match rustix::fs::unlinkat(folder.as_fd(), name, AtFlags::REMOVEDIR) {
             // Leftovers of a crash that nobody can see must not keep a folder alive.
