@@ -35,8 +35,9 @@ const agent = {
 
 it('knows every field of an agent, whether its form shows it or not', () => {
   const { AgentBody, AgentBudget } = openapi.components.schemas
-  // A short name is chosen once, a workspace is where one is, and a preset is written out before it comes here.
-  const known = [...Object.keys(fieldsOf(newDraft())), ...HIDDEN, 'slug', 'workspace_id', 'preset']
+  // A short name is chosen once, a workspace is where one is, a preset is written out before it comes here, and only older
+  // clients name a provider apart from its model.
+  const known = [...Object.keys(fieldsOf(newDraft())), ...HIDDEN, 'slug', 'workspace_id', 'preset', 'provider']
   expect(known.sort()).toEqual(Object.keys(AgentBody.properties).sort())
   expect(Object.keys(fieldsOf(newDraft())['budget'] as object).sort()).toEqual(Object.keys(AgentBudget.properties).sort())
 })
