@@ -569,10 +569,12 @@ mod tests {
         assert_eq!(follow(&nowhere, from, "https://a.example.org:443/y", 0, Body::None), "ok");
         // A server that leads from http to its own https only makes it safer.
         assert_eq!(follow(&nowhere, "http://a.example.org/x", "https://a.example.org/x", 0, Body::None), "ok");
-        assert_eq!(
-            follow(&nowhere, "http://a.example.org/x", "https://a.example.org:8443/", 0, Body::None),
-            "U8 not_judged"
-        );
+        for (from, to) in [
+            ("http://a.example.org/x", "https://a.example.org:8443/"),
+            ("http://a.example.org:8443/x", "https://a.example.org/"),
+        ] {
+            assert_eq!(follow(&nowhere, from, to, 0, Body::None), "U8 not_judged", "{from} to {to}");
+        }
     }
 
     #[test]
