@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde_json::json;
+
 use crate::api::client::Server;
 use crate::house::{Done, House};
 
@@ -81,4 +83,24 @@ fn an_agent_that_has_a_file_is_tended_with_it() {
     assert_eq!(house.adjutant(&["agents", "rm", "helper", "--yes"]).code, Some(0));
     assert!(!kept.exists());
     assert_eq!(house.adjutant(&["agents", "show", "helper"]).code, Some(1), "the next start does not bring it back");
+}
+
+#[test]
+fn the_file_of_an_agent_stays_where_its_namesake_of_another_workspace_is_tended() {
+    let house = House::new();
+    let file = house.path().join("helper.md");
+    std::fs::write(&file, "---\nname: Helper\n---\nYou help.\n").unwrap();
+    assert_eq!(house.adjutant(&["agents", "import", file.to_str().unwrap(), "--yes"]).code, Some(0));
+    let server = Server::start(house);
+    let owner = server.owner();
+    owner.post("/api/v1/workspaces", json!({"name": "Lab"})).expect(201);
+    owner.post("/api/v1/agents", json!({"workspace_id": "lab", "name": "Helper"})).expect(201);
+    let at_lab = |arguments: &[&str]| {
+        let done = server.house.adjutant(&[&["-w", "lab"], arguments].concat());
+        assert_eq!(done.code, Some(0), "{done}");
+    };
+    at_lab(&["agents", "disable", "helper"]);
+    at_lab(&["agents", "rm", "helper", "--yes"]);
+    assert!(server.house.data().join("agents/helper.md").exists());
+    assert_eq!(server.house.document(&["-w", "home", "agents", "show", "helper"])["is_active"], true);
 }

@@ -26,7 +26,7 @@ pub(super) struct Args {
 
 pub(super) async fn execute(context: &Context, place: &Place, args: &Args) -> Result<Exit, Failure> {
     let slug = tend::slug(place, &args.name).await?;
-    let kept = tend::file_of(context, place, &slug)?;
+    let kept = tend::file_of(context, place, &args.name, &slug).await?;
     // The file that is there has the words of whoever wrote it, also those that mean nothing to us.
     let text = match &kept {
         Some(file) => std::fs::read_to_string(file).map_err(|error| instance::unusable(file, &error))?,

@@ -13,6 +13,9 @@ use crate::cli::{Context, prompt};
 use crate::failure::{Exit, Failure};
 use crate::instance;
 
+/// The workspace whose agents may have files.
+const HOME: &str = "home";
+
 /// Whether an agent may run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Switch {
@@ -31,7 +34,7 @@ pub(super) struct Rm {
 
 pub(super) async fn switch(context: &Context, place: &Place, name: &str, to: Switch) -> Result<Exit, Failure> {
     let slug = slug(place, name).await?;
-    if let Some(file) = file_of(context, place, &slug)? {
+    if let Some(file) = file_of(context, place, name, &slug).await? {
         let what = format!("`{slug}` is what {} says at every start. Nothing was changed.", file.display());
         let word = to == Switch::On;
         return Err(Failure::usage(what).hint(format!("set is_active: {word} there: adjutant agents edit {slug}")));
@@ -60,7 +63,7 @@ pub(super) async fn switch(context: &Context, place: &Place, name: &str, to: Swi
 
 pub(super) async fn rm(context: &Context, place: &Place, args: &Rm) -> Result<Exit, Failure> {
     let (name, slug) = (args.name.as_str(), slug(place, &args.name).await?);
-    let file = file_of(context, place, &slug)?;
+    let file = file_of(context, place, name, &slug).await?;
     if !args.yes {
         if !context.terminal.interactive {
             return Err(Failure::usage("Nobody can be asked here, so nothing was taken away.").hint("add --yes"));
@@ -97,10 +100,24 @@ pub(super) async fn slug(place: &Place, name: &str) -> Result<String, Failure> {
     }
 }
 
-/// The file of an agent in the data directory, if that is ours and there is one.
-pub(super) fn file_of(context: &Context, place: &Place, slug: &str) -> Result<Option<PathBuf>, Failure> {
-    if matches!(place, Place::There(_)) && !Remote::is_ours(context) {
-        return Ok(None);
+/// The file of an agent in the data directory, if that is ours and there is one. Files are about agents of the first workspace,
+/// whatever those of others are called.
+pub(super) async fn file_of(
+    context: &Context,
+    place: &Place,
+    name: &str,
+    slug: &str,
+) -> Result<Option<PathBuf>, Failure> {
+    if let Place::There(remote) = place {
+        if !Remote::is_ours(context) {
+            return Ok(None);
+        }
+        let agent = remote.get(&["agents", name], &[]).await?;
+        // Whoever works in another workspace is shown that one alone.
+        let Ok(home) = remote.get(&["workspaces", HOME], &[]).await else { return Ok(None) };
+        if agent["workspace_id"] != home["id"] {
+            return Ok(None);
+        }
     }
     let file = context.config()?.data.value.join("agents").join(format!("{slug}.md"));
     Ok(file.is_file().then_some(file))
